@@ -1,0 +1,324 @@
+"""The relational algebra: small frozen nodes over bags of rows.
+
+Every node knows its output columns; names are unique within a relation, which is checked when a node is built, so
+rules can address columns by bare name. A weight is an ordinary integer column named `WEIGHT`: a delta is a
+relation that has it, and no operator needs a special case for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.algebra.scalar import Scalar
+from headrace.names import WEIGHT, TableName
+
+
+class Moment(StrEnum):
+    """Which contents of a relation a leaf reads, relative to one refresh."""
+
+    BEFORE = "BEFORE"
+    AFTER = "AFTER"
+    CHANGE = "CHANGE"
+
+
+class Relation:
+    """A bag of rows with named columns."""
+
+    __slots__ = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Output column names, in order, unique."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """Input relations, in order."""
+        return ()
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        """The same operator over other inputs."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows carry a weight."""
+        return WEIGHT in self.columns
+
+
+def _check_unique(columns: tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for name in columns:
+        if name.lower() in seen:
+            raise ValueError(f"duplicate column {name!r}")
+        seen.add(name.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Relation):
+    """A source relation, columns renamed.
+
+    Args:
+        source: The relation that is read.
+        fields: Pairs (output name, source column), only those the query uses, in order.
+        moment: Contents read; a view's own tree reads AFTER.
+    """
+
+    source: TableName
+    fields: tuple[tuple[str, str], ...]
+    moment: Moment = Moment.AFTER
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        names = tuple(out for out, _ in self.fields)
+        return (*names, WEIGHT) if self.moment is Moment.CHANGE else names
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Relation):
+    """Something Headrace itself holds: the state, the companion, or the result of an earlier step.
+
+    Args:
+        name: `state`, `companion`, or a step's name.
+        names: Its columns, in order; WEIGHT among them when it is a change.
+    """
+
+    name: str
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Empty(Relation):
+    """No rows. Rewrites remove it; only a wholly empty delta is left as one."""
+
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Relation):
+    """Literal rows, such as the single empty row of a SELECT without FROM."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Relation):
+    """Named expressions over each row; keeps multiplicities."""
+
+    input: Relation
+    items: tuple[tuple[str, Scalar], ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.items)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Project(inputs[0], self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Relation):
+    """The rows for which the condition is true (not NULL, not false)."""
+
+    input: Relation
+    condition: Scalar
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Filter(inputs[0], self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Relation):
+    """Inner join; without a condition, the cross product. Column names of the inputs are disjoint."""
+
+    left: Relation
+    right: Relation
+    condition: Scalar | None = None
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Join(inputs[0], inputs[1], self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin(Relation):
+    """The rows of `left` whose key is (or, when `anti`, is not) among the rows of `right`; NULL equals NULL.
+
+    Args:
+        left: Rows to keep or drop.
+        right: The keys.
+        on: Pairs (left column, right column); empty means: keep all if `right` has any row.
+        anti: Keep the rows without a partner instead.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[str, str], ...]
+    anti: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return SemiJoin(inputs[0], inputs[1], self.on, self.anti)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoin(Relation):
+    """Left outer join on NULL-safe key equality, where `right` has at most one row a key.
+
+    Not an operator of user queries: rules use it to put old accumulators beside new ones.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return LookupJoin(inputs[0], inputs[1], self.on)
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Relation):
+    """Bag union (UNION ALL); columns are matched by position, named after the first input."""
+
+    branches: tuple[Relation, ...]
+
+    def __post_init__(self) -> None:
+        if not self.branches:
+            raise ValueError("a union needs a branch")
+        if len({len(b.columns) for b in self.branches}) != 1:
+            raise ValueError("branches of a union differ in their number of columns")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.branches[0].columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return self.branches
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Union(inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate function of an `Aggregate`.
+
+    Args:
+        name: Output column.
+        function: Lower-case function name (`count`, `sum`, `avg`, `min`, `max`, …).
+        argument: The argument, or None for `count(*)`.
+        filter: The FILTER (WHERE …) condition, if any.
+        argument_type: Spark type of the argument, such as `decimal(12,2)`; None for `count(*)`.
+        type: Spark type of the result.
+    """
+
+    name: str
+    function: str
+    argument: Scalar | None = None
+    filter: Scalar | None = None
+    argument_type: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Relation):
+    """GROUP BY. Without keys it is one row, also over no input. Without calls it is DISTINCT over its keys.
+
+    Args:
+        input: Rows to group.
+        keys: Input columns that form the group; NULL is a value like any other.
+        calls: Aggregate functions, in order.
+    """
+
+    input: Relation
+    keys: tuple[str, ...]
+    calls: tuple[AggregateCall, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+        if not self.keys and not self.calls:
+            raise ValueError("an aggregate needs a key or a call")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.keys + tuple(c.name for c in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Aggregate(inputs[0], self.keys, self.calls)

@@ -1,0 +1,22 @@
+"""Time, injectable so that leases and schedules can be tested without waiting."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> dt.datetime:
+        """The current time, aware, in UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> dt.datetime:
+        """The current time, aware, in UTC."""
+        return dt.datetime.now(dt.UTC)

@@ -1,0 +1,142 @@
+"""Settings: headrace.toml, environment variables, defaults; in this order of strength: environment, file, default."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace.errors import UserError
+
+FILE_NAME = "headrace.toml"
+
+KNOWN = ("catalog_url", "warehouse", "spark_master", "spark_remote", "ivy_settings", "jars_dir", "format_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where a project's parts are.
+
+    Args:
+        root: The project folder.
+        catalog_url: SQLAlchemy URL of the catalog database (`sqlite:///…` or `postgresql://…`).
+        warehouse: Where Iceberg tables are written: a folder or an object-store URL.
+        spark_master: Spark master, such as `local[*]` or `spark://host:7077`.
+        spark_remote: Spark Connect address (`sc://host:15002`); replaces the master when set.
+        spark_options: Further Spark options, by their full names.
+        ivy_settings: An ivysettings.xml for fetching jars from a mirror; Maven Central when None.
+        jars_dir: Folder of the jars; one shared folder in the user's cache when None.
+        format_version: Iceberg format of the tables Headrace creates, 3 or 2.
+    """
+
+    root: Path
+    catalog_url: str
+    warehouse: str
+    spark_master: str = "local[*]"
+    spark_remote: str | None = None
+    spark_options: Mapping[str, str] = field(default_factory=dict)
+    ivy_settings: str | None = None
+    jars_dir: str | None = None
+    format_version: int = 3
+
+    @property
+    def jars(self) -> Path:
+        """Folder that holds (or will hold) the jars."""
+        if self.jars_dir:
+            return Path(self.jars_dir).expanduser()
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        return Path(cache).expanduser() / "headrace" / "jars"
+
+
+def default_settings(root: Path) -> Settings:
+    """Settings of a folder without a file: SQLite catalog and a warehouse folder inside it."""
+    root = root.resolve()
+    return Settings(root=root, catalog_url=f"sqlite:///{root / 'headrace.db'}", warehouse=str(root / "warehouse"))
+
+
+def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings of a project folder.
+
+    Relative SQLite paths and warehouse folders are taken relative to the project folder.
+
+    Args:
+        root: The project folder, or its headrace.toml.
+        environ: Environment to read `HEADRACE_<KEY>` variables from; the process's own when None.
+
+    Raises:
+        UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.
+    """
+    path = Path(root).expanduser()
+    file = path if path.name == FILE_NAME else path / FILE_NAME
+    if not file.is_file():
+        raise UserError(
+            "PROJECT_NOT_FOUND",
+            f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
+            hint="Run `headrace init <folder>` to make one, or pass --project.",
+        )
+    values, options = _read(file)
+    environ = os.environ if environ is None else environ
+    for key in KNOWN:
+        if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
+            values[key] = given
+    return _build(file, values, options)
+
+
+def _read(file: Path) -> tuple[dict[str, object], dict[str, str]]:
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError("CONFIG_INVALID", f"{file} is not valid TOML.", detail=str(error)) from error
+    table = data.pop("headrace", {})
+    options = data.pop("spark", {})
+    if not isinstance(table, dict) or not isinstance(options, dict) or data:
+        raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint="It may hold [headrace] and [spark].")
+    if unknown := sorted(set(table) - set(KNOWN)):
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{file} has an unknown setting: {', '.join(unknown)}.",
+            hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
+        )
+    return table, _flatten(options)
+
+
+def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in options.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{name}.")
+        else:
+            flat[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return flat
+
+
+def _build(file: Path, values: Mapping[str, object], options: Mapping[str, str]) -> Settings:
+    defaults = default_settings(file.parent)
+    text = {k: str(v) for k, v in values.items()}
+    version = text.get("format_version", str(defaults.format_version))
+    if version not in ("2", "3"):
+        raise UserError("CONFIG_INVALID", f"format_version is {version!r} in {file}.", hint="Use 3, or 2 for older readers.")
+    return Settings(
+        root=defaults.root,
+        catalog_url=_absolute_url(text.get("catalog_url", defaults.catalog_url), defaults.root),
+        warehouse=_absolute_path(text.get("warehouse", defaults.warehouse), defaults.root),
+        spark_master=text.get("spark_master", defaults.spark_master),
+        spark_remote=text.get("spark_remote") or None,
+        spark_options=dict(options),
+        ivy_settings=text.get("ivy_settings") or None,
+        jars_dir=text.get("jars_dir") or None,
+        format_version=int(version),
+    )
+
+
+def _absolute_url(url: str, root: Path) -> str:
+    match = re.fullmatch(r"sqlite:///(?!/)(.+)", url)
+    return f"sqlite:///{root / match[1]}" if match else url
+
+
+def _absolute_path(path: str, root: Path) -> str:
+    return path if "://" in path or path.startswith("file:") else str(root / Path(path).expanduser())

@@ -1,0 +1,91 @@
+"""What the core tells the outside while it works.
+
+The core emits; who listens (a terminal, a log, a metrics endpoint) is not its business. A listener that raises
+would make observability a source of failures, so its exception is dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened; subclasses say what."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshStarted(Event):
+    """A refresh began; `mode` is FULL, DIFFERENTIAL or NO_CHANGE and `reason` a `FullReason` or None."""
+
+    table: str
+    mode: str
+    reason: str | None
+    stages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted(Event):
+    """A stage of a refresh began."""
+
+    table: str
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageFinished(Event):
+    """A stage of a refresh ended, after `seconds`."""
+
+    table: str
+    stage: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshFinished(Event):
+    """A refresh was published (or found nothing to do)."""
+
+    table: str
+    mode: str
+    rows_inserted: int
+    rows_deleted: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshFailed(Event):
+    """A refresh failed; what was published before stays."""
+
+    table: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """A message for the person at the terminal, such as a migration or a recovery."""
+
+    message: str
+
+
+Listener = Callable[[Event], None]
+
+
+class Events:
+    """Delivers events to listeners, in the emitting thread."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener; the returned function removes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def emit(self, event: Event) -> None:
+        """Tell every listener."""
+        for listener in list(self._listeners):
+            with contextlib.suppress(Exception):
+                listener(event)

@@ -1,0 +1,39 @@
+"""Why a refresh was FULL: a closed list, so that dashboards and tests can rely on the codes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FullReason(StrEnum):
+    """The reason a refresh recomputed the whole query."""
+
+    FIRST_LOAD = "FIRST_LOAD"
+    FORCED = "FORCED"
+    OPERATOR_NOT_MAINTAINED = "OPERATOR_NOT_MAINTAINED"
+    NOT_DETERMINISTIC = "NOT_DETERMINISTIC"
+    SOURCE_NOT_INCREMENTAL = "SOURCE_NOT_INCREMENTAL"
+    HISTORY_EXPIRED = "HISTORY_EXPIRED"
+    SCHEMA_CHANGED = "SCHEMA_CHANGED"
+    DEFINITION_CHANGED = "DEFINITION_CHANGED"
+    SOURCE_RECREATED = "SOURCE_RECREATED"
+    COST = "COST"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        return _SENTENCES[self]
+
+
+_SENTENCES: dict[FullReason, str] = {
+    FullReason.FIRST_LOAD: "first load",
+    FullReason.FORCED: "asked for by the user",
+    FullReason.OPERATOR_NOT_MAINTAINED: "the query has an operator that is not maintained incrementally",
+    FullReason.NOT_DETERMINISTIC: "the query is not a function of its sources",
+    FullReason.SOURCE_NOT_INCREMENTAL: "a source cannot be read incrementally",
+    FullReason.HISTORY_EXPIRED: "a source's history since the last refresh has expired",
+    FullReason.SCHEMA_CHANGED: "a source's schema changed",
+    FullReason.DEFINITION_CHANGED: "the definition changed",
+    FullReason.SOURCE_RECREATED: "a source was dropped and created again",
+    FullReason.COST: "recomputing was estimated to be cheaper",
+}

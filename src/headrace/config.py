@@ -119,7 +119,8 @@ def _build(file: Path, values: Mapping[str, object], options: Mapping[str, str])
     text = {k: str(v) for k, v in values.items()}
     version = text.get("format_version", str(defaults.format_version))
     if version not in ("2", "3"):
-        raise UserError("CONFIG_INVALID", f"format_version is {version!r} in {file}.", hint="Use 3, or 2 for older readers.")
+        message = f"format_version is {version!r} in {file}."
+        raise UserError("CONFIG_INVALID", message, hint="Use 3, or 2 for older readers.")
     return Settings(
         root=defaults.root,
         catalog_url=_absolute_url(text.get("catalog_url", defaults.catalog_url), defaults.root),

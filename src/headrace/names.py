@@ -92,7 +92,8 @@ def split_identifier(text: str) -> tuple[str, ...]:
 
 
 def _quoted_part(text: str, start: int) -> tuple[str, int]:
-    i, out = start + 1, []
+    out: list[str] = []
+    i = start + 1
     while i < len(text):
         if text[i] == "`":
             if text[i + 1 : i + 2] != "`":
@@ -114,7 +115,9 @@ def invalid_name(text: str) -> UserError:
     )
 
 
-def qualify(parts: tuple[str, ...], namespace: tuple[str, ...] = (), catalogs: frozenset[str] = frozenset({LAKE})) -> TableName:
+def qualify(
+    parts: tuple[str, ...], namespace: tuple[str, ...] = (), catalogs: frozenset[str] = frozenset({LAKE})
+) -> TableName:
     """Give a written name its full form.
 
     Args:

@@ -1,0 +1,238 @@
+"""What refreshing, verifying and explaining return: plain frozen data, printable and JSON-able."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from headrace.reasons import FullReason
+
+
+class Mode(StrEnum):
+    """How a refresh moved the frontier."""
+
+    FULL = "FULL"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    NO_CHANGE = "NO_CHANGE"
+
+
+class RefreshMode(StrEnum):
+    """What the user asked for."""
+
+    AUTO = "AUTO"
+    FULL = "FULL"
+    DIFFERENTIAL = "DIFFERENTIAL"
+
+
+class Status(StrEnum):
+    """Where a stream table stands."""
+
+    NEW = "NEW"
+    ACTIVE = "ACTIVE"
+    STOPPED = "STOPPED"
+
+
+class Record:
+    """Gives result dataclasses a JSON form."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values, field by field."""
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.as_dict()
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshResult(Record):
+    """One refresh.
+
+    Args:
+        name: The stream table, as users write it.
+        mode: How the frontier was moved.
+        reason: Why it was FULL, else None.
+        detail: The reason in words, with what it was about.
+        rows_inserted: Rows that appeared.
+        rows_deleted: Rows that disappeared.
+        seconds: Wall time.
+        frontier: Version of each source the table now reflects.
+        stages: Seconds per stage, in order.
+        jobs: Spark jobs run, where the session can tell.
+    """
+
+    name: str
+    mode: Mode
+    reason: FullReason | None
+    detail: str | None
+    rows_inserted: int
+    rows_deleted: int
+    seconds: float
+    frontier: Mapping[str, int]
+    stages: Mapping[str, float] = field(default_factory=dict)
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult(Record):
+    """A stream table compared with its query at its frontier.
+
+    Args:
+        name: The stream table.
+        ok: True when both are the same multiset.
+        rows: Rows the query returns.
+        missing: Rows of the query that the table lacks, copies counted.
+        unexpected: Rows of the table that the query does not return, copies counted.
+        rounded: Pairs of rows that differ only in the last digits of floating-point sums; not counted as wrong.
+        seconds: Wall time.
+        samples: Up to five differing rows, each with `weight` +n (missing) or -n (unexpected).
+    """
+
+    name: str
+    ok: bool
+    rows: int
+    missing: int
+    unexpected: int
+    rounded: int
+    seconds: float
+    samples: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalInfo(Record):
+    """Why a query is not maintained incrementally: one construct.
+
+    Args:
+        code: The `FullReason`.
+        construct: What it is, such as `LEFT JOIN`.
+        message: One sentence.
+        line: Line in the query, from 1, if known.
+        column: Column in the line, from 1, if known.
+        hint: What to write instead, if anything.
+    """
+
+    code: FullReason
+    construct: str
+    message: str
+    line: int | None
+    column: int | None
+    hint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTableInfo(Record):
+    """One line of `status`.
+
+    Args:
+        name: The stream table.
+        status: NEW (not loaded), ACTIVE or STOPPED.
+        refresh_mode: What the user asked for.
+        schedule: The schedule text, or None.
+        incremental: Whether the query can be refreshed DIFFERENTIAL.
+        refusals: If not, why.
+        behind: Sources that moved since the last refresh.
+        frontier: Version of each source the table reflects.
+        version: The table's own newest version, or None before the first load.
+        rows: Rows in the table, if known.
+        consumers: Stream tables that read it.
+        last_refresh: When the last refresh ended, or None.
+        last_mode: Its mode.
+        last_reason: Why it was FULL.
+        last_seconds: Its wall time.
+        last_error: Code and message of the last failure, if the last refresh failed.
+        stopped_reason: Why it is STOPPED, with the remedy.
+    """
+
+    name: str
+    status: Status
+    refresh_mode: RefreshMode
+    schedule: str | None
+    incremental: bool
+    refusals: tuple[RefusalInfo, ...]
+    behind: tuple[str, ...]
+    frontier: Mapping[str, int]
+    version: int | None
+    rows: int | None
+    consumers: tuple[str, ...]
+    last_refresh: dt.datetime | None
+    last_mode: Mode | None
+    last_reason: FullReason | None
+    last_seconds: float | None
+    last_error: str | None
+    stopped_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow(Record):
+    """One refresh in `history`; newest first.
+
+    Args:
+        name: The stream table.
+        started_at: When it began.
+        seconds: Wall time.
+        mode: How the frontier was moved.
+        reason: Why it was FULL.
+        detail: The reason in words.
+        ok: False when it failed; nothing was published then.
+        rows_inserted: Rows that appeared.
+        rows_deleted: Rows that disappeared.
+        rows_after: Rows in the table afterwards, if known.
+        stages: Seconds per stage.
+        frontier: Frontier reached.
+        error_code: Code of the failure.
+        error_message: Its message.
+        publication: Number of the publication, which `hr.at()` takes.
+        jobs: Spark jobs run, where the session can tell.
+    """
+
+    name: str
+    started_at: dt.datetime
+    seconds: float
+    mode: Mode
+    reason: FullReason | None
+    detail: str | None
+    ok: bool
+    rows_inserted: int
+    rows_deleted: int
+    rows_after: int | None
+    stages: Mapping[str, float]
+    frontier: Mapping[str, int]
+    error_code: str | None
+    error_message: str | None
+    publication: int | None
+    jobs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Record):
+    """How a stream table (or a query) is refreshed; `sections` are the parts `explain` prints, in order.
+
+    Args:
+        name: The stream table, or None for a bare query.
+        mode: The mode the next refresh would take.
+        reason: Why FULL.
+        refusals: What keeps the query from being DIFFERENTIAL.
+        sections: Pairs (title, text): algebra, delta, stages, SQL.
+    """
+
+    name: str | None
+    mode: Mode
+    reason: FullReason | None
+    refusals: tuple[RefusalInfo, ...]
+    sections: tuple[tuple[str, str], ...]

@@ -1,0 +1,52 @@
+"""The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL."""
+
+from headrace.catalog.facade import Catalog
+from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
+from headrace.catalog.records import (
+    Definition,
+    ForeignWrite,
+    HistoryEntry,
+    Json,
+    Lease,
+    Observation,
+    Observed,
+    Outcome,
+    Pointer,
+    PublicationRecord,
+    RanAs,
+    RefreshMode,
+    Relation,
+    RelationKind,
+    Status,
+    StreamTable,
+    Version,
+    resource_of,
+)
+
+__all__ = [
+    "Catalog",
+    "Definition",
+    "ForeignWrite",
+    "FrontierMove",
+    "HistoryEntry",
+    "Json",
+    "Lease",
+    "NewVersion",
+    "Observation",
+    "Observed",
+    "Outcome",
+    "Pointer",
+    "Publication",
+    "PublicationRecord",
+    "RanAs",
+    "RefreshMode",
+    "Relation",
+    "RelationKind",
+    "Rename",
+    "Status",
+    "StreamTable",
+    "Swap",
+    "Version",
+    "new_uuid",
+    "resource_of",
+]

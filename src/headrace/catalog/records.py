@@ -1,0 +1,297 @@
+"""What the catalog remembers, as frozen values: what readers return and what writers take.
+
+Nothing here knows a database. Times are aware and in UTC; JSON fields are plain mappings of JSON values.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from headrace.frontier import Frontier
+from headrace.names import TableName
+
+Json = Mapping[str, Any]
+"""A JSON object whose meaning belongs to the engine, not to the catalog."""
+
+
+class RelationKind(StrEnum):
+    """Who writes a relation: somebody else, or Headrace."""
+
+    SOURCE = "source"
+    STREAM = "stream"
+
+
+class RefreshMode(StrEnum):
+    """How the user wants a stream table refreshed."""
+
+    AUTO = "AUTO"
+    FULL = "FULL"
+    DIFFERENTIAL = "DIFFERENTIAL"
+
+
+class RanAs(StrEnum):
+    """How a refresh ran."""
+
+    FULL = "FULL"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    NO_CHANGE = "NO_CHANGE"
+
+
+class Status(StrEnum):
+    """Life of a stream table: defined but never published, published, or stopped until somebody acts."""
+
+    NEW = "NEW"
+    ACTIVE = "ACTIVE"
+    STOPPED = "STOPPED"
+
+
+class Outcome(StrEnum):
+    """How a refresh ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What makes a stream table what it is; written by create and replace.
+
+    Args:
+        name: The stream table; always in `lake`.
+        query: The defining query as the user wrote it.
+        sources: The relations it reads, each once; unknown ones become sources.
+        refresh_mode: What the user asked for.
+        schedule: The schedule's text, or None for on demand.
+        details: The engine's own facts: semantics, output schema, key, companion columns, default namespace, used columns.
+        companion: The stored table of its accumulators, or None.
+        log: Its change log, or None while nobody reads its changes.
+    """
+
+    name: TableName
+    query: str
+    sources: tuple[TableName, ...]
+    refresh_mode: RefreshMode = RefreshMode.AUTO
+    schedule: str | None = None
+    details: Json = field(default_factory=dict)
+    companion: TableName | None = None
+    log: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """A stream table as the catalog knows it; the fields of `Definition`, and its life.
+
+    Args:
+        id: Stays the same over replace and alter, and ends with a drop.
+        generation: 1 at first, one more with every replaced definition.
+        stopped_code: Error code that stopped it, while `status` is STOPPED.
+        stopped_reason: The sentence for it.
+    """
+
+    id: int
+    name: TableName
+    query: str
+    sources: tuple[TableName, ...]
+    refresh_mode: RefreshMode
+    schedule: str | None
+    details: Json
+    companion: TableName | None
+    log: TableName | None
+    generation: int
+    status: Status
+    stopped_code: str | None
+    stopped_reason: str | None
+    created_at: dt.datetime
+    updated_at: dt.datetime
+
+    @property
+    def stored(self) -> tuple[TableName, ...]:
+        """The stored tables it consists of: state first, then companion and log where it has them."""
+        return tuple(t for t in (self.name, self.companion, self.log) if t is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation that the catalog numbers versions of.
+
+    Args:
+        table_uuid: Iceberg's UUID of the table when last observed or published; None when never seen.
+        schema: Its columns when last observed, in the engine's own JSON form; None when never seen.
+    """
+
+    id: int
+    name: TableName
+    kind: RelationKind
+    table_uuid: str | None
+    schema: Json | None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a relation and the Iceberg snapshot it is bound to.
+
+    Args:
+        snapshot_id: None for a table without a snapshot, that is an empty one.
+        row_count: Rows at that version where known.
+        committed_at: When the snapshot was committed (sources) or published (stream tables).
+        publication_id: The publication that made it; None for sources.
+        table_uuid: Iceberg's UUID of the table then; a different one than before means dropped and created again.
+    """
+
+    relation: TableName
+    version: int
+    snapshot_id: int | None
+    row_count: int | None
+    committed_at: dt.datetime
+    publication_id: int | None
+    table_uuid: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The head of a source, as somebody just saw it.
+
+    Args:
+        source: The relation.
+        snapshot_id: Its current snapshot; None for a table without one.
+        table_uuid: Iceberg's UUID; None when the catalog behind it has none.
+        row_count: Rows at the snapshot where known.
+        committed_at: When the snapshot was committed; the catalog's clock when None.
+        schema: Its columns; None leaves what the catalog has.
+    """
+
+    source: TableName
+    snapshot_id: int | None
+    table_uuid: str | None = None
+    row_count: int | None = None
+    committed_at: dt.datetime | None = None
+    schema: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What an observation came to.
+
+    Args:
+        version: The newest version of the source now.
+        appended: Whether this observation made it.
+        recreated: Whether the table's UUID differs from the version before.
+    """
+
+    version: Version
+    appended: bool
+    recreated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRecord:
+    """A publication that happened.
+
+    Args:
+        id: Grows in the order publications became visible.
+        uuid: Chosen by the publisher; finds out whether a publication with unknown outcome happened.
+    """
+
+    id: int
+    uuid: str
+    published_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One refresh of one stream table; survives the drop of the table.
+
+    Args:
+        stream: The stream table's name then.
+        started_at: When the refresh began.
+        finished_at: When it ended, before publishing.
+        mode: How it ran.
+        outcome: Whether it was published.
+        reason: A `FullReason` code for FULL, else None.
+        reason_detail: The sentence for it.
+        rows_inserted: Rows added to the state.
+        rows_deleted: Rows taken from it.
+        rows_after: Rows in the state afterwards where known.
+        stages: Seconds per stage, in the order they ran.
+        metrics: Jobs, bytes, rows read and the like.
+        frontier: Where the refresh went (or tried to go).
+        error_code: Code of the error for a failed one.
+        error_message: Its text.
+        id: Given by the catalog; None for an entry not yet written.
+        stream_id: Given by the catalog.
+        publication_id: Given by the catalog; None for a failed refresh.
+    """
+
+    stream: TableName
+    started_at: dt.datetime
+    finished_at: dt.datetime
+    mode: RanAs
+    outcome: Outcome = Outcome.OK
+    reason: str | None = None
+    reason_detail: str | None = None
+    rows_inserted: int = 0
+    rows_deleted: int = 0
+    rows_after: int | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+    metrics: Json = field(default_factory=dict)
+    frontier: Frontier | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    id: int | None = None
+    stream_id: int | None = None
+    publication_id: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return (self.finished_at - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to refresh and publish a resource, until it expires and somebody else takes it.
+
+    Args:
+        resource: What it is on; `resource_of(name)` for a table.
+        owner: Who holds it; None once released.
+        token: Fencing token: grows with every owner of the resource and never repeats.
+        expires_at: When another owner may take it over.
+        heartbeat_at: When the owner last prolonged it.
+    """
+
+    resource: str
+    owner: str | None
+    token: int
+    expires_at: dt.datetime
+    heartbeat_at: dt.datetime
+
+
+def resource_of(name: TableName) -> str:
+    """The lease resource of a stream table or of a single stored table."""
+    return ".".join(name.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A row of Iceberg's `iceberg_tables`: which metadata file is the table now."""
+
+    name: TableName
+    metadata_location: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignWrite:
+    """A stored table whose `lake` pointer is not what Headrace published last.
+
+    Args:
+        published: The metadata file Headrace published.
+        found: The one that is there now; None when the row is gone.
+    """
+
+    name: TableName
+    published: str
+    found: str | None

@@ -1,0 +1,81 @@
+"""Comparing stored rows exactly: NULL equals NULL, NaN equals NaN, and -0.0 is not 0.0.
+
+Spark's grouping and `<=>` take care of NULL and NaN but hold 0.0 and -0.0 for equal, and they cannot compare maps.
+A column therefore contributes one or more *key expressions*; two rows are the same row exactly when all of them are
+equal in Spark's sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headrace.algebra.schema import Column
+from headrace.names import quote
+
+_INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
+
+
+def incomparable(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Names of the columns whose values Spark cannot compare at all (variant and the like)."""
+    return tuple(c.name for c in columns if any(word in c.type for word in _INCOMPARABLE))
+
+
+def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]:
+    """SQL expressions whose equality (NULL-safe) is equality of the column's value.
+
+    Args:
+        column: The column; not an incomparable one.
+        alias: Table alias the column is read from.
+    """
+    value = f"{alias}.{quote(column.name)}" if alias else quote(column.name)
+    if column.type in ("float", "double"):
+        return (value, f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END")
+    if "map<" in column.type or "float" in column.type or "double" in column.type:
+        # JSON text would lose types; sorted entries compare as arrays of structs do, and keep -0.0 by its text.
+        return (_ordered(value, column.type),)
+    return (value,)
+
+
+def _ordered(value: str, type_: str, depth: int = 0) -> str:
+    """An orderable stand-in for a nested value: maps as sorted arrays of entries, floats with their sign."""
+    kind, inner = _split(type_)
+    name = f"x{depth}"
+    if kind == "map":
+        key, item = inner
+        entry = f"struct({_ordered(f'{name}.key', key, depth + 1)}, {_ordered(f'{name}.value', item, depth + 1)})"
+        return f"array_sort(transform(map_entries({value}), {name} -> {entry}))"
+    if kind == "array":
+        return f"transform({value}, {name} -> {_ordered(name, inner[0], depth + 1)})"
+    if kind == "struct":
+        names = (field.split(":", 1) for field in inner)
+        parts = ", ".join(_ordered(f"{value}.{quote(n.strip('`'))}", t, depth + 1) for n, t in names)
+        return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct({parts}) END"
+    if kind in ("float", "double"):
+        return f"struct({value}, CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END)"
+    return value
+
+
+def _split(type_: str) -> tuple[str, tuple[str, ...]]:
+    """A DDL type as its kind and its top-level arguments."""
+    if "<" not in type_:
+        return type_, ()
+    kind, body = type_.split("<", 1)
+    parts, depth, current = [], 0, ""
+    for char in body[:-1]:
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return kind, (*parts, current)
+
+
+def same(columns: Sequence[Column], left: str, right: str) -> str:
+    """A condition that is true exactly when two rows agree in all `columns`; `=` where no NULL is possible."""
+    terms = []
+    for column in columns:
+        pairs = zip(key_expressions(column, left), key_expressions(column, right), strict=True)
+        for place, (a, b) in enumerate(pairs):
+            terms.append(f"{a} {'<=>' if column.nullable or place else '='} {b}")
+    return " AND ".join(terms) or "TRUE"

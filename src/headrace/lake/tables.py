@@ -1,0 +1,157 @@
+"""The tables Headrace creates: names, locations, DDL."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.algebra.schema import Column
+from headrace.errors import Unsupported
+from headrace.names import RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, WEIGHT, TableName, quote
+
+VERSION = f"{RESERVED_PREFIX}version"
+"""Log column: the version of the stream table that a change belongs to."""
+
+_V3_ONLY = ("variant", "geometry", "geography", "void")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The names of a stream table's stored parts, all in `staging`.
+
+    Args:
+        state: The table itself.
+        companion: Accumulators, should it need any.
+        log: Its change log, should it have consumers.
+        suffix: What makes its locations unique.
+    """
+
+    state: TableName
+    companion: TableName
+    log: TableName
+    suffix: str
+
+
+def new_suffix() -> str:
+    """A fresh suffix, unique enough for locations that are never reused."""
+    return uuid.uuid4().hex[:10]
+
+
+def stored_names(name: TableName, suffix: str) -> Stored:
+    """Where the parts of stream table `name` are stored."""
+    stem = "_".join((*name.namespace, name.table, suffix))
+    system = (SYSTEM_NAMESPACE,)
+    return Stored(
+        state=name.within(STAGING),
+        companion=TableName(STAGING, system, f"{stem}_companion"),
+        log=TableName(STAGING, system, f"{stem}_log"),
+        suffix=suffix,
+    )
+
+
+def table_location(warehouse: str, table: TableName, suffix: str) -> str:
+    """The folder of a table: readable, and never used twice, because a rename does not move data."""
+    stem = table.table if suffix in table.table else f"{table.table}-{suffix}"
+    parts = (re.sub(r"[^\w.-]", "_", part) for part in (*table.namespace, stem))
+    return "/".join((warehouse.rstrip("/"), *parts))
+
+
+def table_properties(format_version: int, *, append_only: bool = False) -> dict[str, str]:
+    """Properties of a table that Headrace writes.
+
+    Published pointers may refer to any older metadata file, so commits must not delete those; maintenance does. A
+    change is small and comes from few tasks: a shuffle by partition before each write would only cost a job.
+    """
+    properties = {
+        "format-version": str(format_version),
+        "write.metadata.delete-after-commit.enabled": "false",
+        "write.metadata.previous-versions-max": "100",
+        "write.distribution-mode": "none",
+        "write.parquet.compression-codec": "zstd",
+        "write.parquet.compression-level": "1",
+        "commit.retry.num-retries": "0",
+        "write.spark.fanout.enabled": "true",
+    }
+    if not append_only:
+        modes = ("delete", "update", "merge")
+        properties |= {f"write.{m}.mode": "merge-on-read" for m in modes}
+        properties |= {f"write.{m}.distribution-mode": "none" for m in modes}
+    return properties
+
+
+def log_columns(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of a change log over a table of `columns`."""
+    return (*columns, Column(WEIGHT, "bigint", False), Column(VERSION, "bigint", False))
+
+
+def create_namespace(catalog: str, namespace: tuple[str, ...]) -> str:
+    """Statement that makes a namespace if it is missing."""
+    return f"CREATE NAMESPACE IF NOT EXISTS {'.'.join(map(quote, (catalog, *namespace)))}"
+
+
+def create_table(
+    table: TableName,
+    columns: tuple[Column, ...],
+    *,
+    location: str,
+    format_version: int,
+    append_only: bool = False,
+    partition_by: tuple[str, ...] = (),
+    properties: Mapping[str, str] | None = None,
+) -> str:
+    """Statement that creates a table, empty.
+
+    Args:
+        table: Its full name.
+        columns: Its columns; nullable ones stay so, others too, since a delta may pass through NULL.
+        location: Its folder.
+        format_version: 2 or 3.
+        append_only: A change log: rows are only added, or deleted by whole versions.
+        partition_by: Partition expressions.
+        properties: More table properties; they win.
+
+    Raises:
+        Unsupported: `TYPE_NOT_STORABLE` when this format cannot hold a column's type.
+    """
+    _check_types(columns, format_version)
+    body = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+    all_properties = table_properties(format_version, append_only=append_only) | dict(properties or {})
+    options = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in all_properties.items())
+    partitioned = f" PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
+    return f"CREATE TABLE {table.sql} ({body}) USING iceberg{partitioned} LOCATION {_text(location)} TBLPROPERTIES ({options})"
+
+
+def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int) -> str:
+    """Statement that creates a change log; partitioned by version, so that trimming only touches metadata."""
+    return create_table(
+        log,
+        log_columns(columns),
+        location=location,
+        format_version=format_version,
+        append_only=True,
+    )
+
+
+def drop_table(table: TableName, *, purge: bool = False) -> str:
+    """Statement that drops a table; with `purge` its files too."""
+    return f"DROP TABLE IF EXISTS {table.sql}{' PURGE' if purge else ''}"
+
+
+def _check_types(columns: tuple[Column, ...], format_version: int) -> None:
+    for column in columns:
+        bad = next((w for w in ("interval", "void", "char(", "varchar(") if w in column.type and "char" not in w), None)
+        if bad is None and format_version < 3:
+            bad = next((w for w in _V3_ONLY if w in column.type), None)
+        if bad is not None:
+            raise Unsupported(
+                "TYPE_NOT_STORABLE",
+                f"Column {column.name} has type {column.type}, which an Iceberg v{format_version} table cannot hold.",
+                hint=f"Cast it in the query, for example CAST({column.name} AS STRING).",
+            )
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,198 @@
+"""Runs SQL on Spark, by the public DataFrame/SQL API only, so that classic Spark and Spark Connect behave alike."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headrace.algebra.schema import Column
+from headrace.names import quote
+from headrace.spark.errors import translated
+from headrace.spark.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class JobGroup:
+    """The Spark jobs that one thread ran within a `SparkRunner.jobs` block.
+
+    Args:
+        id: The group's id, as Spark's own UI shows it.
+        jobs: Number of jobs, known once the block is left; None over Spark Connect, which does not count.
+    """
+
+    id: str
+    jobs: int | None = None
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What the runners of one application share."""
+
+    children: dict[Semantics, SparkRunner] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class SparkRunner:
+    """Runs SQL in one session; safe to use from several threads as long as temporary names are unique.
+
+    Args:
+        session: The Spark session, classic or Connect.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self._frames: dict[str, DataFrame] = {}
+        self._shared = _Shared()
+
+    @property
+    def classic(self) -> bool:
+        """Whether this process holds the driver (False over Spark Connect)."""
+        return hasattr(self.session, "_jsc")
+
+    @property
+    def semantics(self) -> Semantics:
+        """The session's current semantics."""
+        conf = self.session.conf
+        return Semantics(
+            time_zone=str(conf.get(TIME_ZONE)),
+            ansi=conf.get(ANSI) == "true",
+            case_sensitive=conf.get(CASE_SENSITIVE) == "true",
+        )
+
+    def under(self, semantics: Semantics) -> SparkRunner:
+        """The runner of a session of its own that has these semantics; one per distinct semantics, kept.
+
+        Temporary views are not shared between it and this runner.
+        """
+        with self._shared.lock:
+            child = self._shared.children.get(semantics)
+            if child is None:
+                child = SparkRunner(self._sibling(semantics))
+                child._shared = self._shared
+                self._shared.children[semantics] = child
+            return child
+
+    def _sibling(self, semantics: Semantics) -> SparkSession:
+        with translated():
+            parent = self.session
+            session: SparkSession = parent.newSession() if self.classic else parent.cloneSession()  # type: ignore[operator]
+            for key, value in self._carried(session).items():
+                session.conf.set(key, value)
+            for key, value in semantics.options().items():
+                session.conf.set(key, value)
+            return session
+
+    def _carried(self, session: SparkSession) -> Mapping[str, str]:
+        """Options set at run time in this session, which a new session does not inherit."""
+        known = session.conf.getAll
+        given = self.session.conf.getAll
+        return {k: v for k, v in given.items() if k.startswith("spark.sql.") and known.get(k) != v}
+
+    def describe(self, sql: str) -> tuple[Column, ...]:
+        """Analyse a query without running it.
+
+        Raises:
+            HeadraceError: What Spark's analysis found, translated.
+        """
+        with translated(sql):
+            schema = self.session.sql(sql).schema
+        return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in schema.fields)
+
+    def run(self, sql: str) -> list[Row]:
+        """Run a statement and return its rows."""
+        with translated(sql):
+            return list(self.session.sql(sql).collect())
+
+    def scalar(self, sql: str) -> Any:
+        """The first column of the first row, None when there is no row."""
+        rows = self.run(sql)
+        return rows[0][0] if rows else None
+
+    def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Compute a query once, keep its rows (memory, then disk), and make them readable as view `name`.
+
+        Args:
+            name: Temporary view, unique within the application.
+            sql: The query.
+            aggregates: SQL aggregate expressions over the query's columns, by result name; they come out of the
+                same pass. Empty keeps the computing for the first reader.
+
+        Returns:
+            The aggregates' values by name.
+        """
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as f
+
+        with translated(sql):
+            frame = self.session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
+            frame.createOrReplaceTempView(name)
+            self._frames[name] = frame
+            if not aggregates:
+                return {}
+            row = frame.agg(*(f.expr(text).alias(alias) for alias, text in aggregates.items())).collect()[0]
+            return dict(row.asDict())
+
+    def release(self, name: str) -> None:
+        """Forget a materialized view and free its memory; unknown names are ignored."""
+        frame = self._frames.pop(name, None)
+        if frame is None:
+            return
+        with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
+            frame.unpersist()
+            self.session.catalog.dropTempView(name)
+
+    @contextmanager
+    def jobs(self, label: str) -> Iterator[JobGroup]:
+        """Count this thread's Spark jobs, and make them cancellable as a group.
+
+        Args:
+            label: What the jobs do, shown in Spark's own UI.
+        """
+        group = JobGroup(f"headrace-{uuid.uuid4().hex[:12]}")
+        if not self.classic:
+            self.session.addTag(group.id)
+            try:
+                yield group
+            finally:
+                self.session.removeTag(group.id)
+            return
+        context = self.session.sparkContext
+        context.setJobGroup(group.id, label)
+        try:
+            yield group
+        finally:
+            with suppress(Exception):  # a lost JVM cannot count; the error that lost it is already on its way
+                group.jobs = len(context.statusTracker().getJobIdsForGroup(group.id))
+                context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+    def cancel(self, group: JobGroup) -> None:
+        """Stop a group's running jobs; their thread receives `CANCELLED`."""
+        with translated():
+            if self.classic:
+                self.session.sparkContext.cancelJobGroup(group.id)
+            else:
+                self.session.interruptTag(group.id)
+
+    def table_exists(self, sql_name: str) -> bool:
+        """Whether Spark knows a table or view of this (quoted) name."""
+        with translated():
+            return bool(self.session.catalog.tableExists(sql_name))
+
+
+def temp_name(stem: str) -> str:
+    """A unique, quoted-safe temporary view name."""
+    return f"hr_{''.join(c if c.isalnum() else '_' for c in stem)}_{uuid.uuid4().hex[:8]}"
+
+
+def view_sql(name: str) -> str:
+    """A temporary view's name for use in SQL."""
+    return quote(name)

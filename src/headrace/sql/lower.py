@@ -1,0 +1,382 @@
+"""Algebra → SQL.
+
+A tree becomes one sqlglot tree and one statement. Operators that one SELECT can hold share it: a projection over a
+filter over a join of scans is one block, which keeps `explain` readable and Spark's analyzer quick. Scalars are put in
+as they are, never parsed, so the user's expressions reach Spark unchanged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import sqlglot
+from sqlglot import exp
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    LookupJoin,
+    Project,
+    Relation,
+    Repeat,
+    Scan,
+    SemiJoin,
+    Stored,
+    Union,
+    Values,
+)
+from headrace.algebra.scalar import Scalar, as_column, replace_columns, uses
+from headrace.errors import InternalError
+from headrace.names import WEIGHT, quote
+
+Bind = Callable[[Scan | Stored], str]
+"""What a leaf is in SQL: a table, a snapshot of one, a temporary view."""
+
+
+def lower(relation: Relation, bind: Bind, dialect: str = "spark", *, hints: bool = False) -> str:
+    """Write a relation as one SQL query.
+
+    Args:
+        relation: The tree; without `Empty`.
+        bind: The table expression of each leaf, such as "`lake`.`shop`.`orders` VERSION AS OF 123", without alias.
+        dialect: `spark`, or `duckdb` for tests.
+        hints: Ask Spark to broadcast the sides that rules expect to be small.
+
+    Raises:
+        InternalError: `NOT_LOWERED` for a node that has no SQL.
+    """
+    text = lower_tree(relation, bind, hints=hints).sql("spark", pretty=True)
+    return text if dialect == "spark" else sqlglot.transpile(text, read="spark", write=dialect, pretty=True)[0]
+
+
+def lower_tree(relation: Relation, bind: Bind, *, hints: bool = False) -> exp.Query:
+    """Write a relation as one sqlglot tree; arguments as for `lower`."""
+    lowering = _Lowering(bind, hints, _shared(relation))
+    query = lowering.query(relation)
+    for name, body in lowering.ctes.items():
+        query = query.with_(_name(name), as_=body, copy=False)
+    return query
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A SELECT under construction.
+
+    Args:
+        source: What stands after FROM; None for no FROM.
+        alias: Alias of `source`.
+        items: Output columns and their SQL over the aliases.
+        joins: Joins after the source.
+        where: Conditions.
+        keys: GROUP BY columns, () for a global aggregate, None when not grouped.
+        having: Conditions on groups.
+        hints: Aliases to broadcast.
+    """
+
+    source: exp.Expression | None
+    alias: str
+    items: dict[str, str]
+    joins: tuple[exp.Join, ...] = ()
+    where: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
+    having: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    calls: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one table only, so that it can stand on the right of a join."""
+        return self.keys is None and not self.joins and self.source is not None
+
+
+class _Lowering:
+    """One run of `lower`: hands out aliases and collects CTEs."""
+
+    def __init__(self, bind: Bind, hints: bool, shared: frozenset[Relation]) -> None:
+        self.bind = bind
+        self.hints = hints
+        self.shared = shared
+        self.ctes: dict[str, exp.Query] = {}
+        self._names: dict[Relation, str] = {}
+        self._aliases = 0
+
+    def query(self, relation: Relation) -> exp.Query:
+        """A complete query."""
+        if isinstance(relation, Union) and relation not in self.shared:
+            return self._union(relation)
+        return _render(self.block(relation))
+
+    def block(self, relation: Relation) -> _Block:
+        """A SELECT that may still grow."""
+        if relation in self.shared:
+            return self._cte(relation)
+        match relation:
+            case Scan():
+                items = {out: name for out, name in relation.fields}
+                return self._table(self.bind(relation), items | ({WEIGHT: WEIGHT} if relation.weighted else {}))
+            case Stored():
+                return self._table(self.bind(relation), {name: name for name in relation.names})
+            case Values():
+                return self._values(relation)
+            case Project():
+                return self._project(relation)
+            case Filter():
+                return self._filter(relation)
+            case Join():
+                return self._join(relation)
+            case SemiJoin():
+                return self._semi_join(relation)
+            case LookupJoin():
+                return self._lookup_join(relation)
+            case Aggregate():
+                return self._aggregate(relation)
+            case Union():
+                return self._nest(self._union(relation), relation.columns)
+            case Repeat():
+                return self._repeat(relation)
+        raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
+
+    # leaves
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"t{self._aliases}"
+
+    def _table(self, text: str, columns: dict[str, str]) -> _Block:
+        alias = self._alias()
+        return _Block(_aliased(exp.Var(this=text), alias), alias, {o: _qualified(alias, c) for o, c in columns.items()})
+
+    def _nest(self, query: exp.Query, columns: tuple[str, ...]) -> _Block:
+        alias = self._alias()
+        source = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        return _Block(source, alias, {name: _qualified(alias, name) for name in columns})
+
+    def _cte(self, relation: Relation) -> _Block:
+        if relation not in self._names:
+            query = _render(self._unshared(relation)) if not isinstance(relation, Union) else self._union(relation)
+            self._names[relation] = name = f"c{len(self._names) + 1}"
+            self.ctes[name] = query
+        return self._table(self._names[relation], {name: name for name in relation.columns})
+
+    def _unshared(self, relation: Relation) -> _Block:
+        shared, self.shared = self.shared, self.shared - {relation}
+        try:
+            return self.block(relation)
+        finally:
+            self.shared = shared
+
+    def _values(self, relation: Values) -> _Block:
+        rows = [
+            _select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows
+        ]
+        if not rows:
+            raise InternalError("NOT_LOWERED", "Values without rows has no SQL.")
+        return self._nest(_union_all(rows), relation.columns)
+
+    # operators that share a SELECT
+
+    def _open(self, relation: Relation) -> _Block:
+        """A block that is not grouped yet."""
+        block = self.block(relation)
+        return self._closed(block) if block.keys is not None else block
+
+    def _closed(self, block: _Block) -> _Block:
+        return self._nest(_render(block), tuple(block.items))
+
+    def _project(self, relation: Project) -> _Block:
+        block = self.block(relation.input)
+        scalars = [scalar for _, scalar in relation.items]
+        if _duplicates(block.items, scalars) or _loses_grouping(block, scalars):
+            block = self._closed(block)
+        return replace(block, items={name: _text(scalar, block.items) for name, scalar in relation.items})
+
+    def _filter(self, relation: Filter) -> _Block:
+        block = self.block(relation.input)
+        condition = _text(relation.condition, block.items)
+        if block.keys is None:
+            return replace(block, where=(*block.where, condition))
+        return replace(block, having=(*block.having, condition))
+
+    def _join(self, relation: Join) -> _Block:
+        left = self._open(relation.left)
+        if left.source is None or (relation.small_left and self.hints and left.joins):
+            left = self._closed(left)
+        right = self._single(relation.right)
+        items = left.items | right.items
+        on = None if relation.condition is None else _text(relation.condition, items)
+        join = exp.Join(this=right.source, on=exp.Var(this=on)) if on else exp.Join(this=right.source, kind="CROSS")
+        broadcast = (left.alias,) if relation.small_left and self.hints else ()
+        return replace(
+            left,
+            items=items,
+            joins=(*left.joins, join),
+            where=left.where + right.where,
+            hints=left.hints + right.hints + broadcast,
+        )
+
+    def _single(self, relation: Relation) -> _Block:
+        block = self.block(relation)
+        return block if block.single else self._closed(block)
+
+    def _keyed(self, relation: SemiJoin | LookupJoin, side: str, kind: str | None) -> tuple[_Block, _Block]:
+        """Left, with a join on NULL-safe key equality appended, and right."""
+        left = self._open(relation.left)
+        left = self._closed(left) if left.source is None else left
+        right = self._single(relation.right)
+        right = self._closed(right) if right.where else right
+        on = " AND ".join(f"{left.items[a]} <=> {right.items[b]}" for a, b in relation.on) or "true"
+        join = exp.Join(this=right.source, side=side, kind=kind, on=exp.Var(this=on))
+        return replace(left, joins=(*left.joins, join)), right
+
+    def _semi_join(self, relation: SemiJoin) -> _Block:
+        left, right = self._keyed(relation, "LEFT", "ANTI" if relation.anti else "SEMI")
+        return replace(left, hints=(*left.hints, right.alias)) if self.hints else left
+
+    def _lookup_join(self, relation: LookupJoin) -> _Block:
+        left, right = self._keyed(relation, "LEFT", None)
+        return replace(left, items=left.items | right.items)
+
+    def _aggregate(self, relation: Aggregate) -> _Block:
+        block = self._open(relation.input)
+        # an expression in GROUP BY could be taken for an ordinal, so only columns stand there
+        plain = set(_columns_of(block))
+        if block.source is None or any(block.items[key] not in plain for key in relation.keys):
+            block = self._closed(block)
+        items = {key: block.items[key] for key in relation.keys}
+        items |= {call.name: _call(call, block.items) for call in relation.calls}
+        keys = tuple(block.items[key] for key in relation.keys)
+        return replace(block, items=items, keys=keys, calls=frozenset(call.name for call in relation.calls))
+
+    def _union(self, relation: Union) -> exp.Query:
+        names = relation.columns
+        branches = list[exp.Query]()
+        for branch in relation.branches:
+            block = self.block(branch)
+            items = dict(zip(names, block.items.values(), strict=True))
+            branches.append(_render(replace(block, items=items)))
+        return _union_all(branches)
+
+    def _repeat(self, relation: Repeat) -> _Block:
+        block = self._open(relation.input)
+        copies = f"explode(sequence(1, {block.items[WEIGHT]}))"
+        kept = {name: sql for name, sql in block.items.items() if name != WEIGHT}
+        query = _render(replace(block, items=kept | {_COPY: copies}))
+        return self._nest(query, tuple(kept))
+
+
+_COPY = "__hr_copy"
+
+
+def _name(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _aliased(source: exp.Expression, alias: str) -> exp.Expression:
+    return exp.Alias(this=source, alias=exp.to_identifier(alias))
+
+
+def _qualified(alias: str, name: str) -> str:
+    return f"{alias}.{quote(name)}"
+
+
+def _text(scalar: Scalar, items: dict[str, str]) -> str:
+    """A scalar over the SQL of its input's columns."""
+    direct = as_column(scalar)
+    if direct is not None:
+        return items[direct]
+    return replace_columns(scalar, {name: _operand(items[name]) for name in scalar.columns})
+
+
+def _operand(sql: str) -> str:
+    return sql if _is_reference(sql) else f"({sql})"
+
+
+def _is_reference(sql: str) -> bool:
+    return sql.startswith("t") and sql.endswith("`") and sql.count("`") == 2
+
+
+def _columns_of(block: _Block) -> list[str]:
+    return [sql for sql in block.items.values() if _is_reference(sql)]
+
+
+def _duplicates(items: dict[str, str], scalars: list[Scalar]) -> bool:
+    """Whether inlining would evaluate an expression twice."""
+    if all(as_column(scalar) for scalar in scalars) and len({as_column(s) for s in scalars}) == len(scalars):
+        return False
+    computed = [name for name, sql in items.items() if not _is_reference(sql) and len(sql) > _CHEAP]
+    return any(sum(uses(scalar, name) for scalar in scalars) > 1 for name in computed)
+
+
+_CHEAP = 24
+"""Length in characters of an expression that may be repeated for the sake of readability: a literal, a short call."""
+
+
+def _loses_grouping(block: _Block, scalars: list[Scalar]) -> bool:
+    """A SELECT without GROUP BY is an aggregate only as long as it calls one."""
+    return block.keys == () and not any(scalar.columns & block.calls for scalar in scalars)
+
+
+def _call(call: AggregateCall, items: dict[str, str]) -> str:
+    argument = "*" if call.argument is None else _text(call.argument, items)
+    text = f"{call.function}({argument})"
+    return text if call.filter is None else f"{text} FILTER (WHERE {_text(call.filter, items)})"
+
+
+def _select(items: dict[str, str]) -> exp.Select:
+    # a relation may have no columns, a SELECT may not
+    shown = items or {"__hr_none": "1"}
+    return exp.Select(expressions=[exp.Alias(this=exp.Var(this=s), alias=_name(n)) for n, s in shown.items()])
+
+
+def _render(block: _Block) -> exp.Select:
+    select = _select(block.items)
+    if block.source is not None:
+        select.set("from_", exp.From(this=block.source))
+    select.set("joins", list(block.joins))
+    if block.where:
+        select.set("where", exp.Where(this=_conjunction(block.where)))
+    if block.keys:
+        select.set("group", exp.Group(expressions=[exp.Var(this=key) for key in block.keys]))
+    if block.having:
+        select.set("having", exp.Having(this=_conjunction(block.having)))
+    if block.hints:
+        tables = [exp.to_identifier(alias) for alias in dict.fromkeys(block.hints)]
+        select.set("hint", exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=tables)]))
+    return select
+
+
+def _conjunction(conditions: tuple[str, ...]) -> exp.Expression:
+    if len(conditions) == 1:
+        return exp.Var(this=conditions[0])
+    return exp.Var(this=" AND ".join(f"({condition})" for condition in conditions))
+
+
+def _union_all(queries: list[exp.Query]) -> exp.Query:
+    result = queries[0]
+    for query in queries[1:]:
+        result = exp.Union(this=result, expression=query, distinct=False)
+    return result
+
+
+def _shared(relation: Relation) -> frozenset[Relation]:
+    """Relations that occur more than once and are worth a name."""
+    seen: Counter[Relation] = Counter()
+
+    def visit(node: Relation) -> None:
+        seen[node] += 1
+        if seen[node] == 1:
+            for inner in node.inputs:
+                visit(inner)
+
+    visit(relation)
+    return frozenset(node for node, times in seen.items() if times > 1 and _worth_a_name(node))
+
+
+def _worth_a_name(relation: Relation) -> bool:
+    if isinstance(relation, (Project, Filter)):
+        return _worth_a_name(relation.input)
+    return bool(relation.inputs)

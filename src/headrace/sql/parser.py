@@ -1,0 +1,243 @@
+"""Query text to its shape.
+
+Only structure is parsed: which clauses, FROM items and nested queries there are and where. Scalars are left as ranges of
+tokens, because they are handed to Spark as the user wrote them. The reading is generous: what Spark would reject may
+pass here, since Spark itself always judges the query too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.sql import sources
+from headrace.sql.cursor import Cursor
+from headrace.sql.shape import (
+    Body,
+    Cte,
+    Extra,
+    From,
+    Group,
+    Item,
+    Query,
+    Range,
+    Select,
+    SetOperation,
+    TableBody,
+    ValuesItem,
+)
+
+_SET_OPERATORS = {"UNION": "UNION", "INTERSECT": "INTERSECT", "EXCEPT": "EXCEPT", "MINUS": "EXCEPT", "SETMINUS": "EXCEPT"}
+
+
+def parse(sql: str) -> tuple[Query, Cursor]:
+    """Parse one query; the cursor gives access to its tokens.
+
+    Raises:
+        UserError: `SYNTAX_ERROR` with the place.
+    """
+    cursor = Cursor(sql)
+    query = parse_query(cursor)
+    cursor.take(";")
+    if not cursor.done:
+        raise cursor.error("The query should end here")
+    return query, cursor
+
+
+def parse_query(cursor: Cursor) -> Query:
+    """Parse a query that begins at the cursor."""
+    at = cursor.at
+    ctes, recursive = _with(cursor)
+    body = _body(cursor)
+    extras, pipes = _organization(cursor)
+    return Query(ctes, recursive, body, extras, at, pipes)
+
+
+def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:
+    """The queries in parentheses within a range of scalars, outermost only."""
+    cursor.at = within[0]
+    while cursor.at < within[1]:
+        if cursor.opens_query():
+            cursor.at += 1
+            query = parse_query(cursor)
+            cursor.expect(")")
+            resume = cursor.at
+            yield query
+            cursor.at = resume
+        else:
+            cursor.at += 1
+
+
+def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
+    if not cursor.take("WITH"):
+        return (), False
+    recursive = cursor.take("RECURSIVE")
+    ctes: list[Cte] = []
+    while True:
+        at = cursor.at
+        name = cursor.name("the name of a common table expression")
+        columns = sources.names_in_brackets(cursor) if cursor.word == "(" else ()
+        cursor.skip_until(lambda c: c.word in ("AS", "("))
+        cursor.take("AS")
+        cursor.expect("(")
+        ctes.append(Cte(name, columns, parse_query(cursor), at))
+        cursor.expect(")")
+        if not cursor.take(","):
+            return tuple(ctes), recursive
+
+
+def _body(cursor: Cursor) -> Body:
+    left = _primary(cursor)
+    while cursor.word in _SET_OPERATORS:
+        at = cursor.at
+        operator = _SET_OPERATORS[cursor.word]
+        cursor.at += 1
+        keep = cursor.take("ALL")
+        cursor.take("DISTINCT")
+        by_name = cursor.take("BY", "NAME")
+        left = SetOperation(operator, keep, by_name, left, _primary(cursor), at)
+    return left
+
+
+def _primary(cursor: Cursor) -> Body:
+    at = cursor.at
+    if cursor.take("("):
+        nested = parse_query(cursor)
+        cursor.expect(")")
+        return nested
+    if cursor.word == "SELECT":
+        return _select(cursor, None)
+    if cursor.word == "VALUES":
+        return sources.values(cursor)
+    if cursor.take("TABLE"):
+        return TableBody(sources.table(cursor), at)
+    if cursor.take("FROM"):
+        source = sources.parse_from(cursor)
+        if cursor.word == "SELECT":
+            return _select(cursor, source)
+        return Select((), at, source=source, extras=(Extra("FROM without SELECT", at, (at, at)),))
+    raise cursor.error("A query was expected here", "A query begins with SELECT, WITH, VALUES or TABLE.")
+
+
+def _select(cursor: Cursor, source: From | None) -> Select:
+    at = cursor.at
+    cursor.expect("SELECT")
+    distinct = cursor.take("DISTINCT")
+    if not distinct and cursor.word == "ALL" and cursor.peek(1).text not in (",", "."):
+        cursor.at += 1
+    extras: list[Extra] = []
+    if cursor.word == "TRANSFORM" and _transform_script(cursor):
+        extras.append(Extra("TRANSFORM", cursor.at, (cursor.at, cursor.at)))
+    items = _comma_separated(cursor)
+    if cursor.take("FROM"):
+        source = sources.parse_from(cursor)
+    extras.extend(_lateral_views(cursor))
+    where = _clause(cursor, "WHERE")
+    group = _group(cursor) if cursor.take("GROUP", "BY") else None
+    having = _clause(cursor, "HAVING")
+    return Select(items, at, distinct, source, where, group, having, tuple(extras))
+
+
+def _transform_script(cursor: Cursor) -> bool:
+    """`TRANSFORM (…) USING 'script'`, not the function `transform(array, lambda)`."""
+    if cursor.peek(1).word != "(":
+        return False
+    resume = cursor.at
+    cursor.at += 1
+    cursor.skip_group()
+    script = cursor.word in ("USING", "ROW")
+    cursor.at = resume
+    return script
+
+
+def _clause(cursor: Cursor, word: str) -> Range | None:
+    return cursor.skip_until(Cursor.at_clause) if cursor.take(word) else None
+
+
+def _comma_separated(cursor: Cursor) -> tuple[Range, ...]:
+    items: list[Range] = []
+    while True:
+        start, end = cursor.skip_until(lambda c: c.word == "," or c.at_clause())
+        if start == end:
+            raise cursor.error("An expression was expected here")
+        items.append((start, end))
+        if not cursor.take(","):
+            return tuple(items)
+
+
+def _lateral_views(cursor: Cursor) -> Iterator[Extra]:
+    while cursor.sees("LATERAL", "VIEW"):
+        at = cursor.at
+        cursor.at += 2
+        yield Extra("LATERAL VIEW", at, cursor.skip_until(Cursor.at_clause))
+
+
+def _group(cursor: Cursor) -> Group:
+    at = cursor.at - 2
+    extras: list[Extra] = []
+    if cursor.word == "ALL" and cursor.peek(1).text not in (",", "."):
+        cursor.at += 1
+        return Group((), True, (), at)
+    items: list[Range] = []
+    while True:
+        begin = cursor.at
+        if cursor.word in ("ROLLUP", "CUBE", "GROUPING") and cursor.peek(1).word in ("(", "SETS"):
+            construct = "GROUPING SETS" if cursor.word == "GROUPING" else cursor.word
+            within = cursor.skip_until(lambda c: c.word == "," or c.at_clause())
+            extras.append(Extra(construct, begin, within))
+        else:
+            items.append(cursor.skip_until(_group_item_ends))
+        if not cursor.take(","):
+            break
+    if cursor.word in ("WITH", "GROUPING"):
+        begin = cursor.at
+        construct = "GROUPING SETS" if cursor.word == "GROUPING" else f"WITH {cursor.peek(1).word}"
+        extras.append(Extra(construct, begin, cursor.skip_until(Cursor.at_clause)))
+    return Group(tuple(items), False, tuple(extras), at)
+
+
+def _group_item_ends(cursor: Cursor) -> bool:
+    return (
+        cursor.word == ","
+        or cursor.at_clause()
+        or cursor.sees("WITH", "ROLLUP")
+        or cursor.sees("WITH", "CUBE")
+        or cursor.sees("GROUPING", "SETS")
+    )
+
+
+def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
+    extras: list[Extra] = []
+    pipes: list[Item] = []
+    while True:
+        at = cursor.at
+        if cursor.word in ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE") and cursor.peek(1).word == "BY":
+            cursor.at += 2
+            name = f"{cursor.peek(-2).word} BY"
+            extras.append(Extra(name, at, cursor.skip_until(Cursor.at_clause), harmless=True))
+        elif cursor.sees("LIMIT", "ALL"):
+            cursor.at += 2
+        elif cursor.word in ("LIMIT", "OFFSET", "WINDOW"):
+            cursor.at += 1
+            harmless = cursor.peek(-1).word == "WINDOW"
+            extras.append(Extra(cursor.peek(-1).word, at, cursor.skip_until(Cursor.at_clause), harmless))
+        elif cursor.word == "|>":
+            cursor.at += 1
+            extras.append(_pipe(cursor, at, pipes))
+        else:
+            return tuple(extras), tuple(pipes)
+
+
+def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Extra:
+    """A pipe operator: its tables matter for substitution, its meaning does not, since it is always refused."""
+    start = cursor.at
+    while not cursor.done and cursor.word not in ("|>", ")", ";"):
+        if cursor.take("TABLE") or cursor.take("JOIN"):
+            pipes.append(sources.item(cursor))
+        elif cursor.word == "(":
+            cursor.skip_group()
+        else:
+            cursor.at += 1
+    return Extra("pipe operator |>", at, (start, cursor.at))
+
+
+__all__ = ["ValuesItem", "parse", "parse_query", "subqueries"]

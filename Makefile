@@ -1,0 +1,63 @@
+# One command each; every target sets up what it needs first, and a second run finds that done.
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test check test-fast test-spark test-crash test-long bench lock clean
+SHELL := /bin/sh
+
+BIN := .venv/bin
+# Spark finds Java by JAVA_HOME; scripts/ensure-java left the home it found (or installed) in this file.
+WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
+PYTEST = $(BIN)/python -m pytest
+WORKERS ?= 2
+SCALE ?= 0.1
+ROUNDS ?= 5
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: .venv/.stamp-setup java ## Create .venv with the locked dependencies and find (or install) Java
+
+.venv/.stamp-setup: requirements/build.lock requirements/dev.lock pyproject.toml scripts/setup-python
+	@scripts/setup-python
+	@touch $@
+
+java: .venv/java-home
+
+.venv/java-home: scripts/ensure-java | .venv/.stamp-setup
+	@scripts/ensure-java > $@.new && mv $@.new $@
+
+demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-project and refresh it five times (SCALE, ROUNDS)
+	@$(WITH_JAVA) $(BIN)/headrace demo demo-project --scale $(SCALE) --rounds $(ROUNDS)
+
+test: check test-fast test-spark test-crash ## Everything CI runs
+
+check: .venv/.stamp-setup ## Lint, format, types, layering
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) tests/fast/test_layers.py
+
+test-fast: .venv/.stamp-setup ## Tests without a JVM, under two minutes
+	$(PYTEST) tests/fast -n $(WORKERS)
+
+test-spark: setup ## Tests with a real Spark
+	$(WITH_JAVA) $(PYTEST) tests/spark tests/cli
+
+test-crash: setup ## Processes killed at every stage
+	$(WITH_JAVA) $(PYTEST) tests/crash
+
+test-long: setup ## The random histories again, many more of them
+	$(WITH_JAVA) HEADRACE_TEST_LONG=1 $(PYTEST) tests
+
+bench: setup ## The measurements of BENCHMARKS.md
+	$(WITH_JAVA) $(BIN)/python -m bench
+
+LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links \
+	--no-annotate --quiet --custom-compile-command "make lock"
+
+lock: ## Renew the lock files (needs uv; for maintainers)
+	$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.lock
+	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
+
+clean: ## Remove what make created, the environment included
+	rm -rf .venv demo-project build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

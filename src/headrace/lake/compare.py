@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headrace.algebra.schema import Column
-from headrace.names import quote
+from headrace.names import WEIGHT, quote
 
 _INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
 
@@ -69,6 +69,29 @@ def _split(type_: str) -> tuple[str, tuple[str, ...]]:
         else:
             current += char
     return kind, (*parts, current)
+
+
+def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT), where: str = "<> 0") -> str:
+    """A query that adds up the weights of identical rows.
+
+    Args:
+        source: A query giving `columns` and whatever `weight` reads.
+        columns: The columns, all comparable.
+        weight: Expression of a row's weight.
+        where: Condition on the sum, as what follows it.
+    """
+    keys = [key_expressions(c) for c in columns]
+    # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
+    shown = [
+        quote(c.name) if k == (quote(c.name),) else f"any_value({quote(c.name)}) AS {quote(c.name)}"
+        for c, k in zip(columns, keys, strict=True)
+    ]
+    total = f"sum({weight})"
+    grouping = ", ".join(e for k in keys for e in k)
+    return (
+        f"SELECT {', '.join((*shown, f'{total} AS {quote(WEIGHT)}'))} FROM ({source})"
+        f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} {where}"
+    )
 
 
 def same(columns: Sequence[Column], left: str, right: str) -> str:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from headrace.algebra.schema import Column
@@ -145,19 +145,30 @@ def read_metadata(location: str, properties: Mapping[str, str] | None = None) ->
     Raises:
         EnvironmentFault: `METADATA_UNREADABLE` (retryable) when the file is missing, unreachable or damaged.
     """
+    data = read_json(location, properties)
+    try:
+        return parse_metadata(location, data)
+    except (KeyError, ValueError) as error:
+        raise _unreadable(location, error) from error
+
+
+def read_json(location: str, properties: Mapping[str, str] | None = None) -> Json:
+    """Read a metadata file of a table or a view as JSON; arguments and errors as for `read_metadata`."""
     try:
         data = _read_bytes(location, properties or {})
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return parse_metadata(location, json.loads(data))
-    except (OSError, ValueError, KeyError) as error:
-        raise EnvironmentFault(
-            "METADATA_UNREADABLE",
-            f"The table metadata at {location} cannot be read.",
-            detail=f"{type(error).__name__}: {error}",
-            hint="Check that the warehouse is reachable and that nothing deleted files below it.",
-            retryable=True,
-        ) from error
+        return cast(Json, json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+    except (OSError, ValueError) as error:
+        raise _unreadable(location, error) from error
+
+
+def _unreadable(location: str, error: Exception) -> EnvironmentFault:
+    return EnvironmentFault(
+        "METADATA_UNREADABLE",
+        f"The table metadata at {location} cannot be read.",
+        detail=f"{type(error).__name__}: {error}",
+        hint="Check that the warehouse is reachable and that nothing deleted files below it.",
+        retryable=True,
+    )
 
 
 def local_path(location: str) -> Path | None:
@@ -177,7 +188,7 @@ def _read_bytes(location: str, properties: Mapping[str, str]) -> bytes:
     from pyiceberg.io import load_file_io
 
     with load_file_io(dict(properties), location).new_input(location).open() as stream:
-        return cast(bytes, stream.read())
+        return stream.read()
 
 
 def parse_metadata(location: str, data: Json) -> TableMeta:

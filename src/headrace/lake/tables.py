@@ -120,7 +120,10 @@ def create_table(
     all_properties = table_properties(format_version, append_only=append_only) | dict(properties or {})
     options = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in all_properties.items())
     partitioned = f" PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
-    return f"CREATE TABLE {table.sql} ({body}) USING iceberg{partitioned} LOCATION {_text(location)} TBLPROPERTIES ({options})"
+    return (
+        f"CREATE TABLE {table.sql} ({body}) USING iceberg{partitioned} "
+        f"LOCATION {_text(location)} TBLPROPERTIES ({options})"
+    )
 
 
 def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int) -> str:

@@ -1,21 +1,291 @@
-"""PySpark's exceptions as Headrace errors."""
+"""PySpark's exceptions as Headrace errors.
+
+Spark names most failures by an error condition; the rest is recognised by what the exceptions in the chain say. The
+text shown is Spark's own sentence: never a plan, never a Java stack trace.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
-from headrace.errors import HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, UserError, place_at
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of failure is told.
+
+    Args:
+        code: Headrace's code.
+        family: The error class.
+        hint: What to do.
+        retryable: Whether trying again may help.
+        message: Replaces Spark's sentence, which then becomes the detail.
+    """
+
+    code: str
+    family: type[HeadraceError]
+    hint: str | None = None
+    retryable: bool = False
+    message: str | None = None
+
+
+_ARITHMETIC = _Kind(
+    "ARITHMETIC_ERROR", UserError, "Use a try_ function (try_divide, try_add, …) where NULL is the right answer."
+)
+_VALUE = _Kind("VALUE_ERROR", UserError, "Use try_cast (or another try_ function) where NULL is the right answer.")
+_TYPE = _Kind("TYPE_MISMATCH", UserError, "Cast one side explicitly.")
+_COLUMN = _Kind("COLUMN_NOT_FOUND", UserError)
+
+CONDITIONS: tuple[tuple[str, _Kind], ...] = (
+    ("PARSE_", _Kind("SYNTAX_ERROR", UserError)),
+    ("UNRESOLVED_COLUMN", _COLUMN),
+    ("UNRESOLVED_FIELD", _COLUMN),
+    ("UNRESOLVED_MAP_KEY", _COLUMN),
+    ("FIELD_NOT_FOUND", _COLUMN),
+    ("UNRESOLVED_USING_COLUMN_FOR_JOIN", _COLUMN),
+    ("COLUMN_NOT_DEFINED_IN_TABLE", _COLUMN),
+    ("AMBIGUOUS_", _Kind("COLUMN_AMBIGUOUS", UserError, "Qualify it with a table alias.")),
+    ("TABLE_OR_VIEW_NOT_FOUND", _Kind("TABLE_NOT_FOUND", UserError)),
+    ("TABLE_OR_VIEW_ALREADY_EXISTS", _Kind("TABLE_EXISTS", UserError)),
+    ("VIEW_NOT_FOUND", _Kind("TABLE_NOT_FOUND", UserError)),
+    ("SCHEMA_NOT_FOUND", _Kind("NAMESPACE_NOT_FOUND", UserError, "Create it with CREATE NAMESPACE.")),
+    ("SCHEMA_ALREADY_EXISTS", _Kind("NAMESPACE_EXISTS", UserError)),
+    ("SCHEMA_NOT_EMPTY", _Kind("NAMESPACE_NOT_EMPTY", UserError)),
+    ("CATALOG_NOT_FOUND", _Kind("CATALOG_NOT_FOUND", UserError, "Configure it in [spark] of headrace.toml.")),
+    ("UNRESOLVED_ROUTINE", _Kind("FUNCTION_NOT_FOUND", UserError)),
+    ("COLUMN_ALREADY_EXISTS", _Kind("COLUMN_EXISTS", UserError, "Give one of them an alias.")),
+    ("DATATYPE_MISMATCH", _TYPE),
+    ("INCOMPATIBLE_DATA_FOR_TABLE", _TYPE),
+    ("CANNOT_UP_CAST_DATATYPE", _TYPE),
+    ("INCOMPATIBLE_COLUMN_TYPE", _TYPE),
+    ("NUM_COLUMNS_MISMATCH", _TYPE),
+    ("INSERT_COLUMN_ARITY_MISMATCH", _TYPE),
+    ("UNSUPPORTED_DATATYPE", _TYPE),
+    ("DIVIDE_BY_ZERO", _ARITHMETIC),
+    ("REMAINDER_BY_ZERO", _ARITHMETIC),
+    ("ARITHMETIC_OVERFLOW", _ARITHMETIC),
+    ("BINARY_ARITHMETIC_OVERFLOW", _ARITHMETIC),
+    ("NUMERIC_VALUE_OUT_OF_RANGE", _ARITHMETIC),
+    ("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", _ARITHMETIC),
+    ("INTERVAL_", _ARITHMETIC),
+    ("CAST_INVALID_INPUT", _VALUE),
+    ("CAST_OVERFLOW", _VALUE),
+    ("CANNOT_PARSE_", _VALUE),
+    ("CONVERSION_INVALID_INPUT", _VALUE),
+    ("DATETIME_FIELD_OUT_OF_BOUNDS", _VALUE),
+    ("INVALID_ARRAY_INDEX", _VALUE),
+    ("INVALID_PARAMETER_VALUE", _VALUE),
+    ("INVALID_FRACTION_OF_SECOND", _VALUE),
+    ("MAP_KEY_DOES_NOT_EXIST", _VALUE),
+    ("DUPLICATED_MAP_KEY", _VALUE),
+    ("NULL_MAP_KEY", _VALUE),
+    ("SCALAR_SUBQUERY_TOO_MANY_ROWS", _Kind("SUBQUERY_TOO_MANY_ROWS", UserError)),
+    ("MERGE_CARDINALITY_VIOLATION", _Kind("MERGE_AMBIGUOUS", UserError)),
+    ("NOT_NULL_ASSERT_VIOLATION", _Kind("NULL_NOT_ALLOWED", UserError)),
+    (
+        "OPERATION_CANCELED",
+        _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),
+    ),
+)
+"""Spark's error conditions, by prefix, in the order they are tried."""
+
+_LOST = _Kind(
+    "SPARK_LOST",
+    EnvironmentFault,
+    "Open the project again; what was published is untouched.",
+    retryable=True,
+    message="The connection to Spark was lost.",
+)
+
+EVIDENCE: tuple[tuple[str, _Kind], ...] = (
+    (
+        r"No space left on device|There is not enough space|Disk quota exceeded|SQLITE_FULL",
+        _Kind(
+            "DISK_FULL", EnvironmentFault, "Free some space and try again.", retryable=True, message="The disk is full."
+        ),
+    ),
+    (
+        r"CommitStateUnknownException",
+        _Kind(
+            "COMMIT_UNKNOWN",
+            EnvironmentFault,
+            "Try again: Headrace looks at what was really committed first.",
+            retryable=True,
+            message="It is unknown whether the last commit succeeded.",
+        ),
+    ),
+    (
+        r"CommitFailedException|Found conflicting files|Found new conflicting|Missing required files to delete",
+        _Kind(
+            "COMMIT_CONFLICT",
+            EnvironmentFault,
+            "Try again.",
+            retryable=True,
+            message="Another writer changed the table meanwhile.",
+        ),
+    ),
+    (
+        r"SQLITE_BUSY|database is locked",
+        _Kind(
+            "CATALOG_LOCKED", EnvironmentFault, "Try again.", retryable=True, message="The catalog database is locked."
+        ),
+    ),
+    (
+        r"OutOfMemoryError|Java heap space",
+        _Kind(
+            "SPARK_OUT_OF_MEMORY",
+            EnvironmentFault,
+            'Give Spark more memory: "spark.driver.memory" in [spark] of headrace.toml.',
+            message="Spark ran out of memory.",
+        ),
+    ),
+    (
+        r"SparkJobCancelled|cancelled part of cancelled job group|[Cc]ancelled as part of|OPERATION_CANCEL",
+        _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),
+    ),
+    (
+        r"Py4JNetworkError|Answer from Java side is empty|stopped SparkContext|SparkContext was shut down|"
+        r"ConnectionRefusedError|StatusCode.UNAVAILABLE|Connection reset by peer|Broken pipe|NoneType.*_jvm|"
+        r"sc' object|JavaPackage|SESSION_CLOSED|INVALID_HANDLE",
+        _LOST,
+    ),
+    (
+        r"(UncheckedSQLException|SQLException|PSQLException|JdbcCatalog)",
+        _Kind(
+            "CATALOG_UNAVAILABLE",
+            EnvironmentFault,
+            "Check catalog_url in headrace.toml and that the database runs.",
+            retryable=True,
+            message="Spark cannot use the catalog database.",
+        ),
+    ),
+    (
+        r"NotFoundException|FileNotFoundException|NoSuchFileException|Failed to open input stream",
+        _Kind(
+            "FILE_MISSING",
+            EnvironmentFault,
+            "Something deleted files of the warehouse. A FULL refresh rebuilds a stream table from its sources.",
+            message="A file that a table needs is missing.",
+        ),
+    ),
+    (
+        r"NoSuchTableException",
+        _Kind("TABLE_NOT_FOUND", UserError),
+    ),
+    (
+        r"JAVA_GATEWAY_EXITED|Java gateway process exited",
+        _Kind(
+            "SPARK_UNAVAILABLE",
+            EnvironmentFault,
+            "Run `headrace doctor`; it checks Java, jars and options one by one.",
+            message="Spark did not start.",
+        ),
+    ),
+)
+"""What exceptions without a telling condition say, as patterns, in the order they are tried."""
+
+_FALLBACK = _Kind("SPARK_ERROR", EnvironmentFault)
 
 
 @contextmanager
 def translated(sql: str | None = None) -> Iterator[None]:
-    """Turn what Spark raises within the block into a `HeadraceError`."""
+    """Turn what Spark raises within the block into a `HeadraceError`.
+
+    Args:
+        sql: The statement being run, for places.
+    """
     try:
         yield
     except HeadraceError:
         raise
-    except Exception as error:
-        from headrace.spark.translate import translate
-
+    except Exception as error:  # Py4J, gRPC and PySpark share no base class
         raise translate(error, sql) from error
+
+
+def translate(error: Exception, sql: str | None = None) -> HeadraceError:
+    """The Headrace error for an exception of PySpark, Py4J or gRPC."""
+    condition, texts = _condition(error), _texts(error)
+    kind = _by_condition(condition, texts) or _by_evidence(texts) or _FALLBACK
+    said = _sentence(error, kind)
+    message, detail = (kind.message, said) if kind.message else (said, None)
+    if kind.message and detail == kind.message:
+        detail = None
+    if kind is _FALLBACK and isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
+        return InternalError("INTERNAL_ERROR", message, hint="Please report this.")
+    return kind.family(
+        kind.code, message, detail=detail, hint=kind.hint, place=_place(error, sql), retryable=kind.retryable
+    )
+
+
+def _condition(error: BaseException) -> str | None:
+    getter = getattr(error, "getCondition", None)
+    return getter() if getter is not None else None
+
+
+def _texts(error: BaseException) -> str:
+    """What the exception and its causes say, for recognising; `Caused by` lines included, never shown."""
+    texts, seen = [], set[int]()
+    current: Any = error
+    while current is not None and id(current) not in seen and len(seen) < 20:
+        seen.add(id(current))
+        texts.append(f"{type(current).__name__}: {current}")
+        trace = getattr(current, "_stackTrace", None) or ""
+        texts += [line for line in trace.splitlines() if "Caused by" in line or "Exception:" in line]
+        current = getattr(current, "cause", None) or getattr(current, "_cause", None) or current.__cause__
+    return "\n".join(texts)
+
+
+def _by_condition(condition: str | None, texts: str) -> _Kind | None:
+    found = [condition] if condition else []
+    # A failed task's own condition stands in the text of the job's exception.
+    found += re.findall(r"\[([A-Z][A-Z_]+)(?:\.[A-Z_]+)*\]", texts)
+    return next((kind for name in found for prefix, kind in CONDITIONS if name.startswith(prefix)), None)
+
+
+def _by_evidence(texts: str) -> _Kind | None:
+    return next((kind for pattern, kind in EVIDENCE if re.search(pattern, texts)), None)
+
+
+def _sentence(error: Exception, kind: _Kind) -> str:
+    """Spark's own sentence, without what surrounds it."""
+    text = _raw(error)
+    inner = re.findall(r"(?:Exception|Error): (\[[A-Z_.]+\].*)", text) if kind.message is None else []
+    text = (inner or [text])[-1]
+    text = re.split(r"\n\s*at |JVM stacktrace|\n\n|== SQL|;\n|Driver stacktrace|\n'|\n\+-", text, maxsplit=1)[0]
+    text = re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", text.strip())
+    text = re.sub(r"\s*SQLSTATE: \w+", "", text)
+    text = re.sub(r"\s*\(line \d+, pos \d+\)", "", text)
+    text = re.sub(r"If necessary set \S+ to \S+ to bypass this error\.?", "", text)
+    text = re.sub(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):\s*", "", text)
+    text = " ".join(text.split()).rstrip(";").strip()
+    return text or type(error).__name__
+
+
+def _raw(error: Exception) -> str:
+    """The exception's own message; Py4J's repeats the whole Java trace, so its Java exception is asked."""
+    getter = getattr(error, "getMessage", None)
+    if callable(getter):
+        return str(getter())
+    java = getattr(error, "java_exception", None)
+    return str(java.getMessage()) if java is not None else str(error)
+
+
+def _place(error: Exception, sql: str | None) -> Place | None:
+    if sql is None:
+        return None
+    match = re.search(r"\(line (\d+), pos (\d+)\)", str(error))
+    if match:
+        line, column = int(match[1]), int(match[2])
+        lines = sql.splitlines()
+        return Place(line, column + 1, lines[line - 1]) if 0 < line <= len(lines) else None
+    getter = getattr(error, "getQueryContext", None)
+    for context in (getter() or ()) if getter is not None else ():
+        start = context.startIndex()
+        if 0 <= start < len(sql) and sql[start:].startswith(context.fragment()[:20]):
+            return place_at(sql, start)
+    return None

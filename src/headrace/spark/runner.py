@@ -83,19 +83,17 @@ class SparkRunner:
 
     def _sibling(self, semantics: Semantics) -> SparkSession:
         with translated():
-            parent = self.session
-            session: SparkSession = parent.newSession() if self.classic else parent.cloneSession()  # type: ignore[operator]
-            for key, value in self._carried(session).items():
-                session.conf.set(key, value)
-            for key, value in semantics.options().items():
+            # Connect calls it cloneSession; classic Spark's type has no such method.
+            make = getattr(self.session, "newSession" if self.classic else "cloneSession")
+            session: SparkSession = make()
+            for key, value in (self._carried(session) | semantics.options()).items():
                 session.conf.set(key, value)
             return session
 
-    def _carried(self, session: SparkSession) -> Mapping[str, str]:
+    def _carried(self, session: SparkSession) -> dict[str, str]:
         """Options set at run time in this session, which a new session does not inherit."""
         known = session.conf.getAll
-        given = self.session.conf.getAll
-        return {k: v for k, v in given.items() if k.startswith("spark.sql.") and known.get(k) != v}
+        return {k: v for k, v in self.session.conf.getAll.items() if k.startswith("spark.sql.") and known.get(k) != v}
 
     def describe(self, sql: str) -> tuple[Column, ...]:
         """Analyse a query without running it.
@@ -130,16 +128,12 @@ class SparkRunner:
             The aggregates' values by name.
         """
         from pyspark import StorageLevel
-        from pyspark.sql import functions as f
 
         with translated(sql):
             frame = self.session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
             frame.createOrReplaceTempView(name)
             self._frames[name] = frame
-            if not aggregates:
-                return {}
-            row = frame.agg(*(f.expr(text).alias(alias) for alias, text in aggregates.items())).collect()[0]
-            return dict(row.asDict())
+            return _force(frame, aggregates) if aggregates else {}
 
     def release(self, name: str) -> None:
         """Forget a materialized view and free its memory; unknown names are ignored."""
@@ -172,7 +166,7 @@ class SparkRunner:
         finally:
             with suppress(Exception):  # a lost JVM cannot count; the error that lost it is already on its way
                 group.jobs = len(context.statusTracker().getJobIdsForGroup(group.id))
-                context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+                context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: JobGroup) -> None:
         """Stop a group's running jobs; their thread receives `CANCELLED`."""
@@ -186,6 +180,25 @@ class SparkRunner:
         """Whether Spark knows a table or view of this (quoted) name."""
         with translated():
             return bool(self.session.catalog.tableExists(sql_name))
+
+
+def _force(frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
+    """Fill a persisted frame's cache and aggregate it in the same job.
+
+    Observed metrics ride on a write to nowhere. An aggregate query would add an exchange, and with it two jobs of
+    50 ms each (measured: 0.45 s against 0.27 s for a small change).
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    watch = Observation()
+    columns = [f.expr(text).alias(alias) for alias, text in aggregates.items()]
+    frame.observe(watch, *columns).write.format("noop").mode("overwrite").save()
+    values: dict[str, Any] = dict(watch.get)
+    if values.keys() >= aggregates.keys():
+        return values
+    # Adaptive execution replaces a plan that turns out empty, and the metrics go with it.
+    return dict(frame.agg(*columns).collect()[0].asDict())
 
 
 def temp_name(stem: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 TIME_ZONE = "spark.sql.session.timeZone"
@@ -24,7 +23,7 @@ class Semantics:
     ansi: bool = True
     case_sensitive: bool = False
 
-    def options(self) -> Mapping[str, str]:
+    def options(self) -> dict[str, str]:
         """The Spark options that establish these semantics."""
         return {
             TIME_ZONE: self.time_zone,

@@ -1,0 +1,37 @@
+"""Catalog views: their texts, read from the view's metadata file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.lake.metadata import read_json
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view's definition.
+
+    Args:
+        sql: Its query in Spark's dialect.
+        catalog: Catalog unqualified names resolve in; None for the view's own.
+        namespace: Namespace unqualified names resolve in.
+    """
+
+    sql: str
+    catalog: str | None
+    namespace: tuple[str, ...]
+
+
+def read_view(location: str) -> ViewText | None:
+    """The view whose metadata is at a location; None when it is a table's.
+
+    Raises:
+        EnvironmentFault: `METADATA_UNREADABLE`.
+    """
+    data = read_json(location)
+    if "view-uuid" not in data:
+        return None
+    current = next(v for v in data["versions"] if v["version-id"] == data["current-version-id"])
+    texts = {r.get("dialect", "").lower(): r["sql"] for r in current["representations"] if r.get("type") == "sql"}
+    sql = texts.get("spark") or next(iter(texts.values()))
+    return ViewText(sql, current.get("default-catalog"), tuple(current.get("default-namespace", ())))

@@ -1,0 +1,185 @@
+"""SQL that reads a lakehouse source: its rows at a snapshot, and a plan's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.algebra.schema import Column
+from headrace.lake.compare import consolidate, incomparable
+from headrace.lake.metadata import TableMeta
+from headrace.names import WEIGHT, TableName, quote
+from headrace.sources.lakehouse import AllRows, AppendRange, ChangelogRange, ChangePlan, Part, PositionDiff
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """How the files of two snapshots differ.
+
+    Args:
+        added: Data files only the later one has.
+        removed: Data files only the earlier one has.
+        touched: Data files both have, with other deletes.
+    """
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    touched: tuple[str, ...]
+
+
+Diffs = Mapping[PositionDiff, FileDiff]
+
+
+def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
+    """A table reference that reads the rows at a snapshot, with the columns the table has now.
+
+    A plain `name VERSION AS OF id` where the snapshot has the current schema, else a parenthesized query. An alias may
+    follow either form.
+
+    Args:
+        table: The table.
+        meta: Its metadata.
+        snapshot: Snapshot to read; None for the time before it had one: no rows.
+    """
+    if snapshot is None:
+        return f"(SELECT * FROM {table.sql} WHERE FALSE)"
+    if meta.schema_at(snapshot) == meta.schema_id:
+        return _at(table, snapshot)
+    names = tuple(c.name for c in meta.columns)
+    return f"(SELECT {_projection(meta, snapshot, names)} FROM {_at(table, snapshot)})"
+
+
+def changes_sql(
+    table: TableName, meta: TableMeta, plan: ChangePlan, columns: tuple[str, ...], diffs: Diffs | None = None
+) -> str | None:
+    """One query giving `columns` (as named now) and the weight; None when the plan has no parts.
+
+    Rows are not consolidated, but those a copy-on-write rewrite carried over are cancelled.
+
+    Args:
+        table: The table.
+        meta: Its metadata, as given to `plan_changes`.
+        plan: What `plan_changes` returned.
+        columns: Columns wanted.
+        diffs: The file differences of the plan's `PositionDiff` parts, from `sources.files.file_diffs`; a part that is
+            missing finds its files by metadata tables within the query.
+    """
+    texts = [text for part in plan.parts for text in _part(table, meta, part, columns, diffs or {})]
+    return " UNION ALL ".join(texts) or None
+
+
+def _part(table: TableName, meta: TableMeta, part: Part, columns: tuple[str, ...], diffs: Diffs) -> list[str]:
+    match part:
+        case AllRows(snapshot, weight):
+            return [_weighted(meta, snapshot, columns, weight, _at(table, snapshot))]
+        case AppendRange(start, end):
+            return [f"SELECT {_current(columns)}, 1L AS {quote(WEIGHT)} FROM {_range(table.sql, start, end)}"]
+        case ChangelogRange(start, end):
+            return [_changelog(table, meta, start, end, columns)]
+        case PositionDiff():
+            return _difference(table, meta, part, columns, diffs.get(part))
+
+
+def _at(table: TableName, snapshot: int) -> str:
+    return f"{table.sql} VERSION AS OF {snapshot}"
+
+
+def _range(name: str, start: int, end: int) -> str:
+    return f"{name} WITH (`start-snapshot-id`='{start}', `end-snapshot-id`='{end}')"
+
+
+def _current(columns: Sequence[str]) -> str:
+    return ", ".join(map(quote, columns))
+
+
+def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias: str = "") -> str:
+    """The current columns, as an expression list over a snapshot that may have an older schema.
+
+    Columns are followed by field id through renames; one that was added later is NULL, a widened one is cast.
+    """
+    schema = meta.schema_at(snapshot)
+    if schema == meta.schema_id:
+        return ", ".join(f"{alias}{quote(c)}" for c in columns)
+    old = dict(zip(meta.field_ids[schema], meta.schemas[schema], strict=True))
+    now = {c.name.lower(): (i, c) for i, c in zip(meta.field_ids[meta.schema_id], meta.columns, strict=True)}
+    return ", ".join(_projected(name, now.get(name.lower()), old, alias) for name in columns)
+
+
+def _projected(name: str, now: tuple[int, Column] | None, old: Mapping[int, Column], alias: str) -> str:
+    if now is None:  # not a column any more: Spark's own error is the right one
+        return f"{alias}{quote(name)}"
+    field, column = now
+    before = old.get(field)
+    if before is None:
+        return f"CAST(NULL AS {column.type}) AS {quote(name)}"
+    text = f"{alias}{quote(before.name)}"
+    if before.type != column.type:
+        return f"CAST({text} AS {column.type}) AS {quote(name)}"
+    return text if before.name == name else f"{text} AS {quote(name)}"
+
+
+def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: int, source: str) -> str:
+    return f"SELECT {_projection(meta, snapshot, columns)}, {weight}L AS {quote(WEIGHT)} FROM {source}"
+
+
+def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns: tuple[str, ...]) -> str:
+    source = _range(f"{table.sql}.changes", start, end)
+    sign = "CASE _change_type WHEN 'INSERT' THEN 1L ELSE -1L END"
+    by_name = {c.name.lower(): c for c in meta.columns}
+    used = [by_name[c.lower()] for c in columns if c.lower() in by_name]
+    if len(used) < len(columns) or incomparable(used):  # cannot be grouped; both weights are passed on
+        return f"SELECT {_current(columns)}, {sign} AS {quote(WEIGHT)} FROM {source}"
+    return consolidate(f"SELECT * FROM {source}", used, weight=sign)
+
+
+def _difference(
+    table: TableName, meta: TableMeta, part: PositionDiff, columns: tuple[str, ...], diff: FileDiff | None
+) -> list[str]:
+    """Rows of files that came or went, and rows of kept files whose positions were deleted (or undeleted)."""
+    before, after = part.before, part.after
+    added, removed, touched = _file_sets(table, part, diff)
+    texts = []
+    if added:
+        texts.append(_weighted(meta, after, columns, 1, f"{_at(table, after)} WHERE _file IN ({added})"))
+    if removed:
+        texts.append(_weighted(meta, before, columns, -1, f"{_at(table, before)} WHERE _file IN ({removed})"))
+    if touched:
+        texts.append(_deleted(table, meta, columns, rows_at=before, deleted_at=after, weight=-1, files=touched))
+        if not part.linear:
+            texts.append(_deleted(table, meta, columns, rows_at=after, deleted_at=before, weight=1, files=touched))
+    return texts
+
+
+def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> tuple[str, str, str]:
+    """Added, removed and touched files, each as what stands inside IN (…); empty text for none."""
+    if diff is not None:
+        return _literals(diff.added), _literals(diff.removed), _literals(diff.touched)
+    before = f"SELECT file_path FROM {table.sql}.data_files VERSION AS OF {part.before}"
+    after = f"SELECT file_path FROM {table.sql}.data_files VERSION AS OF {part.after}"
+    return f"{after} EXCEPT {before}", f"{before} EXCEPT {after}", f"{before} INTERSECT {after}"
+
+
+def _literals(files: Sequence[str]) -> str:
+    return ", ".join("'" + f.replace("\\", "\\\\").replace("'", "\\'") + "'" for f in files)
+
+
+def _deleted(
+    table: TableName,
+    meta: TableMeta,
+    columns: tuple[str, ...],
+    *,
+    rows_at: int,
+    deleted_at: int,
+    weight: int,
+    files: str,
+) -> str:
+    """Rows live at one snapshot whose position is deleted at another."""
+    deletes = (
+        f"SELECT file_path, pos FROM {table.sql}.position_deletes VERSION AS OF {deleted_at} "
+        f"WHERE file_path IN ({files})"
+    )
+    return (
+        f"SELECT {_projection(meta, rows_at, columns, 's.')}, {weight}L AS {quote(WEIGHT)} "
+        f"FROM (SELECT *, _file AS __hr_file, _pos AS __hr_pos FROM {_at(table, rows_at)}) AS s "
+        f"LEFT SEMI JOIN ({deletes}) AS d ON s.__hr_file = d.file_path AND s.__hr_pos = d.pos"
+    )

@@ -1,0 +1,201 @@
+"""Builds the Spark session from the settings, or checks the one the user brought."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from headrace.config import Settings
+from headrace.errors import EnvironmentFault, UserError
+from headrace.events import Events
+from headrace.names import LAKE, STAGING
+from headrace.spark.errors import translated
+from headrace.spark.jars import ensure
+from headrace.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOGS = (LAKE, STAGING)
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+BUSY_TIMEOUT_MS = 30_000
+_CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
+
+
+def jdbc_options(catalog_url: str) -> dict[str, str]:
+    """Iceberg's JDBC properties (`uri`, `jdbc.user`, …) for a SQLAlchemy URL.
+
+    Raises:
+        UserError: `CONFIG_INVALID` for a database that cannot hold the catalog.
+    """
+    url = urlsplit(catalog_url)
+    dialect = url.scheme.split("+", 1)[0]
+    if dialect == "sqlite":
+        path = catalog_url.split("://", 1)[1].split("?", 1)[0].removeprefix("/")
+        # The same waiting and journal as Python's side: two writers with different ideas would lock each other out.
+        pragmas = f"busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=NORMAL"
+        return {"uri": f"jdbc:sqlite:{path}?{pragmas}"}
+    if dialect in ("postgresql", "postgres"):
+        return _postgresql(url.hostname, url.port, url.path, url.username, url.password, dict(parse_qsl(url.query)))
+    raise UserError(
+        "CONFIG_INVALID",
+        f"catalog_url names a {dialect or 'nameless'} database.",
+        hint="Use sqlite:///file.db or postgresql://user:password@host/database.",
+    )
+
+
+def _postgresql(
+    host: str | None, port: int | None, path: str, user: str | None, password: str | None, query: Mapping[str, str]
+) -> dict[str, str]:
+    host = host or query.get("host") or "localhost"
+    if host.startswith("/"):
+        raise UserError(
+            "CONFIG_INVALID",
+            "catalog_url reaches PostgreSQL through a Unix socket, which Spark's JDBC driver cannot.",
+            hint="Name a host and port, for example postgresql://user@localhost:5432/database.",
+        )
+    kept = {k: v for k, v in query.items() if k in ("sslmode", "sslrootcert", "sslcert", "sslkey", "ApplicationName")}
+    text = "&".join(f"{k}={quote(v, safe='')}" for k, v in kept.items())
+    address = f"[{host}]" if ":" in host else host
+    number = port or query.get("port") or 5432
+    options = {"uri": f"jdbc:postgresql://{address}:{number}{path}{'?' + text if text else ''}"}
+    for name, value in (("jdbc.user", user or query.get("user")), ("jdbc.password", password or query.get("password"))):
+        if value:
+            options[name] = unquote(value)
+    return options
+
+
+def catalog_options(settings: Settings) -> dict[str, str]:
+    """Spark options that define the two catalogs."""
+    common = {
+        "type": "jdbc",
+        **jdbc_options(settings.catalog_url),
+        "warehouse": settings.warehouse,
+        "cache-enabled": "false",  # pointers move outside Iceberg's API; a cached table would be a stale one
+        "jdbc.schema-version": "V1",
+        "init-catalog-tables": "true",
+        # What users create here by plain SQL is read incrementally as cheaply as possible.
+        "table-default.format-version": str(settings.format_version),
+        **{f"table-default.write.{m}.mode": "merge-on-read" for m in ("delete", "update", "merge")},
+    }
+    options: dict[str, str] = {}
+    for name in CATALOGS:
+        prefix = f"spark.sql.catalog.{name}"
+        options |= {prefix: _CATALOG_CLASS, **{f"{prefix}.{k}": v for k, v in common.items()}}
+    return options
+
+
+def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
+    """All Spark options of a session of ours; the user's own come last and win."""
+    local = settings.spark_master.startswith("local")
+    options = {
+        "spark.app.name": "headrace",
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.defaultCatalog": LAKE,
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.session.timeZone": "UTC",
+        **catalog_options(settings),
+        **(_local_options(settings, jars) if local else _cluster_options(jars)),
+    }
+    return {**options, **settings.spark_options}
+
+
+def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
+    """One JVM on this machine: quick to start, quick for small queries."""
+    java = " ".join(
+        (
+            "-XX:+UseParallelGC",
+            "-XX:TieredStopAtLevel=4",
+            "-Xshare:auto",
+            f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}",
+        )
+    )
+    return {
+        # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.driver.extraJavaOptions": java,
+        "spark.driver.memory": "2g",
+        # A change is joined to states far bigger than it: sending it to every task beats shuffling them.
+        "spark.sql.autoBroadcastJoinThreshold": str(32 * 1024 * 1024),
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(max(2, min(16, os.cpu_count() or 2))),
+        "spark.sql.warehouse.dir": str(settings.root / ".spark-warehouse"),
+    }
+
+
+def _cluster_options(jars: tuple[Path, ...]) -> dict[str, str]:
+    return {"spark.jars": ",".join(map(str, jars))}
+
+
+def _log_configuration() -> Path:
+    return Path(__file__).with_name("log4j2.properties")
+
+
+def open_session(settings: Settings, events: Events | None = None) -> SparkSession:
+    """Start (or connect to) Spark.
+
+    Raises:
+        EnvironmentFault: `JAVA_MISSING`, `JAVA_UNSUPPORTED`, `JARS_UNAVAILABLE`, `JAR_CORRUPT`, `SPARK_UNAVAILABLE`.
+        UserError: `CONFIG_INVALID`.
+    """
+    if settings.spark_remote:
+        return _connect(settings, settings.spark_remote)
+    find_java()
+    jars = ensure(settings, events)
+    from pyspark.sql import SparkSession
+
+    if settings.spark_master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
+    with translated():
+        builder = SparkSession.builder.master(settings.spark_master)
+        for key, value in session_options(settings, jars).items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+    check_session(session, settings)
+    return session
+
+
+def _connect(settings: Settings, address: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    with translated():
+        session = SparkSession.builder.remote(address).getOrCreate()
+        for key, value in {**catalog_options(settings), **settings.spark_options}.items():
+            session.conf.set(key, value)
+    return session
+
+
+def check_session(session: SparkSession, settings: Settings) -> None:
+    """Check that a session reaches this project's catalogs.
+
+    Raises:
+        EnvironmentFault: `SESSION_NOT_CONFIGURED`, naming the options to set.
+    """
+    wanted = catalog_options(settings)
+    with translated():
+        given = {name: session.conf.get(name, None) for name in _identifying(wanted)}
+    wrong = [name for name, value in given.items() if value != wanted[name]]
+    if wrong:
+        raise EnvironmentFault(
+            "SESSION_NOT_CONFIGURED",
+            "This Spark session does not have the project's catalogs.",
+            detail="\n".join(
+                f"{name} should be {_shown(name, wanted[name])}, is {_shown(name, given[name])}" for name in wrong
+            ),
+            hint="Stop the session so that Headrace starts its own, or build it with headrace.spark_options(project).",
+        )
+
+
+def _identifying(options: Mapping[str, str]) -> list[str]:
+    return [k for k in options if not k.endswith("password") and ".table-default." not in k and "init-catalog" not in k]
+
+
+def _shown(name: str, value: str | None) -> str:
+    return "hidden" if name.endswith("password") else repr(value) if value is not None else "not set"

@@ -173,11 +173,19 @@ class Filter(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Join(Relation):
-    """Inner join; without a condition, the cross product. Column names of the inputs are disjoint."""
+    """Inner join; without a condition, the cross product. Column names of the inputs are disjoint.
+
+    Args:
+        left: One input.
+        right: The other.
+        condition: What pairs must satisfy.
+        small_left: Advice that the left side is expected to be small, as a change is.
+    """
 
     left: Relation
     right: Relation
     condition: Scalar | None = None
+    small_left: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.columns)
@@ -191,7 +199,7 @@ class Join(Relation):
         return (self.left, self.right)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return Join(inputs[0], inputs[1], self.condition)
+        return Join(inputs[0], inputs[1], self.condition, self.small_left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,3 +330,28 @@ class Aggregate(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Aggregate(inputs[0], self.keys, self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Relation):
+    """Each row as often as its weight says, without the weight; weights must be positive.
+
+    Not an operator of user queries: it turns a Z-set into the bag that is stored.
+    """
+
+    input: Relation
+
+    def __post_init__(self) -> None:
+        if not self.input.weighted:
+            raise ValueError("only a weighted relation can be repeated")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.input.columns if name != WEIGHT)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Repeat(inputs[0])

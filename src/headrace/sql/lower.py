@@ -8,7 +8,7 @@ as they are, never parsed, so the user's expressions reach Spark unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlglot
@@ -75,6 +75,7 @@ class _Block:
         keys: GROUP BY columns, () for a global aggregate, None when not grouped.
         having: Conditions on groups.
         hints: Aliases to broadcast.
+        calls: Output columns that call an aggregate function.
     """
 
     source: exp.Expression | None
@@ -170,9 +171,7 @@ class _Lowering:
             self.shared = shared
 
     def _values(self, relation: Values) -> _Block:
-        rows = [
-            _select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows
-        ]
+        rows = [_select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows]
         if not rows:
             raise InternalError("NOT_LOWERED", "Values without rows has no SQL.")
         return self._nest(_union_all(rows), relation.columns)
@@ -192,7 +191,8 @@ class _Lowering:
         scalars = [scalar for _, scalar in relation.items]
         if _duplicates(block.items, scalars) or _loses_grouping(block, scalars):
             block = self._closed(block)
-        return replace(block, items={name: _text(scalar, block.items) for name, scalar in relation.items})
+        calls = frozenset(name for name, scalar in relation.items if scalar.columns & block.calls)
+        return replace(block, items={n: _text(scalar, block.items) for n, scalar in relation.items}, calls=calls)
 
     def _filter(self, relation: Filter) -> _Block:
         block = self.block(relation.input)
@@ -355,7 +355,7 @@ def _conjunction(conditions: tuple[str, ...]) -> exp.Expression:
     return exp.Var(this=" AND ".join(f"({condition})" for condition in conditions))
 
 
-def _union_all(queries: list[exp.Query]) -> exp.Query:
+def _union_all(queries: Sequence[exp.Query]) -> exp.Query:
     result = queries[0]
     for query in queries[1:]:
         result = exp.Union(this=result, expression=query, distinct=False)

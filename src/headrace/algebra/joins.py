@@ -1,0 +1,46 @@
+"""Trees of inner joins seen as a set of inputs and a set of conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.algebra.relations import Join, Relation
+from headrace.algebra.scalar import Scalar, conjuncts
+
+
+def flatten(relation: Relation) -> tuple[tuple[Relation, ...], tuple[Scalar, ...]]:
+    """The inputs of nested inner joins, left to right, and the conjuncts of all their conditions."""
+    if not isinstance(relation, Join):
+        return (relation,), ()
+    left, left_conditions = flatten(relation.left)
+    right, right_conditions = flatten(relation.right)
+    own = conjuncts(relation.condition) if relation.condition is not None else ()
+    return left + right, left_conditions + right_conditions + own
+
+
+def connected(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar]) -> tuple[Relation, ...]:
+    """Order inputs so that each shares a condition with the ones before it, where that is possible.
+
+    Args:
+        start: The first input.
+        others: The others; their order decides where there is a choice.
+        conditions: Conditions over any of the inputs.
+    """
+    order, waiting = [start], list(others)
+    there = set(start.columns)
+    while waiting:
+        chosen = next((i for i, each in enumerate(waiting) if _share(there, each, conditions)), 0)
+        following = waiting.pop(chosen)
+        order.append(following)
+        there |= set(following.columns)
+    return tuple(order)
+
+
+def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) -> bool:
+    own = set(relation.columns)
+    return any(c.columns & own and c.columns & there and c.columns <= own | there for c in conditions)
+
+
+def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:
+    """The conditions that cannot be decided from some columns alone."""
+    return tuple(c for c in conditions if not c.columns <= without)

@@ -1,0 +1,71 @@
+"""A tree as indented text, for `explain` and for failing tests."""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Empty,
+    Filter,
+    Join,
+    LookupJoin,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Stored,
+    Values,
+)
+from headrace.algebra.scalar import as_column
+
+
+def text(relation: Relation, indent: int = 0) -> str:
+    """Render a tree, one node a line, inputs indented below it.
+
+    Args:
+        relation: The tree.
+        indent: Levels of indentation of the first line.
+    """
+    lines = ["  " * indent + label(relation)]
+    lines += [text(node, indent + 1) for node in relation.inputs]
+    return "\n".join(lines)
+
+
+def label(relation: Relation) -> str:
+    """One node in one line."""
+    details = _details(relation)
+    return f"{type(relation).__name__} {details}" if details else type(relation).__name__
+
+
+def _details(relation: Relation) -> str:
+    match relation:
+        case Scan():
+            return f"{relation.source} {relation.moment.value} [{', '.join(_field(*f) for f in relation.fields)}]"
+        case Stored():
+            return f"{relation.name} [{', '.join(relation.names)}]"
+        case Empty() | Values():
+            return f"[{', '.join(relation.columns)}]"
+        case Project():
+            items = (name if as_column(e) == name else f"{e} AS {name}" for name, e in relation.items)
+            return f"[{', '.join(items)}]"
+        case Filter():
+            return str(relation.condition)
+        case Join():
+            return f"on {relation.condition}" if relation.condition else "cross"
+        case SemiJoin() | LookupJoin():
+            kind = "anti " if isinstance(relation, SemiJoin) and relation.anti else ""
+            return kind + "on " + (" and ".join(f"{a} <=> {b}" for a, b in relation.on) or "anything")
+        case Aggregate():
+            calls = ", ".join(f"{call_text(c)} AS {c.name}" for c in relation.calls)
+            return f"by [{', '.join(relation.keys)}] [{calls}]"
+    return ""
+
+
+def _field(name: str, source: str) -> str:
+    return name if name == source else f"{source} AS {name}"
+
+
+def call_text(call: AggregateCall) -> str:
+    """An aggregate call in SQL, over the columns of its input."""
+    text = f"{call.function}({'*' if call.argument is None else call.argument})"
+    return text if call.filter is None else f"{text} FILTER (WHERE {call.filter})"

@@ -1,0 +1,50 @@
+"""Walking and rebuilding trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headrace.algebra.relations import Moment, Relation, Scan
+from headrace.algebra.scalar import Scalar, column
+from headrace.names import WEIGHT, TableName
+
+
+def walk(relation: Relation) -> Iterator[Relation]:
+    """Every node, a node before its inputs."""
+    yield relation
+    for node in relation.inputs:
+        yield from walk(node)
+
+
+def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
+    """Apply a rule to every node, inputs first."""
+    inputs = tuple(transform(node, rule) for node in relation.inputs)
+    # identity, not equality: comparing trees at every level would make this quadratic
+    same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
+    return rule(relation if same else relation.with_inputs(*inputs))
+
+
+def sources(relation: Relation) -> tuple[TableName, ...]:
+    """The tables a tree reads, each once, in order of appearance."""
+    return tuple(dict.fromkeys(node.source for node in walk(relation) if isinstance(node, Scan)))
+
+
+def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Relation:
+    """The same query over other contents of the changed tables; unchanged tables have only one contents."""
+
+    def move(node: Relation) -> Relation:
+        if isinstance(node, Scan) and node.source in changed:
+            return Scan(node.source, node.fields, moment)
+        return node
+
+    return transform(relation, move)
+
+
+def identity(columns: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:
+    """Projection items that keep columns as they are."""
+    return tuple((name, column(name)) for name in columns)
+
+
+def unweighted(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns without the weight."""
+    return tuple(name for name in columns if name != WEIGHT)

@@ -1,0 +1,35 @@
+"""What rules need to know about Spark's types."""
+
+from __future__ import annotations
+
+import re
+
+INTEGERS = {"tinyint": 3, "byte": 3, "smallint": 5, "short": 5, "int": 10, "integer": 10, "bigint": 20, "long": 20}
+"""Integer types and the decimal digits that hold their values."""
+
+FLOATS = frozenset({"float", "real", "double"})
+
+MAX_PRECISION = 38
+
+
+def decimal_of(type_: str | None) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type; None for any other type."""
+    found = re.fullmatch(r"\s*(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", type_ or "", re.I)
+    if found is None:
+        return None
+    return int(found.group(1) or 10), int(found.group(2) or 0)
+
+
+def decimal(precision: int, scale: int) -> str:
+    """The DDL text of a decimal type, both numbers capped as Spark caps them."""
+    return f"decimal({min(precision, MAX_PRECISION)},{min(scale, MAX_PRECISION)})"
+
+
+def is_integer(type_: str | None) -> bool:
+    """Whether a type is one of the integer types."""
+    return (type_ or "").strip().lower() in INTEGERS
+
+
+def groupable(type_: str) -> bool:
+    """Whether equality is defined on a type, so that rows with it can be grouped and compared."""
+    return re.search(r"\b(map|variant|geometry|geography)\b", type_, re.I) is None

@@ -1,0 +1,130 @@
+"""Text to compiled view: reads a query, normalises it, and derives the programs that keep its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.algebra.relations import Relation, Scan, Stored
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import sources
+from headrace.algebra.typing import with_types
+from headrace.delta.derive import companion_relation, delta_program, full_program
+from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
+from headrace.names import TableName
+from headrace.rewrite.passes import QUERY, STEP, rewrite
+from headrace.sql.lower import lower
+
+if TYPE_CHECKING:
+    from headrace.sql.refusals import Refusal
+
+__all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
+
+Describe = Callable[[str], tuple[Column, ...]]
+"""The analysed schema of a SQL text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledView:
+    """A query, ready to be maintained.
+
+    Args:
+        query: The text it was compiled from.
+        sources: Tables it reads.
+        output: Its columns.
+        companion: The columns of its companion; None when it needs none.
+        refusals: Why it cannot be refreshed DIFFERENTIAL; empty when it can.
+        tree: The query as algebra; None when it was refused.
+        ansi: Whether it runs in Spark's ANSI mode.
+    """
+
+    query: str
+    sources: tuple[TableName, ...]
+    output: tuple[Column, ...]
+    companion: tuple[Column, ...] | None
+    refusals: tuple[Refusal, ...]
+    tree: Relation | None
+    ansi: bool = True
+
+    def full_program(self) -> FullProgram:
+        """How to compute the stored tables from nothing."""
+        if self.tree is None:
+            return FullProgram()
+        program = full_program(self.tree)
+        return FullProgram(_tidied(program.companion), _tidied(program.state))
+
+    def delta_program(
+        self, changed: frozenset[TableName], appended: frozenset[TableName] = frozenset()
+    ) -> DeltaProgram | None:
+        """How the stored tables follow a change.
+
+        Args:
+            changed: Sources that changed.
+            appended: Those among them that only gained rows, if that is known.
+
+        Returns:
+            None when nothing can have changed, or the query is not maintained.
+        """
+        program = delta_program(self.tree, changed, appended, ansi=self.ansi) if self.tree is not None else None
+        if program is None:
+            return None
+        steps = tuple(Step(s.name, rewrite(s.relation, STEP), _tidied(s.only_if)) for s in program.steps)
+        companion = None if program.companion is None else _tidied_change(program.companion)
+        return DeltaProgram(steps, _tidied_change(program.state), companion)
+
+
+def compile_view(
+    query: str,
+    *,
+    resolve: Callable[[tuple[str, ...]], TableName],
+    schema: Callable[[TableName], Any],
+    describe: Describe,
+    case_sensitive: bool = False,
+    ansi: bool = True,
+) -> CompiledView:
+    """Compile a query text.
+
+    Args:
+        query: A SELECT in Spark SQL.
+        resolve: The full name of a table as written.
+        schema: The columns of a table, or the text of a view.
+        describe: The analysed schema of a SQL text, by Spark.
+        case_sensitive: Whether column names differ by case.
+        ansi: Whether the query runs in ANSI mode.
+
+    Raises:
+        UserError: the text is no valid query; what the reader and the analyser raise.
+    """
+    from headrace.sql.reader import read
+
+    reading = read(query, resolve=resolve, schema=schema, describe=describe, case_sensitive=case_sensitive)
+    if reading.tree is None:
+        return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
+    view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
+    return replace(view, sources=reading.sources, refusals=reading.refusals)
+
+
+def compile_tree(tree: Relation, describe: Describe, *, query: str = "", ansi: bool = True) -> CompiledView:
+    """Compile a query that is algebra already; arguments as for `compile_view`."""
+
+    def types_of(relation: Relation) -> tuple[Column, ...]:
+        return describe(lower(relation, _by_name))
+
+    typed = rewrite(with_types(tree, types_of), QUERY)
+    companion = companion_relation(typed)
+    columns = types_of(companion) if companion is not None else None
+    return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi)
+
+
+def _by_name(leaf: Scan | Stored) -> str:
+    assert isinstance(leaf, Scan), "a query reads sources only"
+    return leaf.source.sql
+
+
+def _tidied(relation: Relation | None) -> Relation | None:
+    return None if relation is None else rewrite(relation, STEP)
+
+
+def _tidied_change(change: TableChange) -> TableChange:
+    return TableChange(rewrite(change.change, STEP), change.key)

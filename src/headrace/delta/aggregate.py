@@ -1,0 +1,25 @@
+"""GROUP BY (and DISTINCT) below another operator, or with calls that keep no accumulator: affected groups.
+
+Let K be the keys of ΔR. Δ(γ(R)) = γ(R′ ⋉ K) − γ(R ⋉ K): groups outside K have the same rows before and after. NULL is
+a key like any other. Without keys there is one group, and it has a row before and after, also over no input.
+Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 1993 (recompute what is affected).
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Empty, Relation, SemiJoin
+from headrace.delta.change import Change, union_all, weigh
+from headrace.delta.consolidate import consolidate
+
+
+def delta(aggregate: Aggregate, change: Change) -> Relation:
+    """The affected groups after, minus the same groups before."""
+    before, after = change.before(aggregate.input), change.after(aggregate.input)
+    if aggregate.keys:
+        touched = change.of(aggregate.input)
+        if isinstance(touched, Empty):
+            return Empty((*aggregate.columns, *touched.columns[-1:]))
+        keys = change.keep("touched", Aggregate(touched, aggregate.keys))
+        on = tuple((key, key) for key in aggregate.keys)
+        before, after = SemiJoin(before, keys, on), SemiJoin(after, keys, on)
+    return consolidate(union_all(weigh(aggregate.with_inputs(after), 1), weigh(aggregate.with_inputs(before), -1)))

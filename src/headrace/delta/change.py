@@ -1,0 +1,83 @@
+"""What a rule may ask for: the change of an input, its contents before and after, a result computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.algebra.relations import Empty, Moment, Project, Relation, Stored, Union
+from headrace.algebra.scalar import literal
+from headrace.algebra.tree import at, identity, sources, unweighted
+from headrace.delta.program import Step
+from headrace.names import WEIGHT, TableName
+
+
+@dataclass(slots=True)
+class Change:
+    """One derivation: which sources changed, and the steps collected on the way.
+
+    Args:
+        changed: The sources that changed.
+        appended: Those among them that only gained rows.
+        ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
+        steps: What was asked to be computed once, in order.
+    """
+
+    changed: frozenset[TableName]
+    appended: frozenset[TableName] = frozenset()
+    ansi: bool = True
+    steps: list[Step] = field(default_factory=list)
+
+    def of(self, relation: Relation) -> Relation:
+        """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed."""
+        from headrace.delta.rules import RULES  # the registry knows the rules, and the rules know this class
+
+        if not self.touches(relation):
+            return empty(relation)
+        return RULES[type(relation)](relation, self)
+
+    def before(self, relation: Relation) -> Relation:
+        """The relation before the change."""
+        return at(relation, Moment.BEFORE, self.changed)
+
+    def after(self, relation: Relation) -> Relation:
+        """The relation after the change."""
+        return at(relation, Moment.AFTER, self.changed)
+
+    def touches(self, relation: Relation) -> bool:
+        """Whether a changed source is read below a relation."""
+        return not self.changed.isdisjoint(sources(relation))
+
+    def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
+        """Have a relation computed once; the name gets a number when it is taken."""
+        taken = {step.name for step in self.steps}
+        number = 1
+        unique = name
+        while unique in taken:
+            number += 1
+            unique = f"{name}_{number}"
+        self.steps.append(Step(unique, relation, only_if))
+        return Stored(unique, relation.columns)
+
+
+def empty(relation: Relation) -> Empty:
+    """The change of a relation that did not change."""
+    return Empty((*unweighted(relation.columns), WEIGHT))
+
+
+def weigh(relation: Relation, weight: int) -> Project:
+    """Give each row of an unweighted relation the same weight."""
+    return Project(relation, (*identity(relation.columns), (WEIGHT, literal(weight))))
+
+
+def arrange(relation: Relation, columns: tuple[str, ...]) -> Relation:
+    """A weighted relation with its columns in the given order, the weight last."""
+    wanted = (*columns, WEIGHT)
+    return relation if relation.columns == wanted else Project(relation, identity(wanted))
+
+
+def union_all(*terms: Relation) -> Relation:
+    """The sum of changes; those that are known to be empty vanish."""
+    live = tuple(term for term in terms if not isinstance(term, Empty))
+    if not live:
+        return terms[0]
+    return live[0] if len(live) == 1 else Union(live)

@@ -1,0 +1,22 @@
+"""Consolidation: each row once, with the sum of its weights; a row whose weights cancel is no change.
+
+Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Relation
+from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.tree import unweighted
+from headrace.names import WEIGHT, quote
+
+CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
+"""The weight is not zero."""
+
+
+def consolidate(change: Relation) -> Relation:
+    """Add up the weights of equal rows and drop zeros; the weight comes last."""
+    if isinstance(change, Empty):
+        return change
+    total = AggregateCall(WEIGHT, "sum", column(WEIGHT), argument_type="bigint", type="bigint")
+    return Filter(Aggregate(change, unweighted(change.columns), (total,)), CHANGED)

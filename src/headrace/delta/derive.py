@@ -1,0 +1,53 @@
+"""From a query's tree to programs that keep its result."""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Empty, Relation
+from headrace.delta import accumulate
+from headrace.delta.change import Change
+from headrace.delta.consolidate import consolidate
+from headrace.delta.program import DeltaProgram, FullProgram, TableChange
+from headrace.delta.root import root_of
+from headrace.names import TableName
+
+
+def companion_relation(tree: Relation) -> Relation | None:
+    """The companion a query needs, computed from nothing; None when it needs none."""
+    return full_program(tree).companion
+
+
+def full_program(tree: Relation) -> FullProgram:
+    """How to compute a query's stored tables from nothing."""
+    root = root_of(tree)
+    return accumulate.full(root) if root else FullProgram()
+
+
+def delta_program(
+    tree: Relation,
+    changed: frozenset[TableName],
+    appended: frozenset[TableName] = frozenset(),
+    *,
+    ansi: bool = True,
+) -> DeltaProgram | None:
+    """How a query's stored tables follow a change.
+
+    Args:
+        tree: The query.
+        changed: Sources that changed.
+        appended: Those among them that only gained rows.
+        ansi: Whether arithmetic fails on overflow or yields NULL.
+
+    Returns:
+        None when the result cannot have changed.
+    """
+    change = Change(changed, appended, ansi)
+    root = root_of(tree)
+    if not change.touches(tree):
+        return None
+    if root is not None:
+        return accumulate.follow(root, change)
+    delta = consolidate(change.of(tree))
+    if isinstance(delta, Empty):
+        return None
+    kept = change.keep("change", delta)
+    return DeltaProgram(tuple(change.steps), TableChange(kept, None))

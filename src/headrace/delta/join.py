@@ -1,0 +1,56 @@
+"""Inner join.
+
+Δ(L ⋈ R) = ΔL ⋈ R′ + L ⋈ ΔR, where R′ is R after the change. Weights multiply, so a deletion needs no case of its own.
+Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
+before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
+inputs that share a condition with what it has, so that no term multiplies two inputs that did not change.
+Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.algebra.joins import connected, flatten, ready
+from headrace.algebra.relations import Empty, Filter, Join, Relation
+from headrace.algebra.scalar import Scalar, all_of
+from headrace.delta.change import Change, arrange, empty, union_all
+
+
+def delta(join: Join, change: Change) -> Relation:
+    """One term for each changed input."""
+    inputs, conditions = flatten(join)
+    inputs = connected(inputs[0], inputs[1:], conditions)
+    columns = inputs[0].columns
+    total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
+    for i, right in enumerate(inputs[1:], start=1):
+        columns = columns + right.columns
+        mine = tuple(c for c in conditions if c.columns <= set(columns))
+        by_left = _chain(total, [change.after(right)], ready(mine, set(columns) - set(right.columns)))
+        others = connected(right, inputs[:i], mine)[1:]
+        by_right = _chain(change.of(right), [change.before(other) for other in others], mine)
+        total = union_all(*(_arranged(term, columns) for term in (by_left, by_right)))
+    return arrange(total, join.columns) if not isinstance(total, Empty) else empty(join)
+
+
+def _where(term: Relation, conditions: Sequence[Scalar]) -> Relation:
+    condition = all_of(conditions)
+    return term if condition is None or isinstance(term, Empty) else Filter(term, condition)
+
+
+def _arranged(term: Relation, columns: tuple[str, ...]) -> Relation:
+    return term if isinstance(term, Empty) else arrange(term, columns)
+
+
+def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar]) -> Relation:
+    """Join a change with one unchanged input after the other, each condition as early as its columns are there."""
+    if isinstance(start, Empty):
+        return start
+    result = start
+    waiting = list(conditions)
+    for other in others:
+        there = set(result.columns) | set(other.columns)
+        now = [c for c in waiting if c.columns <= there]
+        waiting = [c for c in waiting if not c.columns <= there]
+        result = Join(result, other, all_of(now), small_left=True)
+    return result

@@ -1,0 +1,71 @@
+"""What a refresh computes, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.algebra.relations import Relation
+
+STATE = "state"
+"""Name of the `Stored` leaf that is the stream table as last published."""
+
+COMPANION = "companion"
+"""Name of the `Stored` leaf that is its companion: as last published in a change, as just written in a full load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A relation computed once and kept as a temporary result.
+
+    Args:
+        name: Later relations read it as `Stored(name, …)`.
+        relation: What is computed; reads sources, `state`, `companion` and earlier steps.
+        only_if: A cheap relation over earlier steps; while it has no rows, the step has none that matter either, and
+            whoever runs the program may put no rows in its place instead of computing it. None: always needed.
+    """
+
+    name: str
+    relation: Relation
+    only_if: Relation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """The change of one stored table.
+
+    Args:
+        change: Its columns and WEIGHT, a nonzero integer; no row occurs twice. A cheap function of steps.
+        key: Columns that identify a row, NULL being a value like any other: then a key has at most one old row
+            (weight −1) and one new (+1). Empty: the table never has more than one row. None: a bag.
+    """
+
+    change: Relation
+    key: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaProgram:
+    """How a stream table follows a change of its sources.
+
+    Args:
+        steps: To be computed in this order.
+        state: The change of the stream table.
+        companion: The change of its companion, if it has one.
+    """
+
+    steps: tuple[Step, ...]
+    state: TableChange
+    companion: TableChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FullProgram:
+    """How a stream table is computed from nothing.
+
+    Args:
+        companion: Computed first, then read as `Stored(COMPANION, …)`.
+        state: Computed from the companion. None: the state is the user's own text.
+    """
+
+    companion: Relation | None = None
+    state: Relation | None = None

@@ -1,0 +1,31 @@
+"""The rules, one for each operator of a query. This list is the whole of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.algebra import relations as r
+from headrace.delta import aggregate, filter, join, project, scan, union, values
+from headrace.delta.change import Change
+
+Rule = Callable[[Any, Change], r.Relation]
+
+RULES: Mapping[type[r.Relation], Rule] = {
+    r.Scan: scan.delta,
+    r.Values: values.delta,
+    r.Project: project.delta,
+    r.Filter: filter.delta,
+    r.Join: join.delta,
+    r.Union: union.delta,
+    r.Aggregate: aggregate.delta,
+}
+
+NO_RULE: Mapping[type[r.Relation], str] = {
+    r.Stored: "what Headrace stores is read by rules, never by a query",
+    r.Empty: "it has no source below it, so its change is never asked for",
+    r.SemiJoin: "rules make it to restrict a relation to affected keys; queries with it are refused by the reader",
+    r.LookupJoin: "rules make it to put old accumulators beside new ones",
+    r.Repeat: "it is made only when a change is applied",
+}
+"""Why an operator needs no rule."""

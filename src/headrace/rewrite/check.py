@@ -1,0 +1,65 @@
+"""A check that nothing naive is left in a derived program.
+
+A refresh that reads a whole unchanged source although only a change of it matters would be right and slow, and no
+test of results would notice. So every derived relation is looked at before it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.algebra.relations import (
+    Aggregate,
+    Empty,
+    Filter,
+    Join,
+    LookupJoin,
+    Moment,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Stored,
+)
+from headrace.algebra.text import label
+from headrace.algebra.tree import walk
+
+
+def naive(relation: Relation) -> Iterator[str]:
+    """What is left to improve in a derived relation, one sentence each; nothing for a good one."""
+    for node in walk(relation):
+        if isinstance(node, Empty):
+            yield "an empty term was not dropped"
+        elif isinstance(node, Project) and isinstance(node.input, Project) and node.items == node.input.items:
+            yield f"a projection is repeated: {label(node)}"
+    yield from _unrestricted(relation)
+
+
+def _unrestricted(node: Relation) -> Iterator[str]:
+    """Scans of whole contents that no change and no set of keys restricts."""
+    if isinstance(node, Scan) and node.moment is not Moment.CHANGE:
+        yield f"all of {node.source} is read"
+    elif isinstance(node, (Join, SemiJoin, LookupJoin)):
+        sides = [side for side in node.inputs if not _small(side)]
+        if len(sides) == len(node.inputs):
+            for side in sides:
+                yield from _unrestricted(side)
+    elif isinstance(node, Aggregate) and not node.keys:
+        return  # one group over everything has to be read when it is read at all
+    else:
+        for inner in node.inputs:
+            yield from _unrestricted(inner)
+
+
+def _small(node: Relation) -> bool:
+    """Whether a relation is no larger than a change."""
+    match node:
+        case Stored():
+            return True
+        case Scan():
+            return node.moment is Moment.CHANGE
+        case Join() | SemiJoin() | LookupJoin():
+            return any(_small(side) for side in node.inputs)
+        case Project() | Filter() | Aggregate():
+            return _small(node.inputs[0])
+    return bool(node.inputs) and all(_small(side) for side in node.inputs)

@@ -1,0 +1,43 @@
+"""The rewrites, in order.
+
+Each is a function from tree to tree that keeps the bag of rows and the columns; its docstring states the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.algebra.relations import Relation
+from headrace.rewrite.empty import drop_empty
+from headrace.rewrite.merge import merge
+from headrace.rewrite.prune import prune
+from headrace.rewrite.push import push_filters
+from headrace.rewrite.semi import push_semi_joins
+
+Pass = Callable[[Relation], Relation]
+
+QUERY: tuple[Pass, ...] = (
+    drop_empty,
+    merge,
+    push_filters,  # before deltas are taken, so that they start from equi-joins and filtered inputs
+    merge,  # pushing leaves filters beside filters
+    prune,
+)
+"""For a query's own tree."""
+
+STEP: tuple[Pass, ...] = (
+    drop_empty,  # first: an empty term must not be worked on
+    merge,
+    push_semi_joins,  # after merging, which takes renamings out of the way
+    push_filters,  # conditions that came to stand above joins when a join was split into terms
+    merge,
+    prune,
+)
+"""For the steps and changes that rules derive."""
+
+
+def rewrite(relation: Relation, passes: tuple[Pass, ...]) -> Relation:
+    """Apply passes in order."""
+    for each in passes:
+        relation = each(relation)
+    return relation

@@ -1,0 +1,66 @@
+"""Move conditions towards the leaves.
+
+σ_p(π_f(R)) = π_f(σ_{p∘f}(R)); σ_p(R ⊎ S) = σ_p(R) ⊎ σ_p(S); σ_p(L ⋈_q R) = L ⋈_{q∧p} R, and a conjunct over one side
+filters that side; σ_p(γ_K(R)) = γ_K(σ_p(R)) for p over K only. So a comma join with its equalities in WHERE becomes an
+equi-join. Conditions that read no column stay where they are: they decide about whole relations.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Union
+from headrace.algebra.scalar import Scalar, all_of, column, conjuncts, substitute
+from headrace.algebra.tree import transform
+
+
+def push_filters(relation: Relation) -> Relation:
+    """Push conditions below projections, unions, joins and aggregates."""
+    return transform(relation, _rule)
+
+
+def _rule(node: Relation) -> Relation:
+    match node:
+        case Filter():
+            return _sink(node.input, conjuncts(node.condition))
+        case Join(condition=Scalar() as condition):
+            return _into_join(Join(node.left, node.right, None, node.small_left), conjuncts(condition))
+    return node
+
+
+def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
+    """Apply conditions to a relation, as low as possible."""
+    if not conditions:
+        return node
+    match node:
+        case Filter():
+            return _sink(node.input, conjuncts(node.condition) + conditions)
+        case Project():
+            values = dict(node.items)
+            return Project(_sink(node.input, tuple(substitute(c, values) for c in conditions)), node.items)
+        case Union():
+            return Union(tuple(_sink(branch, _renamed(conditions, node, branch)) for branch in node.branches))
+        case Join():
+            own = conjuncts(node.condition) if node.condition is not None else ()
+            return _into_join(Join(node.left, node.right, None, node.small_left), own + conditions)
+        case Aggregate() if node.keys:
+            below = tuple(c for c in conditions if c.columns and c.columns <= set(node.keys))
+            above = tuple(c for c in conditions if c not in below)
+            return _filter(Aggregate(_sink(node.input, below), node.keys, node.calls), above)
+    return _filter(node, conditions)
+
+
+def _into_join(join: Join, conditions: tuple[Scalar, ...]) -> Relation:
+    left_names, right_names = set(join.left.columns), set(join.right.columns)
+    left = tuple(c for c in conditions if c.columns and c.columns <= left_names)
+    right = tuple(c for c in conditions if c.columns and c.columns <= right_names)
+    both = tuple(c for c in conditions if c not in left and c not in right)
+    return Join(_sink(join.left, left), _sink(join.right, right), all_of(both), join.small_left)
+
+
+def _renamed(conditions: tuple[Scalar, ...], union: Union, branch: Relation) -> tuple[Scalar, ...]:
+    names = {out: column(own) for out, own in zip(union.columns, branch.columns, strict=True)}
+    return tuple(substitute(condition, names) for condition in conditions)
+
+
+def _filter(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
+    condition = all_of(conditions)
+    return node if condition is None else Filter(node, condition)

@@ -1,0 +1,208 @@
+"""FROM clauses: tables, views, subqueries, inline rows, and the inner joins between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
+from headrace.algebra.scalar import Scalar, column
+from headrace.names import quote
+from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
+from headrace.sql.naming import Names
+from headrace.sql.pieces import Role, scalar, split_arguments, unbracketed
+from headrace.sql.refusals import not_deterministic
+from headrace.sql.resolving import pieces_of, resolved, scalar_of
+from headrace.sql.scope import AmbiguousNameError, Scope, Visible
+from headrace.sql.shape import (
+    Alias,
+    Extra,
+    From,
+    FunctionItem,
+    GroupItem,
+    Item,
+    JoinStep,
+    QueryItem,
+    TableItem,
+    ValuesItem,
+)
+
+_PLAIN_JOINS = frozenset({",", "INNER", "CROSS"})
+_ONE_SIDED = frozenset({"SEMI", "ANTI"})
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A relation and how its columns are named in the query."""
+
+    relation: Relation
+    scope: Scope
+
+
+class FromReader:
+    """Reads one FROM clause.
+
+    Args:
+        context: The text.
+        ctes: The common table expressions in sight.
+    """
+
+    def __init__(self, context: Context, ctes: Ctes) -> None:
+        self.context = context
+        self.ctes = ctes
+        self.names = Names()
+
+    def read(self, source: From) -> Joined:
+        """The joined inputs."""
+        joined = self.item(source.first)
+        for step in source.joins:
+            joined = self.join(joined, step)
+        return joined
+
+    def item(self, item: Item) -> Joined:
+        match item:
+            case TableItem():
+                joined = self.table(item)
+            case QueryItem():
+                if item.lateral:
+                    self.context.refuse_at("LATERAL", item.at)
+                output = self.context.read_query(self.context, item.query, self.ctes)
+                joined = self.renamed(output, item.alias, replace_opaque=item.lateral)
+            case ValuesItem():
+                joined = self.values(item)
+            case GroupItem():
+                joined = self.read(item.source)
+                if item.alias is not None:
+                    # Spark keeps only the alias as qualifier of a parenthesised join
+                    shown = joined.scope.star() or ()
+                    names = tuple(v.name for v in shown)
+                    narrowed = Project(joined.relation, tuple((v.internal, column(v.internal)) for v in shown))
+                    joined = self.renamed(Output(narrowed, names, joined.scope.opaque), item.alias)
+            case FunctionItem():
+                self.context.refuse_at(f"{item.name}() in FROM", item.at)
+                joined = Joined(Values((), ((),)), self.scope((), opaque=True))
+        return self.extras(joined, item.extras)
+
+    def extras(self, joined: Joined, extras: tuple[Extra, ...]) -> Joined:
+        for extra in extras:
+            if extra.construct == "TABLESAMPLE":
+                why = "picks rows at random"
+                self.context.refuse(not_deterministic(extra.construct, self.context.place(extra.at), why))
+            else:
+                self.context.refuse_at(extra.construct, extra.at)
+        return replace(joined, scope=replace(joined.scope, opaque=True)) if extras else joined
+
+    def scope(self, columns: tuple[Visible, ...], *, opaque: bool = False) -> Scope:
+        return Scope(columns, self.context.case_sensitive, opaque)
+
+    # leaves
+
+    def table(self, item: TableItem) -> Joined:
+        bound = self.ctes.get(self.context.fold(item.parts[0])) if len(item.parts) == 1 else None
+        if bound is not None:
+            return self.renamed(self.cte(bound), item.alias or Alias(item.parts[0]))
+        name, found = self.context.table(item.parts, item.name[0])
+        if isinstance(found, ViewText):
+            output = self.context.read_view(self.context, name, found, item.name[0])
+            return self.renamed(output, item.alias or Alias(item.parts[-1]), qualifier=None if item.alias else name.parts)
+        alias = item.alias or Alias(item.parts[-1])
+        shown = tuple(alias.columns) or tuple(c.name for c in found)
+        if len(shown) != len(found):
+            self.context.refuse_at("column aliases of another number than the columns", item.name[0])
+            shown = tuple(c.name for c in found)
+        internal = [self.names.take(f"{alias.name}.{name}") for name in shown]
+        qualifier = (alias.name,) if item.alias else name.parts
+        visible = tuple(Visible(qualifier, s, i) for s, i in zip(shown, internal, strict=True))
+        fields = tuple(zip(internal, (c.name for c in found), strict=True))
+        return Joined(Scan(name, fields), self.scope(visible))
+
+    def cte(self, bound: BoundCte) -> Output:
+        output = self.context.read_query(self.context, bound.cte.query, bound.env)
+        return self.relabelled(output, bound.cte.columns, bound.cte.at)
+
+    def relabelled(self, output: Output, columns: tuple[str, ...], token: int) -> Output:
+        """Column names from an alias or a WITH clause."""
+        if not columns:
+            return output
+        if len(columns) != len(output.names):
+            self.context.refuse_at("column aliases of another number than the columns", token)
+            return output
+        return replace(output, names=columns)
+
+    def renamed(
+        self,
+        output: Output,
+        alias: Alias | None,
+        *,
+        qualifier: tuple[str, ...] | None = None,
+        replace_opaque: bool = False,
+    ) -> Joined:
+        """A nested query as an input: its columns under `alias.name`."""
+        output = self.relabelled(output, alias.columns, 0) if alias else output
+        prefix = alias.name if alias else "q"
+        internal = [self.names.take(f"{prefix}.{name or i}") for i, name in enumerate(output.names, 1)]
+        items = tuple((new, column(old)) for new, old in zip(internal, output.relation.columns, strict=True))
+        own = qualifier or ((alias.name,) if alias else ())
+        visible = tuple(
+            Visible(own, name or f"\0{i}", new) for i, (name, new) in enumerate(zip(output.names, internal, strict=True))
+        )
+        return Joined(Project(output.relation, items), self.scope(visible, opaque=output.opaque or replace_opaque))
+
+    def values(self, item: ValuesItem) -> Joined:
+        """Inline rows of constants."""
+        empty = self.scope(())
+        rows: list[tuple[Scalar, ...]] = []
+        for row in item.rows:
+            pieces = resolved(self.context, pieces_of(self.context, row), empty)
+            inside = unbracketed(pieces)
+            cells = split_arguments(inside) if inside != pieces else (pieces,)
+            rows.append(tuple(scalar(cell) for cell in cells))
+        width = len(rows[0])
+        if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
+            self.context.refuse_at("VALUES with rows of different length", item.at)
+            return Joined(Values((), ((),)), self.scope((), opaque=True))
+        names = tuple(f"col{i}" for i in range(1, width + 1))
+        return self.renamed(Output(Values(names, tuple(rows)), names), item.alias)
+
+    # joins
+
+    def join(self, left: Joined, step: JoinStep) -> Joined:
+        if step.kind not in _PLAIN_JOINS:
+            self.context.refuse_at(f"{step.kind} JOIN", step.at)
+        right = self.item(step.item)
+        names = self.common(left.scope, right.scope) if step.natural else step.using
+        if names:
+            return self.join_using(left, right, names, step)
+        scope = left.scope.beside(right.scope)
+        condition = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
+        if set(step.kind.split()) & _ONE_SIDED:
+            scope = left.scope
+        return Joined(Join(left.relation, right.relation, condition), scope)
+
+    def common(self, left: Scope, right: Scope) -> tuple[str, ...]:
+        return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))
+
+    def join_using(self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep) -> Joined:
+        pairs: list[tuple[Visible, Visible]] = []
+        for name in names:
+            try:
+                a, b = left.scope.resolve((name,)), right.scope.resolve((name,))
+            except AmbiguousNameError:
+                a = b = None
+            if a is None or b is None:
+                offset = self.context.cursor.offset(step.at)
+                self.context.doubt("USING", f"USING ({name}) could not be traced to one column of each side.", offset)
+                return Joined(Join(left.relation, right.relation), left.scope.beside(right.scope))
+            pairs.append((a.column, b.column))
+        texts = [f"{quote(a.internal)} = {quote(b.internal)}" for a, b in pairs]
+        condition = Scalar(" AND ".join(texts), frozenset(v.internal for pair in pairs for v in pair))
+        scope = left.scope.merged(right.scope, tuple(pairs))
+        return Joined(Join(left.relation, right.relation, condition), scope)
+
+
+def filtered(context: Context, joined: Joined, within: tuple[int, int] | None) -> Relation:
+    """WHERE over the joined inputs."""
+    if within is None:
+        return joined.relation
+    pieces = scalar_of(context, within, joined.scope)
+    unresolved = any(piece.role is Role.NAME for piece in pieces)
+    return joined.relation if unresolved else Filter(joined.relation, scalar(pieces))

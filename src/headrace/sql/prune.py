@@ -1,0 +1,55 @@
+"""Reading only the columns a query uses.
+
+Claim: a column that nothing above reads may be left out of any operator but DISTINCT's keys and GROUP BY's, because no
+other operator compares whole rows.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Scan, Union
+from headrace.algebra.tree import identity
+
+
+def pruned(relation: Relation) -> Relation:
+    """The relation over scans that read no more than it needs; same columns."""
+    return _keep(relation, frozenset(relation.columns))
+
+
+def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
+    """The relation with at least the needed columns, in their order."""
+    match relation:
+        case Scan():
+            return Scan(relation.source, tuple(f for f in relation.fields if f[0] in needed), relation.moment)
+        case Project():
+            items = tuple((name, s) for name, s in relation.items if name in needed)
+            below = frozenset[str]().union(*(s.columns for _, s in items))
+            return Project(_keep(relation.input, below), items)
+        case Filter():
+            return Filter(_keep(relation.input, needed | relation.condition.columns), relation.condition)
+        case Join():
+            wanted = needed | (relation.condition.columns if relation.condition else frozenset())
+            return relation.with_inputs(_keep(relation.left, wanted), _keep(relation.right, wanted))
+        case Aggregate():
+            return _keep_aggregate(relation, needed)
+        case Union():
+            return _keep_union(relation, needed)
+    return relation
+
+
+def _keep_aggregate(relation: Aggregate, needed: frozenset[str]) -> Relation:
+    calls = tuple(call for call in relation.calls if call.name in needed)
+    if not calls and not relation.keys:
+        calls = relation.calls[:1]
+    read = {s for call in calls for s in (call.argument, call.filter) if s is not None}
+    below = frozenset(relation.keys).union(*(scalar.columns for scalar in read))
+    return Aggregate(_keep(relation.input, below), relation.keys, calls)
+
+
+def _keep_union(relation: Union, needed: frozenset[str]) -> Relation:
+    positions = [i for i, name in enumerate(relation.columns) if name in needed]
+    branches = []
+    for branch in relation.branches:
+        wanted = tuple(branch.columns[i] for i in positions)
+        kept = _keep(branch, frozenset(wanted))
+        branches.append(kept if kept.columns == wanted else Project(kept, identity(wanted)))
+    return Union(tuple(branches))

@@ -1,0 +1,53 @@
+"""Why a query, or a part of it, is not maintained incrementally."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.errors import Place
+from headrace.reasons import FullReason
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One construct that stands in the way of DIFFERENTIAL.
+
+    Args:
+        code: OPERATOR_NOT_MAINTAINED or NOT_DETERMINISTIC.
+        construct: Its name in SQL words, such as `LEFT JOIN`.
+        message: One sentence.
+        place: Where it stands in the user's text.
+        hint: What to write instead, where there is such a thing.
+    """
+
+    code: FullReason
+    construct: str
+    message: str
+    place: Place | None = None
+    hint: str | None = None
+
+
+HINTS: dict[str, str] = {
+    "LIMIT": "Read the stream table with a LIMIT instead.",
+    "OFFSET": "Read the stream table with an OFFSET instead.",
+    "window function": "Keep the rows in a stream table and compute the window when reading it.",
+    "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
+    "EXISTS": "A join with SELECT DISTINCT says the same.",
+    "IN (subquery)": "A join with SELECT DISTINCT says the same.",
+    "LATERAL VIEW": "Explode in a view of its own, refreshed FULL.",
+    "aggregate DISTINCT": "Make the values distinct in a subquery first: FROM (SELECT DISTINCT …).",
+    "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
+}
+"""What to do about a construct, by its name."""
+
+
+def not_maintained(construct: str, place: Place | None, message: str | None = None, hint: str | None = None) -> Refusal:
+    """The refusal of a construct that Headrace does not maintain."""
+    sentence = message or f"{construct} is not maintained incrementally."
+    return Refusal(FullReason.OPERATOR_NOT_MAINTAINED, construct, sentence, place, hint or HINTS.get(construct))
+
+
+def not_deterministic(construct: str, place: Place | None, why: str, hint: str | None = None) -> Refusal:
+    """The refusal of something that is not a function of the sources."""
+    message = f"{construct} {why}, so the result is not a function of the sources."
+    return Refusal(FullReason.NOT_DETERMINISTIC, construct, message, place, hint or HINTS.get(construct))

@@ -1,0 +1,103 @@
+"""Which columns a SELECT block sees, and what a dotted name means there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column that names may refer to.
+
+    Args:
+        qualifier: What may stand before it: the alias, or the parts of the table's full name.
+        name: Its own name.
+        internal: The column of the relation.
+        hidden: Reached with its qualifier only: the right side's column of USING.
+    """
+
+    qualifier: tuple[str, ...]
+    name: str
+    internal: str
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A resolved name: the column, and how many parts of the name it took; the others are fields of it."""
+
+    column: Visible
+    parts: int
+
+
+class AmbiguousNameError(Exception):
+    """A name that means several columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns of a FROM clause.
+
+    Args:
+        columns: In the order of `SELECT *`, hidden ones last.
+        case_sensitive: Whether names differ by case.
+        opaque: Whether more columns may exist than are known, after a refused construct.
+    """
+
+    columns: tuple[Visible, ...]
+    case_sensitive: bool
+    opaque: bool = False
+
+    def resolve(self, parts: tuple[str, ...]) -> Found | None:
+        """What a name means: the longest qualifier that fits wins, as in Spark.
+
+        Raises:
+            AmbiguousNameError: Several columns fit equally well.
+        """
+        for length in range(len(parts) - 1, -1, -1):
+            qualifier, name = parts[:length], parts[length]
+            fitting = [c for c in self.columns if self._fits(c, qualifier, name)]
+            if len(fitting) > 1:
+                raise AmbiguousNameError(".".join(parts))
+            if fitting:
+                return Found(fitting[0], length + 1)
+        return None
+
+    def _fits(self, column: Visible, qualifier: tuple[str, ...], name: str) -> bool:
+        if column.hidden and not qualifier:
+            return False
+        return self.same(column.name, name) and self.qualified(column, qualifier)
+
+    def qualified(self, column: Visible, qualifier: tuple[str, ...]) -> bool:
+        """Whether a qualifier as written selects the column."""
+        if len(qualifier) > len(column.qualifier):
+            return False
+        own = column.qualifier[len(column.qualifier) - len(qualifier) :]
+        return all(self.same(a, b) for a, b in zip(own, qualifier, strict=True))
+
+    def same(self, a: str, b: str) -> bool:
+        """Whether two identifiers are the same."""
+        return a == b if self.case_sensitive else a.lower() == b.lower()
+
+    def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...] | None:
+        """The columns of `*` or `qualifier.*`; None where the order is not certain."""
+        if not qualifier:
+            return tuple(c for c in self.columns if not c.hidden)
+        fitting = tuple(c for c in self.columns if self.qualified(c, qualifier))
+        return None if not fitting or any(c.hidden for c in fitting) else fitting
+
+    def beside(self, other: Scope) -> Scope:
+        """Both scopes, as after a join."""
+        shown = [c for c in (*self.columns, *other.columns) if not c.hidden]
+        hidden = [c for c in (*self.columns, *other.columns) if c.hidden]
+        return replace(self, columns=(*shown, *hidden), opaque=self.opaque or other.opaque)
+
+    def merged(self, other: Scope, pairs: tuple[tuple[Visible, Visible], ...]) -> Scope:
+        """Both scopes after USING: the common columns once and first, the right side's copies hidden."""
+        left_keys = [left for left, _ in pairs]
+        right_keys = [right for _, right in pairs]
+        left = [c for c in self.columns if c not in left_keys and not c.hidden]
+        right = [c for c in other.columns if c not in right_keys and not c.hidden]
+        hidden = [c for c in (*self.columns, *other.columns) if c.hidden]
+        hidden += [replace(c, hidden=True) for c in right_keys]
+        return replace(self, columns=(*left_keys, *left, *right, *hidden), opaque=self.opaque or other.opaque)

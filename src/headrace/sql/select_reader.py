@@ -1,0 +1,211 @@
+"""One SELECT block: expressions, grouping, HAVING, DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Values
+from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, has_aggregate
+from headrace.sql.context import Context, Ctes, Output
+from headrace.sql.from_reader import FromReader, Joined, filtered
+from headrace.sql.naming import Names
+from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, render, scalar, unbracketed
+from headrace.sql.refusals import not_deterministic, not_maintained
+from headrace.sql.resolving import pieces_of, resolved
+from headrace.sql.scope import Scope, Visible
+from headrace.sql.shape import Range, Select
+from headrace.sql.tokens import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output expression; `name` is None when it has neither alias nor a name of its own."""
+
+    name: str | None
+    pieces: Pieces
+
+
+class SelectReader:
+    """Reads one SELECT block.
+
+    Args:
+        context: The text.
+        select: The block.
+        ctes: The common table expressions in sight.
+    """
+
+    def __init__(self, context: Context, select: Select, ctes: Ctes) -> None:
+        self.context = context
+        self.select = select
+        self.ctes = ctes
+        self.aliases: dict[str, Pieces] = {}
+
+    def read(self) -> Output:
+        """The block as algebra."""
+        select = self.select
+        for extra in select.extras:
+            self.context.refuse_at(extra.construct, extra.at)
+        joined = self.source()
+        relation = filtered(self.context, joined, select.where)
+        items = [item for within in select.items for item in self.item(within, joined.scope)]
+        grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
+        if grouped or (select.having is not None and self.having_aggregates(select.having)):
+            relation, items = self.grouped(relation, items, joined.scope)
+        elif select.having is not None:
+            self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
+        output = self.project(relation, items, joined.scope)
+        if not select.distinct:
+            return output
+        return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
+
+    def source(self) -> Joined:
+        if self.select.source is None:
+            scope = Scope((), self.context.case_sensitive)
+            return Joined(Values((), ((),)), scope)
+        joined = FromReader(self.context, self.ctes).read(self.select.source)
+        opaque = joined.scope.opaque or bool(self.select.extras)
+        return Joined(joined.relation, Scope(joined.scope.columns, joined.scope.case_sensitive, opaque))
+
+    def project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
+        names = Names()
+        out = []
+        for i, item in enumerate(items, 1):
+            resolved_all = all(piece.role is not Role.NAME for piece in item.pieces)
+            # an unresolved name is in the findings already; the tree is thrown away
+            out.append((names.take(item.name or f"col_{i}"), scalar(item.pieces if resolved_all else ())))
+        return Output(Project(relation, tuple(out)), tuple(item.name for item in items), scope.opaque)
+
+    # the select list
+
+    def item(self, within: Range, scope: Scope) -> list[Item]:
+        star = self.star(within, scope)
+        if star is not None:
+            return star
+        pieces, alias = self.without_alias(pieces_of(self.context, within))
+        name = alias or _own_name(pieces)
+        expression = unbracketed(resolved(self.context, pieces, scope, self.aliases))
+        if alias is not None:
+            # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
+            self.aliases.setdefault(self.context.fold(alias), expression)
+        return [Item(name, expression)]
+
+    def without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
+        aliases = [piece for piece in pieces if piece.role is Role.ALIAS]
+        if not pieces or pieces[-1].role is not Role.ALIAS:
+            return pieces, None
+        first = pieces.index(next(p for p in aliases if _outside_brackets(pieces, p)))
+        written = pieces[first:]
+        if len(written) > 1:
+            self.context.refuse(not_maintained("several aliases for one expression", self.context.place_of(pieces[first].at)))
+        before = first - 1 if pieces[first - 1].text.upper() == "AS" and pieces[first - 1].role is Role.OPERATOR else first
+        text = written[0].text
+        return pieces[:before], text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+    def star(self, within: Range, scope: Scope) -> list[Item] | None:
+        """The columns of `*`, `alias.*`, with or without EXCEPT; None when the item is no star."""
+        tokens = self.context.cursor.tokens[within[0] : within[1]]
+        at = next((i for i, token in enumerate(tokens) if token.text == "*" and token.kind is Kind.OP), None)
+        if at is None or at % 2 or any(not t.is_name for t in tokens[:at:2]) or any(t.text != "." for t in tokens[1:at:2]):
+            return None
+        after = tokens[at + 1 :]
+        excluded = {self.context.fold(t.name) for t in after[2:-1:2]}
+        if after and (after[0].word != "EXCEPT" or any(t.text != "," for t in after[3:-1:2])):
+            return None
+        columns = scope.star(tuple(token.name for token in tokens[:at:2]))
+        if columns is None:
+            self.context.refuse_at(f"{''.join(t.text for t in tokens[: at + 1])} of a struct or a joined table", within[0])
+            return []
+        if scope.opaque:
+            return []
+        like = Piece(Role.INPUT, "", tokens[0].start, False)
+        kept = [c for c in columns if self.context.fold(c.name) not in excluded]
+        return [Item(_shown(c), (input_piece(c.internal, like),)) for c in kept]
+
+    # grouping
+
+    def having_aggregates(self, within: Range) -> bool:
+        return has_aggregate(pieces_of(self.context, within))
+
+    def grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
+        grouping = Grouping(self.keys(items, scope))
+        out = [Item(item.name, self.over(grouping, item.pieces)) for item in items]
+        condition: Pieces = ()
+        if self.select.having is not None:
+            condition = self.over(grouping, self.having(self.select.having, scope))
+        if not _understood(out, condition, grouping):
+            return relation, items
+        result: Relation = grouping.relation(relation)
+        return (Filter(result, scalar(condition)) if condition else result), out
+
+    def keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
+        group = self.select.group
+        if group is None:
+            return []
+        for extra in group.extras:
+            self.context.refuse_at(extra.construct, extra.at)
+        if group.all:
+            return [item.pieces for item in items if not has_aggregate(item.pieces)]
+        found: list[Pieces] = []
+        for within in group.items:
+            pieces = unbracketed(pieces_of(self.context, within))
+            if not pieces:
+                # GROUP BY () is one group over everything
+                continue
+            if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
+                found.append(items[int(pieces[0].text) - 1].pieces)
+            else:
+                found.append(unbracketed(resolved(self.context, pieces, scope, self.aliases)))
+        return found
+
+    def having(self, within: Range, scope: Scope) -> Pieces:
+        pieces = pieces_of(self.context, within)
+        condition = resolved(self.context, pieces, scope, self.aliases)
+        without = resolved(self.context, pieces, self._hiding_aliases(scope), self.aliases)
+        if keys(unbracketed(condition)) != keys(unbracketed(without)):
+            place = self.context.place(within[0])
+            message = "HAVING uses a name that is both a column of the input and an alias with another meaning."
+            self.context.refuse(not_maintained("ambiguous name in HAVING", place, message, "Choose another alias."))
+        return condition
+
+    def _hiding_aliases(self, scope: Scope) -> Scope:
+        """The scope without the columns that a select alias has the name of."""
+        columns: tuple[Visible, ...] = tuple(c for c in scope.columns if self.context.fold(c.name) not in self.aliases)
+        return Scope(columns, scope.case_sensitive, scope.opaque)
+
+    def over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
+        try:
+            return grouping.over(pieces)
+        except UnsupportedCallError as error:
+            place = self.context.place_of(error.piece.at)
+            if error.unordered:
+                self.context.refuse(not_deterministic(error.construct, place, "depends on the order of its rows"))
+            else:
+                self.context.refuse(not_maintained(error.construct, place))
+        except UngroupedError as error:
+            name = error.piece.parts[0]
+            message = f"{name} is read outside an aggregate, and the grouping expressions do not give it as they are spelled."
+            self.context.doubt(name, message, error.piece.at, "Spell the expression as in GROUP BY, or use its alias.")
+        return ()
+
+
+def _understood(items: list[Item], condition: Pieces, grouping: Grouping) -> bool:
+    """Whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
+    expressions = [*(item.pieces for item in items), *grouping.grouped]
+    return all(expressions) and all(p.role is not Role.NAME for pieces in (*expressions, condition) for p in pieces)
+
+
+def _own_name(pieces: Pieces) -> str | None:
+    return pieces[0].parts[-1] if len(pieces) == 1 and pieces[0].role is Role.NAME else None
+
+
+def _shown(column: Visible) -> str | None:
+    return None if column.name.startswith("\0") else column.name
+
+
+def _outside_brackets(pieces: Pieces, piece: Piece) -> bool:
+    before = pieces[: pieces.index(piece)]
+    opened = sum(p.role is Role.OPERATOR and p.text in ("(", "[") for p in before)
+    return opened == sum(p.role is Role.OPERATOR and p.text in (")", "]") for p in before)
+
+
+__all__ = ["Item", "SelectReader", "render"]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources
-from headrace.algebra.typing import with_types
 from headrace.delta.derive import companion_relation, delta_program, full_program
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.passes import QUERY, STEP, rewrite
+from headrace.sql.argument_types import with_types
+from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
-
-if TYPE_CHECKING:
-    from headrace.sql.refusals import Refusal
+from headrace.sql.reader import read
+from headrace.sql.refusals import Refusal
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
 
@@ -77,8 +76,8 @@ class CompiledView:
 def compile_view(
     query: str,
     *,
-    resolve: Callable[[tuple[str, ...]], TableName],
-    schema: Callable[[TableName], Any],
+    resolve: Resolve,
+    schema: Schema,
     describe: Describe,
     case_sensitive: bool = False,
     ansi: bool = True,
@@ -96,8 +95,6 @@ def compile_view(
     Raises:
         UserError: the text is no valid query; what the reader and the analyser raise.
     """
-    from headrace.sql.reader import read
-
     reading = read(query, resolve=resolve, schema=schema, describe=describe, case_sensitive=case_sensitive)
     if reading.tree is None:
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)

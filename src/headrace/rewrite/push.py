@@ -2,13 +2,14 @@
 
 σ_p(π_f(R)) = π_f(σ_{p∘f}(R)); σ_p(R ⊎ S) = σ_p(R) ⊎ σ_p(S); σ_p(L ⋈_q R) = L ⋈_{q∧p} R, and a conjunct over one side
 filters that side; σ_p(γ_K(R)) = γ_K(σ_p(R)) for p over K only. So a comma join with its equalities in WHERE becomes an
-equi-join. Conditions that read no column stay where they are: they decide about whole relations.
+equi-join. Conditions that read no column stay where they are: they decide about whole relations. So do conditions that
+would have to compute something twice below.
 """
 
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Union
-from headrace.algebra.scalar import Scalar, all_of, column, conjuncts, substitute
+from headrace.algebra.scalar import Scalar, all_of, as_column, column, conjuncts, substitute, uses
 from headrace.algebra.tree import transform
 
 
@@ -35,6 +36,8 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             return _sink(node.input, conjuncts(node.condition) + conditions)
         case Project():
             values = dict(node.items)
+            if _repeats(values, conditions):
+                return _filter(node, conditions)
             return Project(_sink(node.input, tuple(substitute(c, values) for c in conditions)), node.items)
         case Union():
             return Union(tuple(_sink(branch, _renamed(conditions, node, branch)) for branch in node.branches))
@@ -46,6 +49,12 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             above = tuple(c for c in conditions if c not in below)
             return _filter(Aggregate(_sink(node.input, below), node.keys, node.calls), above)
     return _filter(node, conditions)
+
+
+def _repeats(values: dict[str, Scalar], conditions: tuple[Scalar, ...]) -> bool:
+    """Whether pushing conditions would compute a column more than once."""
+    computed = [name for name, scalar in values.items() if scalar.columns and as_column(scalar) is None]
+    return any(sum(uses(condition, name) for condition in conditions) > 1 for name in computed)
 
 
 def _into_join(join: Join, conditions: tuple[Scalar, ...]) -> Relation:

@@ -196,6 +196,8 @@ class _Lowering:
 
     def _filter(self, relation: Filter) -> _Block:
         block = self.block(relation.input)
+        if _duplicates(block.items, [relation.condition]):
+            block = self._closed(block)
         condition = _text(relation.condition, block.items)
         if block.keys is None:
             return replace(block, where=(*block.where, condition))
@@ -377,6 +379,10 @@ def _shared(relation: Relation) -> frozenset[Relation]:
 
 
 def _worth_a_name(relation: Relation) -> bool:
+    if isinstance(relation, Project) and any(
+        len(scalar.sql) > _CHEAP for _, scalar in relation.items if not as_column(scalar)
+    ):
+        return True
     if isinstance(relation, (Project, Filter)):
         return _worth_a_name(relation.input)
     return bool(relation.inputs)

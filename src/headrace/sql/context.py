@@ -145,6 +145,3 @@ class Context:
         except HeadraceError as error:
             error.place = error.place or self.place(token)
             raise
-
-
-__all__ = ["BoundCte", "Context", "Ctes", "Findings", "Output", "Relation", "Resolve", "Schema", "ViewText"]

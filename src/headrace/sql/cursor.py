@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.errors import UserError, place_at
-from headrace.sql.shape import Range
-from headrace.sql.tokens import Kind, Token, tokenize
+from headrace.sql.shape import Query, Range
+from headrace.sql.tokens import Kind, Token, tokenize, words
 
 _END = Token(Kind.OP, "", 0, 0, "")
 _CLOSING = {"(": ")", "[": "]"}
-_EXPECTS_OPERAND = frozenset(
-    "SELECT DISTINCT WHERE AND OR NOT ON BY HAVING WHEN THEN ELSE CASE IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV AS FROM IS "
-    "JOIN USING WITH UNION INTERSECT EXCEPT MINUS SETMINUS ESCAPE LIMIT OFFSET".split()
+_EXPECTS_OPERAND = words(
+    """
+    SELECT DISTINCT WHERE AND OR NOT ON BY HAVING WHEN THEN ELSE CASE IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV AS
+    FROM IS JOIN USING WITH UNION INTERSECT EXCEPT MINUS SETMINUS ESCAPE LIMIT OFFSET
+    """
 )
-_CLAUSES = frozenset("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT".split())
-_BY_CLAUSES = frozenset("GROUP ORDER SORT CLUSTER DISTRIBUTE".split())
-_QUERY_STARTS = frozenset("SELECT WITH FROM VALUES TABLE".split())
+_CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
+_BY_CLAUSES = words("GROUP ORDER SORT CLUSTER DISTRIBUTE")
+_QUERY_STARTS = words("SELECT WITH FROM VALUES TABLE")
 
 
 class Cursor:
-    """Walks over tokens.
+    """Walks over tokens; `parser.Parser` is the one that can parse a whole query.
 
     Args:
         sql: The text, for places in errors.
@@ -88,6 +90,10 @@ class Cursor:
             return self.tokens[index].start
         return self.tokens[-1].end if self.tokens else len(self.sql)
 
+    def parse_query(self) -> Query:
+        """Parse a query that begins here."""
+        raise NotImplementedError
+
     def skip_group(self) -> Range:
         """Step over a balanced pair of brackets; the range is what is inside."""
         closing = _CLOSING[self.word]
@@ -145,7 +151,9 @@ class Cursor:
         while self.peek(ahead).word == "(":
             ahead += 1
         starts = self.peek(ahead).word in _QUERY_STARTS
-        return starts and (self.peek(ahead + 1).is_name or self.peek(ahead + 1).kind is not Kind.OP or self._operand(ahead))
+        return starts and (
+            self.peek(ahead + 1).is_name or self.peek(ahead + 1).kind is not Kind.OP or self._operand(ahead)
+        )
 
     def _operand(self, ahead: int) -> bool:
         following = self.peek(ahead + 1).word

@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 from headrace.sql.functions import AGGREGATES
+from headrace.sql.tokens import words
 
 NON_DETERMINISTIC: dict[str, str] = dict.fromkeys(
-    "rand randn random uniform randstr uuid shuffle aes_encrypt".split(), "gives another result each time it runs"
+    words("rand randn random uniform randstr uuid shuffle aes_encrypt"), "gives another result each time it runs"
 )
 """Scalar functions that are not functions of their arguments, with the reason."""
 
 NON_DETERMINISTIC |= dict.fromkeys(
-    "now current_timestamp current_date curdate current_time localtimestamp".split(), "depends on when it runs"
+    words("now current_timestamp current_date curdate current_time localtimestamp"), "depends on when it runs"
 )
 NON_DETERMINISTIC |= dict.fromkeys(
-    "current_user user session_user current_catalog current_database current_schema current_timezone version".split(),
+    words(
+        """
+        current_user user session_user current_catalog current_database current_schema current_timezone version
+        """
+    ),
     "depends on the session that runs it",
 )
 NON_DETERMINISTIC |= dict.fromkeys(
-    "monotonically_increasing_id spark_partition_id input_file_name input_file_block_start input_file_block_length".split(),
+    words(
+        """
+        monotonically_increasing_id spark_partition_id input_file_name input_file_block_start
+        input_file_block_length
+        """
+    ),
     "depends on how Spark splits the data",
 )
-NON_DETERMINISTIC |= dict.fromkeys("reflect java_method try_reflect".split(), "calls code that Headrace cannot look into")
+NON_DETERMINISTIC |= dict.fromkeys(
+    ["reflect", "java_method", "try_reflect"], "calls code that Headrace cannot look into"
+)
 
-ORDER_DEPENDENT = frozenset(
-    "any_value first first_value last last_value array_agg collect_list listagg string_agg mode max_by min_by".split()
+ORDER_DEPENDENT = words(
+    """
+    any_value first first_value last last_value array_agg collect_list listagg string_agg mode max_by min_by
+    """
 )
 """Aggregates whose result may depend on the order in which rows arrive."""
 
 assert ORDER_DEPENDENT <= AGGREGATES
 
-WITHOUT_BRACKETS = frozenset(
-    "current_date current_timestamp current_time localtimestamp current_user session_user user".split()
-)
+WITHOUT_BRACKETS = words("current_date current_timestamp current_time localtimestamp current_user session_user user")
 """Functions that may be written as a bare word; a column of that name wins."""
 
-_MOVING_LITERALS = frozenset({"now", "today", "yesterday", "tomorrow"})
+_MOVING_LITERALS = words("now today yesterday tomorrow")
 
 
 def moving_literal(string: str) -> bool:
@@ -42,5 +54,5 @@ def moving_literal(string: str) -> bool:
     return string.strip("\"'").strip().lower() in _MOVING_LITERALS
 
 
-NON_DETERMINISTIC_WITHOUT_ARGUMENTS = frozenset({"unix_timestamp", "to_unix_timestamp"})
+NON_DETERMINISTIC_WITHOUT_ARGUMENTS = words("unix_timestamp to_unix_timestamp")
 """Functions of the clock when they are called without arguments."""

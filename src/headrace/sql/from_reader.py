@@ -53,22 +53,22 @@ class FromReader:
 
     def read(self, source: From) -> Joined:
         """The joined inputs."""
-        joined = self.item(source.first)
+        joined = self._item(source.first)
         for step in source.joins:
-            joined = self.join(joined, step)
+            joined = self._join(joined, step)
         return joined
 
-    def item(self, item: Item) -> Joined:
+    def _item(self, item: Item) -> Joined:
         match item:
             case TableItem():
-                joined = self.table(item)
+                joined = self._table(item)
             case QueryItem():
                 if item.lateral:
                     self.context.refuse_at("LATERAL", item.at)
                 output = self.context.read_query(self.context, item.query, self.ctes)
-                joined = self.renamed(output, item.alias, replace_opaque=item.lateral)
+                joined = self._renamed(output, item.alias, replace_opaque=item.lateral)
             case ValuesItem():
-                joined = self.values(item)
+                joined = self._values(item)
             case GroupItem():
                 joined = self.read(item.source)
                 if item.alias is not None:
@@ -76,13 +76,13 @@ class FromReader:
                     shown = joined.scope.star() or ()
                     names = tuple(v.name for v in shown)
                     narrowed = Project(joined.relation, tuple((v.internal, column(v.internal)) for v in shown))
-                    joined = self.renamed(Output(narrowed, names, joined.scope.opaque), item.alias)
+                    joined = self._renamed(Output(narrowed, names, joined.scope.opaque), item.alias)
             case FunctionItem():
                 self.context.refuse_at(f"{item.name}() in FROM", item.at)
-                joined = Joined(Values((), ((),)), self.scope((), opaque=True))
-        return self.extras(joined, item.extras)
+                joined = Joined(Values((), ((),)), self._scope((), opaque=True))
+        return self._extras(joined, item.extras)
 
-    def extras(self, joined: Joined, extras: tuple[Extra, ...]) -> Joined:
+    def _extras(self, joined: Joined, extras: tuple[Extra, ...]) -> Joined:
         for extra in extras:
             if extra.construct == "TABLESAMPLE":
                 why = "picks rows at random"
@@ -91,19 +91,21 @@ class FromReader:
                 self.context.refuse_at(extra.construct, extra.at)
         return replace(joined, scope=replace(joined.scope, opaque=True)) if extras else joined
 
-    def scope(self, columns: tuple[Visible, ...], *, opaque: bool = False) -> Scope:
+    def _scope(self, columns: tuple[Visible, ...], *, opaque: bool = False) -> Scope:
         return Scope(columns, self.context.case_sensitive, opaque)
 
     # leaves
 
-    def table(self, item: TableItem) -> Joined:
+    def _table(self, item: TableItem) -> Joined:
         bound = self.ctes.get(self.context.fold(item.parts[0])) if len(item.parts) == 1 else None
         if bound is not None:
-            return self.renamed(self.cte(bound), item.alias or Alias(item.parts[0]))
+            return self._renamed(self._cte(bound), item.alias or Alias(item.parts[0]))
         name, found = self.context.table(item.parts, item.name[0])
         if isinstance(found, ViewText):
             output = self.context.read_view(self.context, name, found, item.name[0])
-            return self.renamed(output, item.alias or Alias(item.parts[-1]), qualifier=None if item.alias else name.parts)
+            return self._renamed(
+                output, item.alias or Alias(item.parts[-1]), qualifier=None if item.alias else name.parts
+            )
         alias = item.alias or Alias(item.parts[-1])
         shown = tuple(alias.columns) or tuple(c.name for c in found)
         if len(shown) != len(found):
@@ -113,9 +115,9 @@ class FromReader:
         qualifier = (alias.name,) if item.alias else name.parts
         visible = tuple(Visible(qualifier, s, i) for s, i in zip(shown, internal, strict=True))
         fields = tuple(zip(internal, (c.name for c in found), strict=True))
-        return Joined(Scan(name, fields), self.scope(visible))
+        return Joined(Scan(name, fields), self._scope(visible))
 
-    def cte(self, bound: BoundCte) -> Output:
+    def _cte(self, bound: BoundCte) -> Output:
         output = self.context.read_query(self.context, bound.cte.query, bound.env)
         return self.relabelled(output, bound.cte.columns, bound.cte.at)
 
@@ -128,7 +130,7 @@ class FromReader:
             return output
         return replace(output, names=columns)
 
-    def renamed(
+    def _renamed(
         self,
         output: Output,
         alias: Alias | None,
@@ -143,13 +145,14 @@ class FromReader:
         items = tuple((new, column(old)) for new, old in zip(internal, output.relation.columns, strict=True))
         own = qualifier or ((alias.name,) if alias else ())
         visible = tuple(
-            Visible(own, name or f"\0{i}", new) for i, (name, new) in enumerate(zip(output.names, internal, strict=True))
+            Visible(own, name or f"\0{i}", new)
+            for i, (name, new) in enumerate(zip(output.names, internal, strict=True))
         )
-        return Joined(Project(output.relation, items), self.scope(visible, opaque=output.opaque or replace_opaque))
+        return Joined(Project(output.relation, items), self._scope(visible, opaque=output.opaque or replace_opaque))
 
-    def values(self, item: ValuesItem) -> Joined:
+    def _values(self, item: ValuesItem) -> Joined:
         """Inline rows of constants."""
-        empty = self.scope(())
+        empty = self._scope(())
         rows: list[tuple[Scalar, ...]] = []
         for row in item.rows:
             pieces = resolved(self.context, pieces_of(self.context, row), empty)
@@ -159,29 +162,29 @@ class FromReader:
         width = len(rows[0])
         if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
             self.context.refuse_at("VALUES with rows of different length", item.at)
-            return Joined(Values((), ((),)), self.scope((), opaque=True))
+            return Joined(Values((), ((),)), self._scope((), opaque=True))
         names = tuple(f"col{i}" for i in range(1, width + 1))
-        return self.renamed(Output(Values(names, tuple(rows)), names), item.alias)
+        return self._renamed(Output(Values(names, tuple(rows)), names), item.alias)
 
     # joins
 
-    def join(self, left: Joined, step: JoinStep) -> Joined:
+    def _join(self, left: Joined, step: JoinStep) -> Joined:
         if step.kind not in _PLAIN_JOINS:
             self.context.refuse_at(f"{step.kind} JOIN", step.at)
-        right = self.item(step.item)
-        names = self.common(left.scope, right.scope) if step.natural else step.using
+        right = self._item(step.item)
+        names = self._common(left.scope, right.scope) if step.natural else step.using
         if names:
-            return self.join_using(left, right, names, step)
+            return self._join_using(left, right, names, step)
         scope = left.scope.beside(right.scope)
         condition = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
         if set(step.kind.split()) & _ONE_SIDED:
             scope = left.scope
         return Joined(Join(left.relation, right.relation, condition), scope)
 
-    def common(self, left: Scope, right: Scope) -> tuple[str, ...]:
+    def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
         return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))
 
-    def join_using(self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep) -> Joined:
+    def _join_using(self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep) -> Joined:
         pairs: list[tuple[Visible, Visible]] = []
         for name in names:
             try:

@@ -1,13 +1,14 @@
 """Finding a grouping expression inside another expression.
 
-`GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, but not in `2 * a % 10`. The
-pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
+`GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, but not in `2 * a % 10`.
+The pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
 putting a column in its place cannot change what binds to what.
 """
 
 from __future__ import annotations
 
 from headrace.sql.pieces import Pieces, Role, keys
+from headrace.sql.tokens import words
 
 _TIGHTEST = 100
 _UNARY = 90
@@ -15,7 +16,7 @@ _BINDING: dict[str, int] = {
     **dict.fromkeys(["OR"], 10),
     **dict.fromkeys(["AND"], 20),
     **dict.fromkeys(["!"], 30),
-    **dict.fromkeys("NOT IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE ANY SOME ALL DISTINCT FROM".split(), 40),
+    **dict.fromkeys(words("NOT IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE ANY SOME ALL DISTINCT FROM"), 40),
     **dict.fromkeys(["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="], 45),
     "|": 50,
     "^": 52,

@@ -1,7 +1,7 @@
 """Query text to its shape.
 
-Only structure is parsed: which clauses, FROM items and nested queries there are and where. Scalars are left as ranges of
-tokens, because they are handed to Spark as the user wrote them. The reading is generous: what Spark would reject may
+Only structure is parsed: which clauses, FROM items and nested queries there are and where. Scalars are left as ranges
+of tokens, because they are handed to Spark as the user wrote them. The reading is generous: what Spark would reject may
 pass here, since Spark itself always judges the query too.
 """
 
@@ -23,10 +23,27 @@ from headrace.sql.shape import (
     Select,
     SetOperation,
     TableBody,
-    ValuesItem,
 )
 
-_SET_OPERATORS = {"UNION": "UNION", "INTERSECT": "INTERSECT", "EXCEPT": "EXCEPT", "MINUS": "EXCEPT", "SETMINUS": "EXCEPT"}
+_SET_OPERATORS = {
+    "UNION": "UNION",
+    "INTERSECT": "INTERSECT",
+    "EXCEPT": "EXCEPT",
+    "MINUS": "EXCEPT",
+    "SETMINUS": "EXCEPT",
+}
+
+
+class Parser(Cursor):
+    """A cursor that parses the queries nested in what it walks over."""
+
+    def parse_query(self) -> Query:
+        """Parse a query that begins here, up to its closing bracket or the end."""
+        at = self.at
+        ctes, recursive = _with(self)
+        body = _body(self)
+        extras, pipes = _organization(self)
+        return Query(ctes, recursive, body, extras, at, pipes)
 
 
 def parse(sql: str) -> tuple[Query, Cursor]:
@@ -35,21 +52,12 @@ def parse(sql: str) -> tuple[Query, Cursor]:
     Raises:
         UserError: `SYNTAX_ERROR` with the place.
     """
-    cursor = Cursor(sql)
-    query = parse_query(cursor)
+    cursor = Parser(sql)
+    query = cursor.parse_query()
     cursor.take(";")
     if not cursor.done:
         raise cursor.error("The query should end here")
     return query, cursor
-
-
-def parse_query(cursor: Cursor) -> Query:
-    """Parse a query that begins at the cursor."""
-    at = cursor.at
-    ctes, recursive = _with(cursor)
-    body = _body(cursor)
-    extras, pipes = _organization(cursor)
-    return Query(ctes, recursive, body, extras, at, pipes)
 
 
 def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:
@@ -58,7 +66,7 @@ def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:
     while cursor.at < within[1]:
         if cursor.opens_query():
             cursor.at += 1
-            query = parse_query(cursor)
+            query = cursor.parse_query()
             cursor.expect(")")
             resume = cursor.at
             yield query
@@ -79,7 +87,7 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
         cursor.skip_until(lambda c: c.word in ("AS", "("))
         cursor.take("AS")
         cursor.expect("(")
-        ctes.append(Cte(name, columns, parse_query(cursor), at))
+        ctes.append(Cte(name, columns, cursor.parse_query(), at))
         cursor.expect(")")
         if not cursor.take(","):
             return tuple(ctes), recursive
@@ -101,7 +109,7 @@ def _body(cursor: Cursor) -> Body:
 def _primary(cursor: Cursor) -> Body:
     at = cursor.at
     if cursor.take("("):
-        nested = parse_query(cursor)
+        nested = cursor.parse_query()
         cursor.expect(")")
         return nested
     if cursor.word == "SELECT":
@@ -238,6 +246,3 @@ def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Extra:
         else:
             cursor.at += 1
     return Extra("pipe operator |>", at, (start, cursor.at))
-
-
-__all__ = ["ValuesItem", "parse", "parse_query", "subqueries"]

@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from headrace.algebra.scalar import Scalar
 from headrace.names import quote
-from headrace.sql.tokens import Kind, Token
+from headrace.sql.tokens import Token
 
 
 class Role(Enum):
@@ -142,21 +142,3 @@ def piece_of(role: Role, token: Token, before: Token | None) -> Piece:
 def is_integer(pieces: Pieces) -> bool:
     """Whether it is a plain integer, which GROUP BY takes for an ordinal."""
     return len(pieces) == 1 and pieces[0].role is Role.LITERAL and pieces[0].text.isdigit()
-
-
-__all__ = [
-    "Kind",
-    "Piece",
-    "Pieces",
-    "Role",
-    "bracketed",
-    "closing_bracket",
-    "input_piece",
-    "is_integer",
-    "keys",
-    "piece_of",
-    "render",
-    "scalar",
-    "split_arguments",
-    "unbracketed",
-]

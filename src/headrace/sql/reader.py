@@ -1,7 +1,7 @@
 """Query text to algebra.
 
-A query is cut into its shape (`parser`), its names are resolved as Spark resolves them (`scope`), and its clauses become
-algebra (`from_reader`, `select_reader`, `aggregates`). Scalars keep the user's own text. Everything that is not
+A query is cut into its shape (`parser`), its names are resolved as Spark resolves them (`scope`), and its clauses
+become algebra (`from_reader`, `select_reader`, `aggregates`). Scalars keep the user's own text. Everything that is not
 understood for certain is refused by name and place; the query then refreshes FULL, from its own text.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Union
+from headrace.algebra.relations import Aggregate, Project, Relation, Union, Values
 from headrace.algebra.scalar import column
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported, UserError
@@ -24,7 +24,7 @@ from headrace.sql.prune import pruned
 from headrace.sql.references import references
 from headrace.sql.refusals import Refusal
 from headrace.sql.select_reader import SelectReader
-from headrace.sql.shape import Alias, Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
+from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
 
 Describe = Callable[[str], tuple[Column, ...]]
 
@@ -115,8 +115,6 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
 
 
 def _nothing() -> Relation:
-    from headrace.algebra.relations import Values
-
     return Values((), ((),))
 
 
@@ -223,6 +221,3 @@ def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
         return Aggregate(_named(relation.input, names), names)
     renames = zip(names, relation.columns, strict=True)
     return Project(relation, tuple((new, column(old)) for new, old in renames))
-
-
-__all__ = ["Alias", "Describe", "Filter", "Reading", "Refusal", "ViewText", "read"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from headrace.sql.cursor import Cursor
-from headrace.sql.parser import parse, parse_query, subqueries
+from headrace.sql.parser import parse, subqueries
 from headrace.sql.shape import (
     Body,
     Extra,
@@ -166,6 +166,3 @@ class _Finder:
         tokens = self.cursor.tokens[item.name[0] : item.name[1]]
         travels = any(extra.construct in _TIME_TRAVEL for extra in item.extras)
         return Reference(item.parts, tokens[0].start, tokens[-1].end, item.alias is not None, travels)
-
-
-__all__ = ["Reference", "parse_query", "references", "substitute"]

@@ -58,7 +58,9 @@ def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases) -> Pie
     try:
         found = scope.resolve(piece.parts)
     except AmbiguousNameError:
-        context.doubt(piece.text, f"{piece.text} could mean several columns.", piece.at, "Qualify it with the table's alias.")
+        context.doubt(
+            piece.text, f"{piece.text} could mean several columns.", piece.at, "Qualify it with the table's alias."
+        )
         return (piece,)
     if found is not None:
         return (input_piece(found.column.internal, piece), *_fields(piece, found.parts))
@@ -90,7 +92,9 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
     elif name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty:
         context.refuse(not_deterministic(f"{name}()", place, "depends on when it runs"))
     elif name in GENERATORS:
-        context.refuse(not_maintained(f"{name}()", place, f"{name}() gives several rows for one, which is not maintained."))
+        context.refuse(
+            not_maintained(f"{name}()", place, f"{name}() gives several rows for one, which is not maintained.")
+        )
     elif name in WINDOWS:
         context.refuse(not_maintained("window function", place))
     elif name not in SCALARS and name not in AGGREGATES and name not in _SPECIAL:

@@ -12,23 +12,27 @@ from headrace.sql.cursor import Cursor
 from headrace.sql.pieces import Piece, Pieces, Role, piece_of
 from headrace.sql.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.shape import Range
-from headrace.sql.tokens import Kind
+from headrace.sql.tokens import Kind, Token, words
 
-_CONSTANTS = frozenset({"NULL", "TRUE", "FALSE"})
-_BETWEEN_OPERANDS = frozenset("AND OR IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE DIV COLLATE NOT".split())
-_OF_CASE = frozenset({"WHEN", "THEN", "ELSE", "END"})
-_TYPED_LITERALS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIME", "X"})
-_WITH_UNIT = frozenset({"DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"})
+_CONSTANTS = words("NULL TRUE FALSE")
+_BETWEEN_OPERANDS = words("AND OR IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE DIV COLLATE NOT")
+_OF_CASE = words("WHEN THEN ELSE END")
+_TYPED_LITERALS = words("DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ TIME X")
+_WITH_UNIT = words("DATEADD DATE_ADD DATEDIFF DATE_DIFF TIMEDIFF TIMESTAMPADD TIMESTAMPDIFF")
 _WORDS_INSIDE: dict[str, frozenset[str]] = {
-    "EXTRACT": frozenset({"FROM"}),
-    "TRIM": frozenset({"FROM", "BOTH", "LEADING", "TRAILING"}),
-    "SUBSTRING": frozenset({"FROM", "FOR"}),
-    "SUBSTR": frozenset({"FROM", "FOR"}),
-    "OVERLAY": frozenset({"PLACING", "FROM", "FOR"}),
+    "EXTRACT": words("FROM"),
+    "TRIM": words("FROM BOTH LEADING TRAILING"),
+    "SUBSTRING": words("FROM FOR"),
+    "SUBSTR": words("FROM FOR"),
+    "OVERLAY": words("PLACING FROM FOR"),
 }
 _UNITS = frozenset(
     f"{unit}{plural}"
-    for unit in "YEAR QUARTER MONTH WEEK DAY DAYOFYEAR HOUR MINUTE SECOND MILLISECOND MICROSECOND NANOSECOND".split()
+    for unit in words(
+        """
+        YEAR QUARTER MONTH WEEK DAY DAYOFYEAR HOUR MINUTE SECOND MILLISECOND MICROSECOND NANOSECOND
+        """
+    )
     for plural in ("", "S")
 )
 
@@ -213,9 +217,9 @@ class _Cutter:
 
     def arguments(self, at: int, end: int, variables: frozenset[str], function: str) -> None:
         words = _WORDS_INSIDE.get(function, frozenset())
-        if function == "EXTRACT" and at < end:
-            at = self.emit_all(Role.LITERAL, at, at + 1)
-        elif function in _WITH_UNIT and self.word(at, end) in _UNITS and self.word(at + 1, end) == ",":
+        if (function == "EXTRACT" and at < end) or (
+            function in _WITH_UNIT and self.word(at, end) in _UNITS and self.word(at + 1, end) == ","
+        ):
             at = self.emit_all(Role.LITERAL, at, at + 1)
         elif self.word(at, end) in ("DISTINCT", "ALL") and at + 1 < end and self.word(at + 1, end) not in (",", "."):
             at = self.emit_all(Role.OPERATOR, at, at + 1)
@@ -227,12 +231,11 @@ class _Cutter:
 
     def argument(self, at: int, end: int, variables: frozenset[str], words: frozenset[str]) -> None:
         body = at
+        names: tuple[Token, ...] = ()
         if self.word(at + 1, end) == "->":
             body, names = at + 2, (self.tokens[at],)
         elif self.word(at, end) == "(" and self.word((closing := self.closing(at)) + 1, end) == "->":
             body, names = closing + 2, self.tokens[at + 1 : closing : 2]
-        else:
-            names = ()
         self.emit_all(Role.LITERAL, at, body - 1 if body > at else at)
         if body > at:
             self.emit(Role.OPERATOR, body - 1)
@@ -303,5 +306,3 @@ class _Cutter:
         elif self.word(start, end) == "TIMESTAMP" and self.word(at, end) in ("WITH", "WITHOUT"):
             at += 3
         return self.emit_all(Role.LITERAL, start, at)
-
-

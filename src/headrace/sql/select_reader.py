@@ -9,7 +9,7 @@ from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallErr
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined, filtered
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, render, scalar, unbracketed
+from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import Scope, Visible
@@ -45,20 +45,20 @@ class SelectReader:
         select = self.select
         for extra in select.extras:
             self.context.refuse_at(extra.construct, extra.at)
-        joined = self.source()
+        joined = self._source()
         relation = filtered(self.context, joined, select.where)
-        items = [item for within in select.items for item in self.item(within, joined.scope)]
+        items = [item for within in select.items for item in self._item(within, joined.scope)]
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
-        if grouped or (select.having is not None and self.having_aggregates(select.having)):
-            relation, items = self.grouped(relation, items, joined.scope)
+        if grouped or (select.having is not None and self._having_aggregates(select.having)):
+            relation, items = self._grouped(relation, items, joined.scope)
         elif select.having is not None:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
-        output = self.project(relation, items, joined.scope)
+        output = self._project(relation, items, joined.scope)
         if not select.distinct:
             return output
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
 
-    def source(self) -> Joined:
+    def _source(self) -> Joined:
         if self.select.source is None:
             scope = Scope((), self.context.case_sensitive)
             return Joined(Values((), ((),)), scope)
@@ -66,7 +66,7 @@ class SelectReader:
         opaque = joined.scope.opaque or bool(self.select.extras)
         return Joined(joined.relation, Scope(joined.scope.columns, joined.scope.case_sensitive, opaque))
 
-    def project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
+    def _project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
         names = Names()
         out = []
         for i, item in enumerate(items, 1):
@@ -77,11 +77,11 @@ class SelectReader:
 
     # the select list
 
-    def item(self, within: Range, scope: Scope) -> list[Item]:
-        star = self.star(within, scope)
+    def _item(self, within: Range, scope: Scope) -> list[Item]:
+        star = self._star(within, scope)
         if star is not None:
             return star
-        pieces, alias = self.without_alias(pieces_of(self.context, within))
+        pieces, alias = self._without_alias(pieces_of(self.context, within))
         name = alias or _own_name(pieces)
         expression = unbracketed(resolved(self.context, pieces, scope, self.aliases))
         if alias is not None:
@@ -89,23 +89,32 @@ class SelectReader:
             self.aliases.setdefault(self.context.fold(alias), expression)
         return [Item(name, expression)]
 
-    def without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
+    def _without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
         aliases = [piece for piece in pieces if piece.role is Role.ALIAS]
         if not pieces or pieces[-1].role is not Role.ALIAS:
             return pieces, None
         first = pieces.index(next(p for p in aliases if _outside_brackets(pieces, p)))
         written = pieces[first:]
         if len(written) > 1:
-            self.context.refuse(not_maintained("several aliases for one expression", self.context.place_of(pieces[first].at)))
-        before = first - 1 if pieces[first - 1].text.upper() == "AS" and pieces[first - 1].role is Role.OPERATOR else first
+            self.context.refuse(
+                not_maintained("several aliases for one expression", self.context.place_of(pieces[first].at))
+            )
+        before = (
+            first - 1 if pieces[first - 1].text.upper() == "AS" and pieces[first - 1].role is Role.OPERATOR else first
+        )
         text = written[0].text
         return pieces[:before], text[1:-1].replace("``", "`") if text.startswith("`") else text
 
-    def star(self, within: Range, scope: Scope) -> list[Item] | None:
+    def _star(self, within: Range, scope: Scope) -> list[Item] | None:
         """The columns of `*`, `alias.*`, with or without EXCEPT; None when the item is no star."""
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         at = next((i for i, token in enumerate(tokens) if token.text == "*" and token.kind is Kind.OP), None)
-        if at is None or at % 2 or any(not t.is_name for t in tokens[:at:2]) or any(t.text != "." for t in tokens[1:at:2]):
+        if (
+            at is None
+            or at % 2
+            or any(not t.is_name for t in tokens[:at:2])
+            or any(t.text != "." for t in tokens[1:at:2])
+        ):
             return None
         after = tokens[at + 1 :]
         excluded = {self.context.fold(t.name) for t in after[2:-1:2]}
@@ -113,7 +122,9 @@ class SelectReader:
             return None
         columns = scope.star(tuple(token.name for token in tokens[:at:2]))
         if columns is None:
-            self.context.refuse_at(f"{''.join(t.text for t in tokens[: at + 1])} of a struct or a joined table", within[0])
+            self.context.refuse_at(
+                f"{''.join(t.text for t in tokens[: at + 1])} of a struct or a joined table", within[0]
+            )
             return []
         if scope.opaque:
             return []
@@ -123,21 +134,21 @@ class SelectReader:
 
     # grouping
 
-    def having_aggregates(self, within: Range) -> bool:
+    def _having_aggregates(self, within: Range) -> bool:
         return has_aggregate(pieces_of(self.context, within))
 
-    def grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
-        grouping = Grouping(self.keys(items, scope))
-        out = [Item(item.name, self.over(grouping, item.pieces)) for item in items]
+    def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
+        grouping = Grouping(self._keys(items, scope))
+        out = [Item(item.name, self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:
-            condition = self.over(grouping, self.having(self.select.having, scope))
+            condition = self._over(grouping, self._having(self.select.having, scope))
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
         return (Filter(result, scalar(condition)) if condition else result), out
 
-    def keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
+    def _keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
         group = self.select.group
         if group is None:
             return []
@@ -157,7 +168,7 @@ class SelectReader:
                 found.append(unbracketed(resolved(self.context, pieces, scope, self.aliases)))
         return found
 
-    def having(self, within: Range, scope: Scope) -> Pieces:
+    def _having(self, within: Range, scope: Scope) -> Pieces:
         pieces = pieces_of(self.context, within)
         condition = resolved(self.context, pieces, scope, self.aliases)
         without = resolved(self.context, pieces, self._hiding_aliases(scope), self.aliases)
@@ -172,7 +183,7 @@ class SelectReader:
         columns: tuple[Visible, ...] = tuple(c for c in scope.columns if self.context.fold(c.name) not in self.aliases)
         return Scope(columns, scope.case_sensitive, scope.opaque)
 
-    def over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
+    def _over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
         try:
             return grouping.over(pieces)
         except UnsupportedCallError as error:
@@ -183,7 +194,9 @@ class SelectReader:
                 self.context.refuse(not_maintained(error.construct, place))
         except UngroupedError as error:
             name = error.piece.parts[0]
-            message = f"{name} is read outside an aggregate, and the grouping expressions do not give it as they are spelled."
+            message = (
+                f"{name} is read outside an aggregate, and the grouping expressions do not give it as they are spelled."
+            )
             self.context.doubt(name, message, error.piece.at, "Spell the expression as in GROUP BY, or use its alias.")
         return ()
 
@@ -206,6 +219,3 @@ def _outside_brackets(pieces: Pieces, piece: Piece) -> bool:
     before = pieces[: pieces.index(piece)]
     opened = sum(p.role is Role.OPERATOR and p.text in ("(", "[") for p in before)
     return opened == sum(p.role is Role.OPERATOR and p.text in (")", "]") for p in before)
-
-
-__all__ = ["Item", "SelectReader", "render"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.errors import UserError
-from headrace.sql import parser
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
     Alias,
@@ -18,12 +17,14 @@ from headrace.sql.shape import (
     TableItem,
     ValuesItem,
 )
-from headrace.sql.tokens import Kind
+from headrace.sql.tokens import Kind, words
 
-_JOIN_WORDS = frozenset("JOIN INNER CROSS LEFT RIGHT FULL SEMI ANTI NATURAL".split())
-_NO_ALIAS = _JOIN_WORDS | frozenset(
-    "ON USING LATERAL WHERE GROUP HAVING WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT EXCEPT MINUS "
-    "SETMINUS PIVOT UNPIVOT TABLESAMPLE SELECT WITH AS".split()
+_JOIN_WORDS = words("JOIN INNER CROSS LEFT RIGHT FULL SEMI ANTI NATURAL")
+_NO_ALIAS = _JOIN_WORDS | words(
+    """
+    ON USING LATERAL WHERE GROUP HAVING WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT EXCEPT
+    MINUS SETMINUS PIVOT UNPIVOT TABLESAMPLE SELECT WITH AS
+    """
 )
 
 
@@ -86,10 +87,10 @@ def _in_brackets(cursor: Cursor, at: int, lateral: bool) -> Item:
         resume = cursor.at
         try:
             cursor.at += 1
-            query = parser.parse_query(cursor)
+            query = cursor.parse_query()
             cursor.expect(")")
         except UserError:
-            # `((SELECT …) a JOIN b)` opens like a query and is a group of joins; if it is neither, the second try tells.
+            # `((SELECT …) a JOIN b)` opens like a query and is a group of joins; a second try tells
             if cursor.tokens[resume + 1].word != "(":
                 raise
             cursor.at = resume

@@ -53,6 +53,11 @@ class Token:
         return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
 
 
+def words(text: str) -> frozenset[str]:
+    """A set of words, written as one text."""
+    return frozenset(text.split())
+
+
 _SPACE = re.compile(r"\s+")
 _LINE_COMMENT = re.compile(r"--(?:\\\r?\n|[^\n])*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")

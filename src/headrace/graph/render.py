@@ -1,0 +1,89 @@
+"""A graph for people and programs: text tree, Mermaid, Graphviz, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from headrace.graph.dag import Dag, Name
+
+Label = Callable[[Name], str]
+"""What is shown for a name besides the name, such as its mode and lag; may be empty."""
+
+
+def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
+    """A tree from the sources down to their consumers.
+
+    A name with several producers is drawn whole below the first of them; elsewhere it is a line that ends in `…`.
+
+    Args:
+        dag: The graph.
+        label: Text shown after each name, where it is drawn whole.
+    """
+    lines: list[str] = []
+    drawn: set[Name] = set()
+
+    def draw(name: Name, head: str, tail: str) -> None:
+        repeated = name in drawn and bool(dag.consumers(name))
+        lines.append(f"{head}{_labelled(name, label if name not in drawn else None)}{' …' if repeated else ''}")
+        if name in drawn:
+            return
+        drawn.add(name)
+        readers = dag.consumers(name)
+        for i, reader in enumerate(readers, 1):
+            last = i == len(readers)
+            draw(reader, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  "))
+
+    for name in dag.names:
+        if not dag.producers(name):
+            draw(name, "", "")
+    return "\n".join(lines)
+
+
+def as_mermaid(dag: Dag[Name], label: Label[Name] | None = None) -> str:
+    """A Mermaid flowchart; sources are cylinders."""
+    ids = _ids(dag)
+    lines = ["flowchart LR"]
+    for name in dag.names:
+        text = _labelled(name, label, "<br/>").replace('"', "&quot;")
+        lines.append(f'    {ids[name]}["{text}"]' if dag.producers(name) else f'    {ids[name]}[("{text}")]')
+    lines += [f"    {ids[producer]} --> {ids[consumer]}" for producer, consumer in dag.edges]
+    return "\n".join(lines)
+
+
+def as_dot(dag: Dag[Name], label: Label[Name] | None = None) -> str:
+    """A Graphviz digraph; sources are cylinders."""
+    ids = _ids(dag)
+    lines = ["digraph headrace {", "    rankdir=LR;", "    node [shape=box];"]
+    for name in dag.names:
+        text = json.dumps(_labelled(name, label, "\n"), ensure_ascii=False)
+        shape = "" if dag.producers(name) else ", shape=cylinder"
+        lines.append(f"    {ids[name]} [label={text}{shape}];")
+    lines += [f"    {ids[producer]} -> {ids[consumer]};" for producer, consumer in dag.edges]
+    return "\n".join([*lines, "}"])
+
+
+def as_dict(dag: Dag[Name], label: Label[Name] | None = None) -> dict[str, object]:
+    """Plain JSON values: nodes in topological order with their level, and edges."""
+    level = {name: i for i, names in enumerate(dag.levels()) for name in names}
+    return {
+        "nodes": [
+            {
+                "name": str(name),
+                "level": level[name],
+                "source": not dag.producers(name),
+                "label": label(name) if label else "",
+            }
+            for name in dag.order()
+        ],
+        "edges": [{"from": str(producer), "to": str(consumer)} for producer, consumer in dag.edges],
+    }
+
+
+def _ids(dag: Dag[Name]) -> dict[Name, str]:
+    return {name: f"n{i}" for i, name in enumerate(dag.names, 1)}
+
+
+def _labelled(name: Name, label: Label[Name] | None, separator: str = "  ") -> str:
+    text = label(name) if label else ""
+    return f"{name}{separator}{text}" if text else str(name)

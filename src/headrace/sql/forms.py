@@ -1,0 +1,51 @@
+"""The forms of Headrace's statements, as messages show them, and small readers of their parts."""
+
+from __future__ import annotations
+
+import re
+
+Name = tuple[str, ...]
+"""A table name as written, split and unquoted."""
+
+CREATE = """  CREATE [OR REPLACE] STREAM TABLE [IF NOT EXISTS] namespace.table
+    [SCHEDULE '1 minute'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
+    AS SELECT …"""
+
+ALTER = """  ALTER STREAM TABLE namespace.table SET SCHEDULE '1 minute'
+  ALTER STREAM TABLE namespace.table SET REFRESH MODE AUTO|FULL|DIFFERENTIAL
+  ALTER STREAM TABLE namespace.table SET QUERY AS SELECT …
+  ALTER STREAM TABLE namespace.table DROP SCHEDULE"""
+
+DROP = "  DROP STREAM TABLE [IF EXISTS] namespace.table [CASCADE]"
+
+REFRESH = """  REFRESH STREAM TABLE namespace.table, … [FULL]
+  REFRESH ALL STREAM TABLES [FULL]"""
+
+EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
+  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE AS SELECT …"""
+
+SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
+
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+def unquoted(literal: str) -> str:
+    """The value of a string literal by Spark's rules."""
+    if literal[0] in "rR":
+        return literal[2:-1]
+    if literal[0] == "$":
+        length = literal.index("$", 1) + 1
+        return literal[length:-length]
+    quote = literal[0]
+    return _ESCAPE.sub(_character, literal[1:-1].replace(quote * 2, quote))
+
+
+def _character(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if code[0] == "u" and len(code) == 5:
+        return chr(int(code[1:], 16))
+    if len(code) == 3:
+        return chr(int(code, 8))
+    # LIKE patterns keep these two escaped
+    return match.group() if code in "%_" else _ESCAPED.get(code, code)

@@ -1,0 +1,342 @@
+"""Headrace's own statements.
+
+    CREATE [OR REPLACE] STREAM TABLE [IF NOT EXISTS] name
+        [SCHEDULE '…'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
+        AS query
+    ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | QUERY AS query}   (several, comma-separated)
+    ALTER STREAM TABLE name DROP SCHEDULE
+    DROP STREAM TABLE [IF EXISTS] name [CASCADE]
+    REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
+    EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
+    SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
+
+`INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
+other statement is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from headrace.sql import forms
+from headrace.sql.cursor import Cursor
+from headrace.sql.forms import Name
+from headrace.sql.script import Part, split_script
+from headrace.sql.sources import dotted_name
+from headrace.sql.tokens import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query inside a statement.
+
+    Args:
+        sql: Its text as written.
+        start: Offset of its first character in the script.
+    """
+
+    sql: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement of a script.
+
+    Args:
+        sql: Its text.
+        start: Offset of its first character in the script.
+    """
+
+    sql: str
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStatement(Statement):
+    """A statement that Spark runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStreamTable(Statement):
+    """CREATE STREAM TABLE; `refresh_mode` is upper-case."""
+
+    name: Name
+    query: Query
+    schedule: str | None = None
+    refresh_mode: str = "AUTO"
+    or_replace: bool = False
+    if_not_exists: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+    initialize: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterStreamTable(Statement):
+    """ALTER STREAM TABLE; None leaves a setting as it is."""
+
+    name: Name
+    schedule: str | None = None
+    refresh_mode: str | None = None
+    query: Query | None = None
+    drop_schedule: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropStreamTable(Statement):
+    """DROP STREAM TABLE; `cascade` drops its consumers too."""
+
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshStreamTable(Statement):
+    """REFRESH STREAM TABLE; no names means all of them."""
+
+    names: tuple[Name, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainStreamTable(Statement):
+    """EXPLAIN STREAM TABLE, of a table or of a query that is none yet; `refresh_mode` as asked for."""
+
+    name: Name | None = None
+    query: Query | None = None
+    refresh_mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowStreamTables(Statement):
+    """SHOW STREAM TABLES; the pattern is Spark's, with `*` and `|`."""
+
+    namespace: Name | None = None
+    like: str | None = None
+
+
+def parse_script(script: str) -> tuple[Statement, ...]:
+    """Cut a script into statements and read those that are Headrace's.
+
+    Raises:
+        UserError: `SYNTAX_ERROR` with line, caret and the right form.
+    """
+    return tuple(_statement(script, part) for part in split_script(script))
+
+
+def parse_statement(sql: str) -> Statement:
+    """Read a single statement.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`, also for no or several statements.
+    """
+    statements = parse_script(sql)
+    if len(statements) != 1:
+        cursor = Cursor(sql)
+        cursor.at = len(split_script(sql)[0].tokens) + 1 if statements else 0
+        raise cursor.error("One statement was expected here", "Run several statements with a script.")
+    return statements[0]
+
+
+class _Reader(Cursor):
+    """Reads one of our statements."""
+
+    def __init__(self, script: str, part: Part) -> None:
+        super().__init__(script, part.tokens)
+        self.part = part
+        self.form = ""
+
+    def fail(self, message: str) -> Exception:
+        return self.error(message, f"The form is:\n{self.form}")
+
+    def need(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                raise self.fail(f"{word} was expected here")
+
+    def table(self) -> Name:
+        if not self.peek().is_name:
+            raise self.fail("A table name was expected here")
+        return dotted_name(self)
+
+    def string(self, what: str) -> str:
+        token = self.peek()
+        if token.kind is not Kind.STRING:
+            raise self.fail(f"{what} in quotes was expected here")
+        self.at += 1
+        return forms.unquoted(token.text)
+
+    def mode(self, *allowed: str) -> str:
+        if self.word not in allowed:
+            raise self.fail(f"{', '.join(allowed[:-1])} or {allowed[-1]} was expected here")
+        self.at += 1
+        return self.peek(-1).word
+
+    def query(self) -> Query:
+        start = self.offset()
+        if self.done:
+            raise self.fail("A query was expected here")
+        end = self.part.tokens[-1].end
+        self.at = len(self.tokens)
+        return Query(self.sql[start:end], start)
+
+    def end(self) -> None:
+        if not self.done:
+            raise self.fail("The statement should end here")
+
+
+def _statement(script: str, part: Part) -> Statement:
+    reader = _Reader(script, part)
+    for words, last, form, read in _STATEMENTS:
+        if reader.take(*words):
+            reader.form = form
+            reader.need(last)
+            return read(reader)
+    return SparkStatement(sql=part.text, start=part.start)
+
+
+def _create(reader: _Reader) -> Statement:
+    or_replace = reader.peek(-3).word == "REPLACE"
+    if_not_exists = reader.take("IF")
+    if if_not_exists:
+        reader.need("NOT", "EXISTS")
+    name = reader.table()
+    schedule, mode, initialize = None, "AUTO", True
+    properties: dict[str, str] = {}
+    while not reader.take("AS"):
+        if reader.take("SCHEDULE"):
+            schedule = reader.string("A schedule")
+        elif reader.take("REFRESH"):
+            reader.need("MODE")
+            mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+        elif reader.take("WITH"):
+            properties |= _properties(reader)
+        elif reader.take("INITIALIZE"):
+            initialize = reader.mode("TRUE", "FALSE") == "TRUE"
+        else:
+            raise reader.fail("AS and a query, or an option, was expected here")
+    return CreateStreamTable(
+        sql=reader.part.text,
+        start=reader.part.start,
+        name=name,
+        query=reader.query(),
+        schedule=schedule,
+        refresh_mode=mode,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        properties=properties,
+        initialize=initialize,
+    )
+
+
+def _properties(reader: _Reader) -> dict[str, str]:
+    reader.need("(")
+    properties: dict[str, str] = {}
+    while not reader.take(")"):
+        is_text = reader.peek().kind is Kind.STRING
+        key = reader.string("A key") if is_text else ".".join(dotted_name(reader))
+        reader.need("=")
+        sign = reader.take("-")
+        token = reader.peek()
+        if reader.done or token.kind is Kind.OP:
+            raise reader.fail("A value was expected here")
+        reader.at += 1
+        value = forms.unquoted(token.text) if token.kind is Kind.STRING else token.text
+        properties[key] = f"-{value}" if sign else value
+        if reader.word != ")":
+            reader.need(",")
+    return properties
+
+
+def _alter(reader: _Reader) -> Statement:
+    name = reader.table()
+    schedule, mode, query, drop = None, None, None, False
+    if reader.take("DROP"):
+        reader.need("SCHEDULE")
+        drop = True
+    else:
+        reader.need("SET")
+        while True:
+            if reader.take("SCHEDULE"):
+                schedule = reader.string("A schedule")
+            elif reader.take("REFRESH"):
+                reader.need("MODE")
+                mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+            elif reader.take("QUERY"):
+                reader.need("AS")
+                query = reader.query()
+            else:
+                raise reader.fail("SCHEDULE, REFRESH MODE or QUERY AS was expected here")
+            if not reader.take(","):
+                break
+            reader.take("SET")
+    reader.end()
+    part = reader.part
+    return AlterStreamTable(
+        sql=part.text,
+        start=part.start,
+        name=name,
+        schedule=schedule,
+        refresh_mode=mode,
+        query=query,
+        drop_schedule=drop,
+    )
+
+
+def _drop(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = reader.table()
+    cascade = reader.take("CASCADE")
+    reader.end()
+    part = reader.part
+    return DropStreamTable(sql=part.text, start=part.start, name=name, if_exists=if_exists, cascade=cascade)
+
+
+def _refresh(reader: _Reader) -> Statement:
+    names = [reader.table()]
+    while reader.take(","):
+        names.append(reader.table())
+    return _refreshed(reader, tuple(names))
+
+
+def _refreshed(reader: _Reader, names: tuple[Name, ...] = ()) -> Statement:
+    full = reader.take("FULL")
+    reader.end()
+    return RefreshStreamTable(sql=reader.part.text, start=reader.part.start, names=names, full=full)
+
+
+def _explain(reader: _Reader) -> Statement:
+    mode = reader.peek(-3).word
+    query = reader.query() if reader.take("AS") else None
+    name = reader.table() if query is None else None
+    reader.end()
+    wanted = mode if mode in ("FULL", "DIFFERENTIAL") else None
+    return ExplainStreamTable(
+        sql=reader.part.text, start=reader.part.start, name=name, query=query, refresh_mode=wanted
+    )
+
+
+def _show(reader: _Reader) -> Statement:
+    namespace = reader.table() if reader.take("IN") or reader.take("FROM") else None
+    like = reader.string("A pattern") if reader.take("LIKE") else None
+    reader.end()
+    return ShowStreamTables(sql=reader.part.text, start=reader.part.start, namespace=namespace, like=like)
+
+
+_STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
+    (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
+    (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
+    (("ALTER", "STREAM"), "TABLE", forms.ALTER, _alter),
+    (("DROP", "STREAM"), "TABLE", forms.DROP, _drop),
+    (("REFRESH", "STREAM"), "TABLE", forms.REFRESH, _refresh),
+    (("REFRESH", "ALL", "STREAM"), "TABLES", forms.REFRESH, _refreshed),
+    (("EXPLAIN", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
+)
+"""Every statement: the words that make it ours, the word that must follow, its form for messages, and its reader."""

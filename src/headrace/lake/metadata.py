@@ -156,7 +156,8 @@ def read_json(location: str, properties: Mapping[str, str] | None = None) -> Jso
     """Read a metadata file of a table or a view as JSON; arguments and errors as for `read_metadata`."""
     try:
         data = _read_bytes(location, properties or {})
-        return cast(Json, json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+        parsed: Json = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        return parsed
     except (OSError, ValueError) as error:
         raise _unreadable(location, error) from error
 

@@ -127,7 +127,11 @@ def create_table(
 
 
 def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int) -> str:
-    """Statement that creates a change log; partitioned by version, so that trimming only touches metadata."""
+    """Statement that creates a change log.
+
+    It needs no partitions: every refresh appends files of one version, and their bounds prune reads and let trimming
+    drop whole files.
+    """
     return create_table(
         log,
         log_columns(columns),

@@ -15,11 +15,13 @@ class ViewText:
         sql: Its query in Spark's dialect.
         catalog: Catalog unqualified names resolve in; None for the view's own.
         namespace: Namespace unqualified names resolve in.
+        columns: The view's column names.
     """
 
     sql: str
     catalog: str | None
     namespace: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 def read_view(location: str) -> ViewText | None:
@@ -34,4 +36,6 @@ def read_view(location: str) -> ViewText | None:
     current = next(v for v in data["versions"] if v["version-id"] == data["current-version-id"])
     texts = {r.get("dialect", "").lower(): r["sql"] for r in current["representations"] if r.get("type") == "sql"}
     sql = texts.get("spark") or next(iter(texts.values()))
-    return ViewText(sql, current.get("default-catalog"), tuple(current.get("default-namespace", ())))
+    schema = next(s for s in data["schemas"] if s["schema-id"] == current["schema-id"])
+    columns = tuple(field["name"] for field in schema["fields"])
+    return ViewText(sql, current.get("default-catalog"), tuple(current.get("default-namespace", ())), columns)

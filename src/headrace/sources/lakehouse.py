@@ -1,202 +1,195 @@
 """A lakehouse source: any Iceberg table, written by anyone.
 
 It answers four questions: its head (`TableMeta.current_snapshot_id`), its changes between two snapshots
-(`plan_changes`, then `sources.reading.changes_sql`), its rows at a snapshot (`sources.reading.rows_sql`), and its
-schema (`TableMeta.columns`).
-
-Planning looks at snapshot summaries only. Every stretch of history is read the cheapest way that is exact:
-
-- `append`: the appended files, by Iceberg's incremental scan;
-- copy-on-write: the files added and removed, by Iceberg's changelog;
-- merge-on-read, for which Iceberg has no changelog: the difference of two snapshots by file and position;
-- `replace` (compaction): nothing, because it moves rows without changing them.
+(`plan_changes`, then `changes_sql`), its rows at a snapshot (`rows_sql`), and its schema (`TableMeta.columns`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from headrace.lake.metadata import Snapshot, TableMeta
-from headrace.reasons import FullReason
+from headrace.algebra.schema import Column
+from headrace.lake.compare import consolidate, incomparable
+from headrace.lake.metadata import TableMeta
+from headrace.names import WEIGHT, TableName, quote
+from headrace.sources.files import FileDiff, file_diff
+from headrace.sources.history import (
+    AllRows,
+    AppendRange,
+    ChangelogRange,
+    ChangePlan,
+    NotIncremental,
+    Part,
+    PositionDiff,
+    plan_changes,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class AllRows:
-    """Every row of a snapshot, with one weight: of a table that was empty before, or is afterwards."""
-
-    snapshot: int
-    weight: int
-
-
-@dataclass(frozen=True, slots=True)
-class AppendRange:
-    """Rows of the data files appended in (start, end]; no snapshot between them deletes anything."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChangelogRange:
-    """Iceberg's changelog over (start, end]: rows of the data files added and removed (copy-on-write)."""
-
-    start: int
-    end: int
+__all__ = ["ChangePlan", "FileDiff", "NotIncremental", "changes_sql", "plan_changes", "rows_sql"]
 
 
-@dataclass(frozen=True, slots=True)
-class PositionDiff:
-    """The difference of two snapshots by file and position; `linear` when nothing can have been undeleted."""
-
-    before: int
-    after: int
-    linear: bool
+Diffs = Mapping[PositionDiff, FileDiff]
 
 
-Part = AllRows | AppendRange | ChangelogRange | PositionDiff
+def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
+    """A table reference that reads the rows at a snapshot, with the columns the table has now.
 
-
-@dataclass(frozen=True, slots=True)
-class ChangePlan:
-    """How to read the changes between two snapshots: the sum of `parts`.
+    A plain `name VERSION AS OF id` where the snapshot has the current schema, else a parenthesized query. An alias may
+    follow either form.
 
     Args:
-        parts: In order of history; may be empty: nothing changed.
-        rows: How many rows changed at most (an update counts twice), from snapshot counters; carried-over rows of
-            copy-on-write included.
+        table: The table.
+        meta: Its metadata.
+        snapshot: Snapshot to read; None for the time before it had one: no rows.
     """
+    if snapshot is None:
+        return f"(SELECT * FROM {table.sql} WHERE FALSE)"
+    if meta.schema_at(snapshot) == meta.schema_id:
+        return _at(table, snapshot)
+    names = tuple(c.name for c in meta.columns)
+    return f"(SELECT {_projection(meta, snapshot, names)} FROM {_at(table, snapshot)})"
 
-    parts: tuple[Part, ...]
-    rows: int
 
+def changes_sql(
+    table: TableName, meta: TableMeta, plan: ChangePlan, columns: tuple[str, ...], diffs: Diffs | None = None
+) -> str | None:
+    """One query giving `columns` (as named now) and the weight; None when the plan has no parts.
 
-@dataclass(frozen=True, slots=True)
-class NotIncremental:
-    """Why changes cannot be read; the reader must recompute.
+    Rows are not consolidated, but those a copy-on-write rewrite carried over are cancelled.
 
     Args:
-        reason: The code.
-        detail: The circumstances, one sentence.
+        table: The table.
+        meta: Its metadata, as given to `plan_changes`.
+        plan: What `plan_changes` returned.
+        columns: Columns wanted.
+        diffs: The file differences of the plan's `PositionDiff` parts; read from the manifests when None. A part that
+            is missing (or whose manifests this process cannot reach) finds its files within the query.
     """
+    if diffs is None:
+        diffs = _read_diffs(meta, plan)
+    texts = [text for part in plan.parts for text in _part(table, meta, part, columns, diffs)]
+    return " UNION ALL ".join(texts) or None
 
-    reason: FullReason
-    detail: str
+
+def _read_diffs(meta: TableMeta, plan: ChangePlan) -> Diffs:
+    parts = [part for part in plan.parts if isinstance(part, PositionDiff)]
+    found = ((part, file_diff(meta, part.before, part.after)) for part in parts)
+    return {part: diff for part, diff in found if diff is not None}
 
 
-def plan_changes(
-    meta: TableMeta, start: int | None, end: int | None, *, uuid: str | None = None
-) -> ChangePlan | NotIncremental:
-    """Plan the reading of the changes in (start, end].
+def _part(table: TableName, meta: TableMeta, part: Part, columns: tuple[str, ...], diffs: Diffs) -> list[str]:
+    match part:
+        case AllRows(snapshot, weight):
+            return [_weighted(meta, snapshot, columns, weight, _at(table, snapshot))]
+        case AppendRange(start, end):
+            return [f"SELECT {_current(columns)}, 1L AS {quote(WEIGHT)} FROM {_range(table.sql, start, end)}"]
+        case ChangelogRange(start, end):
+            return [_changelog(table, meta, start, end, columns)]
+        case PositionDiff():
+            return _difference(table, meta, part, columns, diffs.get(part))
 
-    Args:
-        meta: The table's metadata, at or after `end`.
-        start: Snapshot the reader has seen; None for a table that had none.
-        end: Snapshot to move to; None for a table that has none.
-        uuid: The table's identity when `start` was read; None skips that check.
+
+def _at(table: TableName, snapshot: int) -> str:
+    return f"{table.sql} VERSION AS OF {snapshot}"
+
+
+def _range(name: str, start: int, end: int) -> str:
+    return f"{name} WITH (`start-snapshot-id`='{start}', `end-snapshot-id`='{end}')"
+
+
+def _current(columns: Sequence[str]) -> str:
+    return ", ".join(map(quote, columns))
+
+
+def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias: str = "") -> str:
+    """The current columns, as an expression list over a snapshot that may have an older schema.
+
+    Columns are followed by field id through renames; one that was added later is NULL, a widened one is cast.
     """
-    if uuid is not None and uuid != meta.uuid:
-        return NotIncremental(FullReason.SOURCE_RECREATED, "The table was dropped and created again.")
-    for snapshot in (start, end):
-        if snapshot is not None and snapshot not in meta.snapshots:
-            return NotIncremental(FullReason.HISTORY_EXPIRED, f"Snapshot {snapshot} has expired.")
-    if start == end:
-        return ChangePlan((), 0)
-    if start is None or end is None:
-        snapshot, weight = (end, 1) if start is None else (start, -1)
-        assert snapshot is not None
-        return ChangePlan((AllRows(snapshot, weight),), meta.snapshots[snapshot].count("total-records"))
-    line = _line(meta, start, end)
-    return _jump(meta, start, end) if line is None else _along(meta, start, line)
+    schema = meta.schema_at(snapshot)
+    if schema == meta.schema_id:
+        return ", ".join(f"{alias}{quote(c)}" for c in columns)
+    old = dict(zip(meta.field_ids[schema], meta.schemas[schema], strict=True))
+    now = {c.name.lower(): (i, c) for i, c in zip(meta.field_ids[meta.schema_id], meta.columns, strict=True)}
+    return ", ".join(_projected(name, now.get(name.lower()), old, alias) for name in columns)
 
 
-def _line(meta: TableMeta, start: int, end: int) -> list[Snapshot] | None:
-    """The snapshots after `start` up to `end`, oldest first; None if no known line leads from one to the other."""
-    line: list[Snapshot] = []
-    for snapshot in meta.ancestors(end):
-        if snapshot.id == start:
-            return line[::-1]
-        line.append(snapshot)
-    return None
+def _projected(name: str, now: tuple[int, Column] | None, old: Mapping[int, Column], alias: str) -> str:
+    if now is None:  # not a column any more: Spark's own error is the right one
+        return f"{alias}{quote(name)}"
+    field, column = now
+    before = old.get(field)
+    if before is None:
+        return f"CAST(NULL AS {column.type}) AS {quote(name)}"
+    text = f"{alias}{quote(before.name)}"
+    if before.type != column.type:
+        return f"CAST({text} AS {column.type}) AS {quote(name)}"
+    return text if before.name == name else f"{text} AS {quote(name)}"
 
 
-def _jump(meta: TableMeta, start: int, end: int) -> ChangePlan | NotIncremental:
-    """Rolled back, or moved to another branch: compare the two states."""
-    before, after = meta.snapshots[start], meta.snapshots[end]
-    if any(_equality_deletes(s) or s.count("total-equality-deletes") for s in (before, after)):
-        return _equality()
-    rows = abs(after.count("total-records") - before.count("total-records"))
-    rows += abs(after.count("total-position-deletes") - before.count("total-position-deletes"))
-    return ChangePlan((PositionDiff(start, end, linear=False),), max(1, rows))
+def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: int, source: str) -> str:
+    return f"SELECT {_projection(meta, snapshot, columns)}, {weight}L AS {quote(WEIGHT)} FROM {source}"
 
 
-def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | NotIncremental:
-    if any(_equality_deletes(s) for s in line if s.operation != "replace"):
-        return _equality()
-    parts: list[Part] = []
-    stretch: list[Snapshot] = []
-    base = meta.snapshots[start]
-    for snapshot in line:
-        if snapshot.operation == "replace":  # never compared across: all its files are new, none of its rows
-            parts += _stretch(base, stretch)
-            base, stretch = snapshot, []
-        else:
-            stretch.append(snapshot)
-    parts += _stretch(base, stretch)
-    changed = (s for s in line if s.operation != "replace")
-    return ChangePlan(tuple(parts), sum(map(_touched, changed)))
+def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns: tuple[str, ...]) -> str:
+    source = _range(f"{table.sql}.changes", start, end)
+    sign = "CASE _change_type WHEN 'INSERT' THEN 1L ELSE -1L END"
+    by_name = {c.name.lower(): c for c in meta.columns}
+    used = [by_name[c.lower()] for c in columns if c.lower() in by_name]
+    if len(used) < len(columns) or incomparable(used):  # cannot be grouped; both weights are passed on
+        return f"SELECT {_current(columns)}, {sign} AS {quote(WEIGHT)} FROM {source}"
+    return consolidate(f"SELECT * FROM {source}", used, weight=sign)
 
 
-def _stretch(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
-    """The parts for consecutive snapshots without a compaction: leading appends, a core, trailing appends."""
-    core = [i for i, s in enumerate(stretch) if not _pure_append(s)]
-    if not core:
-        return _append(base, stretch)
-    first, last = core[0], core[-1]
-    before = stretch[first - 1] if first else base
-    middle = stretch[first : last + 1]
-    return [
-        *_append(base, stretch[:first]),
-        _core(before, middle),
-        *_append(stretch[last], stretch[last + 1 :]),
-    ]
+def _difference(
+    table: TableName, meta: TableMeta, part: PositionDiff, columns: tuple[str, ...], diff: FileDiff | None
+) -> list[str]:
+    """Rows of files that came or went, and rows of kept files whose positions were deleted (or undeleted)."""
+    before, after = part.before, part.after
+    added, removed, touched = _file_sets(table, part, diff)
+    texts = []
+    if added:
+        texts.append(_weighted(meta, after, columns, 1, f"{_at(table, after)} WHERE _file IN ({added})"))
+    if removed:
+        texts.append(_weighted(meta, before, columns, -1, f"{_at(table, before)} WHERE _file IN ({removed})"))
+    if touched:
+        texts.append(_deleted(table, meta, columns, rows_at=before, deleted_at=after, weight=-1, files=touched))
+        if not part.linear:
+            texts.append(_deleted(table, meta, columns, rows_at=after, deleted_at=before, weight=1, files=touched))
+    return texts
 
 
-def _append(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
-    return [AppendRange(base.id, stretch[-1].id)] if any(s.count("added-records") for s in stretch) else []
+def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> tuple[str, str, str]:
+    """Added, removed and touched files, each as what stands inside IN (…); empty text for none."""
+    before = f"SELECT file_path FROM {table.sql}.data_files VERSION AS OF {part.before}"
+    after = f"SELECT file_path FROM {table.sql}.data_files VERSION AS OF {part.after}"
+    both = f"{before} INTERSECT {after}"
+    if diff is None:
+        return f"{after} EXCEPT {before}", f"{before} EXCEPT {after}", both
+    touched = both if diff.touched is None else _literals(diff.touched)
+    return _literals(diff.added), _literals(diff.removed), touched
 
 
-def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
-    """A stretch that begins and ends with a snapshot that deletes.
-
-    The changelog prunes to the touched files but reads each version of a file that was rewritten again and again; the
-    difference scans both states, but only once, and is the only way when delete files are around.
-    """
-    after = stretch[-1]
-    difference = PositionDiff(before.id, after.id, linear=True)
-    if any(s.count("total-delete-files") or "total-delete-files" not in s.summary for s in (before, *stretch)):
-        return difference
-    changelog = sum(map(_touched, stretch))
-    both = before.count("total-records") + after.count("total-records")
-    return ChangelogRange(before.id, after.id) if changelog <= both else difference
+def _literals(files: Sequence[str]) -> str:
+    return ", ".join("'" + f.replace("\\", "\\\\").replace("'", "\\'") + "'" for f in files)
 
 
-def _pure_append(snapshot: Snapshot) -> bool:
-    removes = ("deleted-data-files", "added-delete-files", "removed-delete-files", "deleted-records")
-    return snapshot.operation == "append" and not any(map(snapshot.count, removes))
-
-
-def _equality_deletes(snapshot: Snapshot) -> bool:
-    counters = ("added-equality-deletes", "added-equality-delete-files", "removed-equality-delete-files")
-    return any(map(snapshot.count, counters))
-
-
-def _equality() -> NotIncremental:
-    return NotIncremental(
-        FullReason.SOURCE_NOT_INCREMENTAL,
-        "It has equality deletes (as Flink writes them), which do not say which rows they remove.",
+def _deleted(
+    table: TableName,
+    meta: TableMeta,
+    columns: tuple[str, ...],
+    *,
+    rows_at: int,
+    deleted_at: int,
+    weight: int,
+    files: str,
+) -> str:
+    """Rows live at one snapshot whose position is deleted at another."""
+    deletes = (
+        f"SELECT file_path, pos FROM {table.sql}.position_deletes VERSION AS OF {deleted_at} "
+        f"WHERE file_path IN ({files})"
     )
-
-
-def _touched(snapshot: Snapshot) -> int:
-    counters = ("added-records", "deleted-records", "added-position-deletes", "removed-position-deletes")
-    return sum(map(snapshot.count, counters))
+    return (
+        f"SELECT {_projection(meta, rows_at, columns, 's.')}, {weight}L AS {quote(WEIGHT)} "
+        f"FROM (SELECT *, _file AS __hr_file, _pos AS __hr_pos FROM {_at(table, rows_at)}) AS s "
+        f"LEFT SEMI JOIN ({deletes}) AS d ON s.__hr_file = d.file_path AND s.__hr_pos = d.pos"
+    )

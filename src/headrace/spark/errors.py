@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, UserError, place_at
+from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, Unsupported, UserError, place_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("SCALAR_SUBQUERY_TOO_MANY_ROWS", _Kind("SUBQUERY_TOO_MANY_ROWS", UserError)),
     ("MERGE_CARDINALITY_VIOLATION", _Kind("MERGE_AMBIGUOUS", UserError)),
     ("NOT_NULL_ASSERT_VIOLATION", _Kind("NULL_NOT_ALLOWED", UserError)),
+    ("UNSUPPORTED_FEATURE", _Kind("SPARK_UNSUPPORTED", Unsupported)),
+    ("USER_RAISED_EXCEPTION", _Kind("RAISED_BY_QUERY", UserError)),
     (
         "OPERATION_CANCELED",
         _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),
@@ -155,7 +157,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         _LOST,
     ),
     (
-        r"(UncheckedSQLException|SQLException|PSQLException|JdbcCatalog)",
+        r"UncheckedSQLException|java\.sql\.|PSQLException|SQLiteException",
         _Kind(
             "CATALOG_UNAVAILABLE",
             EnvironmentFault,
@@ -173,6 +175,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             message="A file that a table needs is missing.",
         ),
     ),
+    (r"NamespaceNotEmptyException", _Kind("NAMESPACE_NOT_EMPTY", UserError, "Drop its tables first.")),
     (
         r"NoSuchTableException",
         _Kind("TABLE_NOT_FOUND", UserError),
@@ -190,6 +193,15 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
 """What exceptions without a telling condition say, as patterns, in the order they are tried."""
 
 _FALLBACK = _Kind("SPARK_ERROR", EnvironmentFault)
+_BY_CLASS: tuple[tuple[str, _Kind], ...] = (
+    ("ParseException", _Kind("SYNTAX_ERROR", UserError)),
+    ("AnalysisException", _Kind("QUERY_INVALID", UserError)),
+    ("IllegalArgumentException", _Kind("QUERY_INVALID", UserError)),
+    ("ArithmeticException", _ARITHMETIC),
+    ("DateTimeException", _VALUE),
+    ("NumberFormatException", _VALUE),
+    ("ArrayIndexOutOfBoundsException", _VALUE),
+)
 
 
 @contextmanager
@@ -209,17 +221,27 @@ def translated(sql: str | None = None) -> Iterator[None]:
 
 def translate(error: Exception, sql: str | None = None) -> HeadraceError:
     """The Headrace error for an exception of PySpark, Py4J or gRPC."""
-    condition, texts = _condition(error), _texts(error)
-    kind = _by_condition(condition, texts) or _by_evidence(texts) or _FALLBACK
-    said = _sentence(error, kind)
+    texts = _texts(error)
+    kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error) or _FALLBACK
+    said, advice = _split_advice(_sentence(error, kind))
     message, detail = (kind.message, said) if kind.message else (said, None)
-    if kind.message and detail == kind.message:
-        detail = None
     if kind is _FALLBACK and isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
         return InternalError("INTERNAL_ERROR", message, hint="Please report this.")
-    return kind.family(
-        kind.code, message, detail=detail, hint=kind.hint, place=_place(error, sql), retryable=kind.retryable
-    )
+    hint = kind.hint if kind.message else advice or kind.hint
+    return kind.family(kind.code, message, detail=detail, hint=hint, place=_place(error, sql), retryable=kind.retryable)
+
+
+def _by_class(error: Exception) -> _Kind | None:
+    names = {c.__name__ for c in type(error).__mro__}
+    return next((kind for name, kind in _BY_CLASS if name in names), None)
+
+
+def _split_advice(sentence: str) -> tuple[str, str | None]:
+    """Spark's messages end in advice; it belongs into the hint."""
+    match = re.search(r"\s(Did you mean|Use |Verify the spelling|Choose a different name|Correct the value)", sentence)
+    if match is None:
+        return sentence, None
+    return sentence[: match.start()].strip(), sentence[match.start() :].strip()
 
 
 def _condition(error: BaseException) -> str | None:
@@ -269,8 +291,8 @@ def _sentence(error: Exception, kind: _Kind) -> str:
 def _raw(error: Exception) -> str:
     """The exception's own message; Py4J's repeats the whole Java trace, so its Java exception is asked."""
     getter = getattr(error, "getMessage", None)
-    if callable(getter):
-        return str(getter())
+    if callable(getter) and (message := getter()):
+        return str(message)
     java = getattr(error, "java_exception", None)
     return str(java.getMessage()) if java is not None else str(error)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.algebra.schema import Column
 from headrace.names import quote
+from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
-from headrace.spark.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +86,7 @@ class SparkRunner:
             # Connect calls it cloneSession; classic Spark's type has no such method.
             make = getattr(self.session, "newSession" if self.classic else "cloneSession")
             session: SparkSession = make()
-            for key, value in (self._carried(session) | semantics.options()).items():
+            for key, value in {**self._carried(session), **semantics.options()}.items():
                 session.conf.set(key, value)
             return session
 
@@ -166,7 +166,7 @@ class SparkRunner:
         finally:
             with suppress(Exception):  # a lost JVM cannot count; the error that lost it is already on its way
                 group.jobs = len(context.statusTracker().getJobIdsForGroup(group.id))
-                context.setLocalProperty("spark.jobGroup.id", None)
+                context.setLocalProperty("spark.jobGroup.id", "")
 
     def cancel(self, group: JobGroup) -> None:
         """Stop a group's running jobs; their thread receives `CANCELLED`."""

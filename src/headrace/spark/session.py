@@ -199,3 +199,10 @@ def _identifying(options: Mapping[str, str]) -> list[str]:
 
 def _shown(name: str, value: str | None) -> str:
     return "hidden" if name.endswith("password") else repr(value) if value is not None else "not set"
+
+
+def catalog_names(session: SparkSession) -> frozenset[str]:
+    """Names of the catalogs a session is configured with, those not used yet included."""
+    prefix = "spark.sql.catalog."
+    names = (key[len(prefix) :] for key in session.conf.getAll if key.startswith(prefix))
+    return frozenset({LAKE, STAGING} | {name for name in names if "." not in name})

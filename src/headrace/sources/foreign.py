@@ -1,0 +1,33 @@
+"""Tables in Iceberg catalogs that Headrace does not keep: where their newest metadata is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from headrace.errors import HeadraceError
+from headrace.names import TableName
+
+
+class Runner(Protocol):
+    """What is needed of Spark."""
+
+    def run(self, sql: str) -> Sequence[Any]:
+        """Run one statement."""
+        ...
+
+
+def metadata_location(runner: Runner, name: TableName) -> str | None:
+    """The newest metadata file of a table, None when Spark knows no such Iceberg table.
+
+    Raises:
+        HeadraceError: What Spark said, when it is something else than the table missing.
+    """
+    query = f"SELECT file FROM {name.sql}.metadata_log_entries ORDER BY timestamp DESC, latest_sequence_number DESC"
+    try:
+        rows = runner.run(f"{query} LIMIT 1")
+    except HeadraceError as error:
+        if error.code in ("TABLE_NOT_FOUND", "NAMESPACE_NOT_FOUND"):
+            return None
+        raise
+    return str(rows[0][0]) if rows else None

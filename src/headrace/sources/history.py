@@ -1,0 +1,198 @@
+"""Plans how to read what changed between two snapshots of an Iceberg table.
+
+Planning looks at snapshot summaries only. Every stretch of history is read the cheapest way that is exact:
+
+- `append`: the appended files, by Iceberg's incremental scan;
+- copy-on-write: the files added and removed, by Iceberg's changelog;
+- merge-on-read, for which Iceberg has no changelog: the difference of two snapshots by file and position;
+- `replace` (compaction): nothing, because it moves rows without changing them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.lake.metadata import Snapshot, TableMeta
+from headrace.reasons import FullReason
+
+
+@dataclass(frozen=True, slots=True)
+class AllRows:
+    """Every row of a snapshot, with one weight: of a table that was empty before, or is afterwards."""
+
+    snapshot: int
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRange:
+    """Rows of the data files appended in (start, end]; no snapshot between them deletes anything."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogRange:
+    """Iceberg's changelog over (start, end]: rows of the data files added and removed (copy-on-write)."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionDiff:
+    """The difference of two snapshots by file and position; `linear` when nothing can have been undeleted."""
+
+    before: int
+    after: int
+    linear: bool
+
+
+Part = AllRows | AppendRange | ChangelogRange | PositionDiff
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """How to read the changes between two snapshots: the sum of `parts`.
+
+    Args:
+        parts: In order of history; may be empty: nothing changed.
+        rows: How many rows changed at most (an update counts twice), from snapshot counters; carried-over rows of
+            copy-on-write included.
+    """
+
+    parts: tuple[Part, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotIncremental:
+    """Why changes cannot be read; the reader must recompute.
+
+    Args:
+        reason: The code.
+        detail: The circumstances, one sentence.
+    """
+
+    reason: FullReason
+    detail: str
+
+
+def plan_changes(
+    meta: TableMeta, start: int | None, end: int | None, *, uuid: str | None = None
+) -> ChangePlan | NotIncremental:
+    """Plan the reading of the changes in (start, end].
+
+    Args:
+        meta: The table's metadata, at or after `end`.
+        start: Snapshot the reader has seen; None for a table that had none.
+        end: Snapshot to move to; None for a table that has none.
+        uuid: The table's identity when `start` was read; None skips that check.
+    """
+    if uuid is not None and uuid != meta.uuid:
+        return NotIncremental(FullReason.SOURCE_RECREATED, "The table was dropped and created again.")
+    for snapshot in (start, end):
+        if snapshot is not None and snapshot not in meta.snapshots:
+            return NotIncremental(FullReason.HISTORY_EXPIRED, f"Snapshot {snapshot} has expired.")
+    if start == end:
+        return ChangePlan((), 0)
+    if start is None or end is None:
+        snapshot, weight = (end, 1) if start is None else (start, -1)
+        assert snapshot is not None
+        return ChangePlan((AllRows(snapshot, weight),), meta.snapshots[snapshot].count("total-records"))
+    line = _line(meta, start, end)
+    return _jump(meta, start, end) if line is None else _along(meta, start, line)
+
+
+def _line(meta: TableMeta, start: int, end: int) -> list[Snapshot] | None:
+    """The snapshots after `start` up to `end`, oldest first; None if no known line leads from one to the other."""
+    line: list[Snapshot] = []
+    for snapshot in meta.ancestors(end):
+        if snapshot.id == start:
+            return line[::-1]
+        line.append(snapshot)
+    return None
+
+
+def _jump(meta: TableMeta, start: int, end: int) -> ChangePlan | NotIncremental:
+    """Rolled back, or moved to another branch: compare the two states."""
+    before, after = meta.snapshots[start], meta.snapshots[end]
+    if any(_equality_deletes(s) or s.count("total-equality-deletes") for s in (before, after)):
+        return _equality()
+    rows = abs(after.count("total-records") - before.count("total-records"))
+    rows += abs(after.count("total-position-deletes") - before.count("total-position-deletes"))
+    return ChangePlan((PositionDiff(start, end, linear=False),), max(1, rows))
+
+
+def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | NotIncremental:
+    if any(_equality_deletes(s) for s in line if s.operation != "replace"):
+        return _equality()
+    parts: list[Part] = []
+    stretch: list[Snapshot] = []
+    base = meta.snapshots[start]
+    for snapshot in line:
+        if snapshot.operation == "replace":  # never compared across: all its files are new, none of its rows
+            parts += _stretch(base, stretch)
+            base, stretch = snapshot, []
+        else:
+            stretch.append(snapshot)
+    parts += _stretch(base, stretch)
+    changed = (s for s in line if s.operation != "replace")
+    return ChangePlan(tuple(parts), sum(map(_touched, changed)))
+
+
+def _stretch(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
+    """The parts for consecutive snapshots without a compaction: leading appends, a core, trailing appends."""
+    core = [i for i, s in enumerate(stretch) if not _pure_append(s)]
+    if not core:
+        return _append(base, stretch)
+    first, last = core[0], core[-1]
+    before = stretch[first - 1] if first else base
+    middle = stretch[first : last + 1]
+    return [
+        *_append(base, stretch[:first]),
+        _core(before, middle),
+        *_append(stretch[last], stretch[last + 1 :]),
+    ]
+
+
+def _append(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
+    return [AppendRange(base.id, stretch[-1].id)] if any(s.count("added-records") for s in stretch) else []
+
+
+def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
+    """A stretch that begins and ends with a snapshot that deletes.
+
+    The changelog prunes to the touched files but reads each version of a file that was rewritten again and again; the
+    difference scans both states, but only once, and is the only way when delete files are around.
+    """
+    after = stretch[-1]
+    difference = PositionDiff(before.id, after.id, linear=True)
+    if any(s.count("total-delete-files") or "total-delete-files" not in s.summary for s in (before, *stretch)):
+        return difference
+    changelog = sum(map(_touched, stretch))
+    both = before.count("total-records") + after.count("total-records")
+    return ChangelogRange(before.id, after.id) if changelog <= both else difference
+
+
+def _pure_append(snapshot: Snapshot) -> bool:
+    removes = ("deleted-data-files", "added-delete-files", "removed-delete-files", "deleted-records")
+    return snapshot.operation == "append" and not any(map(snapshot.count, removes))
+
+
+def _equality_deletes(snapshot: Snapshot) -> bool:
+    counters = ("added-equality-deletes", "added-equality-delete-files", "removed-equality-delete-files")
+    return any(map(snapshot.count, counters))
+
+
+def _equality() -> NotIncremental:
+    return NotIncremental(
+        FullReason.SOURCE_NOT_INCREMENTAL,
+        "It has equality deletes (as Flink writes them), which do not say which rows they remove.",
+    )
+
+
+def _touched(snapshot: Snapshot) -> int:
+    counters = ("added-records", "deleted-records", "added-position-deletes", "removed-position-deletes")
+    return sum(map(snapshot.count, counters))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self
 
 from headrace.catalog import leases as _leases
+from headrace.catalog import observing as _observing
 from headrace.catalog import staging as _staging
 from headrace.catalog import writer as _writer
-from headrace.catalog.database import Database
-from headrace.catalog.opening import open_database
+from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
+from headrace.catalog.opening import prepare
 from headrace.catalog.publication import Publication
 from headrace.catalog.publish import publish as _publish
+from headrace.catalog.publish import settle as _settle
 from headrace.catalog.reader import Reader
 from headrace.catalog.records import (
     Definition,
@@ -49,7 +51,13 @@ class Catalog:
 
     @classmethod
     def open(
-        cls, url: str, *, events: Events | None = None, create: bool = True, clock: Clock | None = None
+        cls,
+        url: str,
+        *,
+        events: Events | None = None,
+        create: bool = True,
+        clock: Clock | None = None,
+        busy_timeout: dt.timedelta = BUSY_TIMEOUT,
     ) -> Self:
         """Open a catalog; create it, or migrate it after a backup, where needed.
 
@@ -58,12 +66,15 @@ class Catalog:
             events: Receives a `Notice` when the catalog is migrated.
             create: Whether a catalog that does not exist is made.
             clock: Tells the time for leases and records; the machine's when None.
+            busy_timeout: How long a statement waits for another writer before `CATALOG_LOCKED`.
 
         Raises:
             EnvironmentFault: `CATALOG_TOO_NEW`, `CATALOG_LOCKED`, `CATALOG_UNREACHABLE`, `CATALOG_CORRUPT`.
         """
         clock = clock or SystemClock()
-        return cls(open_database(url, events=events or Events(), create=create, clock=clock), clock)
+        database = Database(parse_url(url), busy_timeout=busy_timeout)
+        prepare(database, events=events or Events(), create=create, now=clock.now())
+        return cls(database, clock)
 
     def close(self) -> None:
         """Close all connections; the catalog cannot be used afterwards."""
@@ -166,7 +177,7 @@ class Catalog:
             return reader.versions_as_of(when)
 
     def publication(self, uuid: str) -> PublicationRecord | None:
-        """The publication of that UUID, or None: then it did not happen, and cannot happen later."""
+        """The publication of that UUID, or None when it has not happened; see `settle` for a lost connection."""
         with self.reading() as reader:
             return reader.publication(uuid)
 
@@ -185,9 +196,7 @@ class Catalog:
         with self.reading() as reader:
             return reader.last_refreshes()
 
-    def pointers(
-        self, catalog: str = LAKE, names: Iterable[TableName] | None = None
-    ) -> dict[TableName, Pointer]:
+    def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
         """Metadata pointers of one Iceberg catalog, from one query; absent tables are left out.
 
         Args:
@@ -271,7 +280,7 @@ class Catalog:
             UserError: `STREAM_TABLE_NOT_FOUND`.
         """
         with self._database.write() as connection:
-            return _writer.drop_stream_table(connection, name)
+            return _writer.drop_stream_tables(connection, (name,))[0]
 
     def stop(self, name: TableName, code: str, reason: str) -> None:
         """Set a stream table to STOPPED, with the error code and the sentence for it."""
@@ -312,11 +321,11 @@ class Catalog:
             One answer per observation, in the same order.
         """
         with self._database.read() as connection:
-            known = _writer.observe_known(connection, observations)
+            known = _observing.observe_known(connection, observations)
         if known is not None:
             return known
         with self._database.write() as connection:
-            return _writer.observe(connection, observations, self._clock.now())
+            return _observing.observe(connection, observations, self._clock.now())
 
     def trim_versions(self, name: TableName, before: int) -> int:
         """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""
@@ -325,19 +334,28 @@ class Catalog:
 
     # ---- leases
 
-    def acquire(self, resources: Sequence[str], owner: str, ttl: dt.timedelta) -> tuple[Lease, ...]:
+    def acquire(
+        self,
+        resources: Sequence[str],
+        owner: str,
+        ttl: dt.timedelta,
+        *,
+        is_dead: Callable[[str], bool] | None = None,
+    ) -> tuple[Lease, ...]:
         """Lease all the resources, or none; expired leases of others are taken over with the next token.
 
         Args:
             resources: Names from `resource_of`, each once, in any order.
             owner: Identifies this holder; use a new one per process and worker.
             ttl: Time until it expires without a heartbeat.
+            is_dead: Says of an owner whether it surely is gone for good; its lease then counts as expired.
+            is_dead: Whether an owner is known to be gone; its leases are taken over without waiting.
 
         Raises:
             EnvironmentFault: `LEASE_HELD` (retryable), naming resource and holder.
         """
         with self._database.write() as connection:
-            return _leases.acquire(connection, resources, owner, ttl, self._clock.now())
+            return _leases.acquire(connection, resources, owner, ttl, self._clock.now(), is_dead)
 
     def heartbeat(self, leases: Sequence[Lease], ttl: dt.timedelta) -> tuple[Lease, ...]:
         """Prolong leases by `ttl` from now; returns them as they are then.
@@ -360,10 +378,18 @@ class Catalog:
 
         Raises:
             EnvironmentFault: `LEASE_LOST`, `FOREIGN_WRITER`, `DEFINITION_CHANGED`, `PUBLISH_OUTCOME_UNKNOWN`
-                (retryable: publish the same object again, or ask `publication(uuid)`).
+                (retryable: publish the same object again, or ask `settle(uuid)`), `STAGING_CHANGED`.
             InternalError: `PUBLICATION_INVALID` when a version or a frontier would go back, or nothing is staged.
         """
         return _publish(self._database, publication, self._clock.now())
+
+    def settle(self, uuid: str) -> PublicationRecord | None:
+        """What became of a publication whose outcome is unknown: its record, or None when it never happened.
+
+        Waits for a publisher that is still at it, so that None is final: it cannot happen afterwards.
+        """
+        with self._database.write() as connection:
+            return _settle(connection, uuid)
 
     def reset_staging(
         self, names: Iterable[TableName] | None = None, *, held: Sequence[Lease] = ()

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from headrace.catalog.records import Definition, HistoryEntry, Lease
+from headrace.errors import InternalError
 from headrace.frontier import Frontier
 from headrace.names import TableName
 
@@ -20,12 +21,15 @@ class Swap:
     Args:
         name: The stored table (state, companion or log); its catalog part does not matter.
         expected: The `lake` metadata_location that the refresh started from; None when there was no row (first load).
+        staged: The `staging` metadata_location that the refresh wrote; another one in the catalog refuses the
+            publication. None does not check.
         overwrite_foreign: Publish although somebody else wrote to the table since Headrace's last publication
             (a FULL refresh repairs that). The `lake` row must equal `expected` in any case.
     """
 
     name: TableName
     expected: str | None
+    staged: str | None = None
     overwrite_foreign: bool = False
 
 
@@ -67,8 +71,8 @@ class FrontierMove:
 class Rename:
     """A stored table that appears under another name, in `lake` and `staging`; no data moves.
 
-    Renames of one publication happen at once, so two tables can swap names. Only pointers are renamed: definitions,
-    versions and frontiers keep their names.
+    Renames of one publication happen at once and before its swaps, so two tables can swap names. Only pointers are
+    renamed: definitions, versions and frontiers keep their names.
     """
 
     old: TableName
@@ -110,3 +114,10 @@ class Publication:
     deletes: tuple[TableName, ...] = ()
     renames: tuple[Rename, ...] = ()
     uuid: str = field(default_factory=new_uuid)
+
+
+def invalid(detail: str) -> InternalError:
+    """The error for a publication that contradicts the catalog: whoever built it did not know its state."""
+    return InternalError(
+        "PUBLICATION_INVALID", "A publication does not fit the catalog; nothing was published.", detail=detail
+    )

@@ -1,0 +1,128 @@
+"""Connections and transactions: the one place where SQLite and PostgreSQL differ in how they are opened and locked."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.engine import URL, Connection, Engine
+
+from headrace.catalog.faults import fault
+from headrace.errors import UserError
+
+BUSY_TIMEOUT = dt.timedelta(seconds=30)
+"""How long a statement waits for another writer before CATALOG_LOCKED."""
+
+_WRITES = "headrace_writes"
+
+
+def parse_url(url: str) -> URL:
+    """Read a catalog URL and name the driver Headrace uses for it.
+
+    Raises:
+        UserError: `CONFIG_INVALID` for another database than SQLite in a file or PostgreSQL.
+    """
+    try:
+        parsed = sa.make_url(url)
+    except exc.ArgumentError:
+        raise _unusable(url) from None
+    backend = parsed.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and parsed.database and parsed.database != ":memory:":
+        return parsed.set(drivername="sqlite")
+    raise _unusable(url)
+
+
+def _unusable(url: str) -> UserError:
+    return UserError(
+        "CONFIG_INVALID",
+        f"'{url}' is not a catalog URL.",
+        hint="Use sqlite:///<file>, or postgresql://<user>@<host>/<database>.",
+    )
+
+
+class Database:
+    """An engine with two kinds of transactions: readers see one state, writers wait in line.
+
+    Args:
+        url: From `parse_url`.
+        busy_timeout: How long to wait for another writer.
+    """
+
+    def __init__(self, url: URL, *, busy_timeout: dt.timedelta = BUSY_TIMEOUT) -> None:
+        self.url = url
+        self.shown = url.render_as_string(hide_password=True)
+        self.engine = _sqlite_engine(url, busy_timeout) if self.is_sqlite else _postgres_engine(url, busy_timeout)
+        read_level: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._reading = self.engine.execution_options(**read_level)
+        self._writing = self.engine.execution_options(**{_WRITES: True})
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite; else it is PostgreSQL."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Turn database errors inside the block into Headrace's."""
+        try:
+            yield
+        except exc.SQLAlchemyError as error:
+            raise fault(error, self.shown) from error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction in which every query sees the same state."""
+        with self.faults(), self._reading.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed when the block ends well, else rolled back."""
+        with self.faults(), self._writing.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that the block commits itself, to tell a failed commit from a failed statement."""
+        with self._writing.connect() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": busy_timeout.total_seconds()})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(raw: Any, _record: object) -> None:
+        raw.isolation_level = None  # the driver must not begin transactions behind our back: `_begin` does
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            raw.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer takes its place in line at once: upgrading a read transaction later could only fail as busy.
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgres_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+    milliseconds = int(busy_timeout.total_seconds() * 1000)
+
+    @event.listens_for(engine, "connect")
+    def _prepare(raw: Any, _record: object) -> None:
+        raw.execute(f"SET lock_timeout = {milliseconds}")
+        raw.commit()
+
+    return engine

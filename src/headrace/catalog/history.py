@@ -1,0 +1,88 @@
+"""The history of refreshes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import HistoryEntry, Outcome, RanAs
+from headrace.catalog.relations import parse_name, relation_ids, stored_name
+from headrace.frontier import Frontier
+from headrace.names import TableName
+
+
+def read(connection: Connection, name: TableName | None, limit: int | None) -> tuple[HistoryEntry, ...]:
+    """Entries of one stream table or of all, newest first."""
+    query = sa.select(t.history).order_by(t.history.c.id.desc()).limit(limit)
+    if name is not None:
+        query = query.where(t.history.c.stream_name == stored_name(name))
+    return tuple(_entry(row) for row in connection.execute(query).mappings())
+
+
+def last(connection: Connection) -> dict[TableName, HistoryEntry]:
+    """The newest entry of every stream table that exists and has one."""
+    newest = (
+        sa.select(sa.func.max(t.history.c.id).label("id"))
+        .join(t.stream_table, t.stream_table.c.relation_id == t.history.c.stream_id)
+        .group_by(t.history.c.stream_id)
+        .subquery()
+    )
+    query = sa.select(t.history).join(newest, newest.c.id == t.history.c.id)
+    entries = (_entry(row) for row in connection.execute(query).mappings())
+    return {entry.stream: entry for entry in entries}
+
+
+def write(connection: Connection, entries: Sequence[HistoryEntry], publication_id: int | None) -> None:
+    """Append entries; stream tables that do not exist (any more) are named all the same."""
+    if not entries:
+        return
+    ids = relation_ids(connection, (e.stream for e in entries))
+    rows = [_row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id} for e in entries]
+    connection.execute(sa.insert(t.history), rows)
+
+
+def _row(entry: HistoryEntry) -> dict[str, object]:
+    return {
+        "stream_name": stored_name(entry.stream),
+        "started_at": entry.started_at,
+        "finished_at": entry.finished_at,
+        "mode": entry.mode.value,
+        "outcome": entry.outcome.value,
+        "reason": entry.reason,
+        "reason_detail": entry.reason_detail,
+        "rows_inserted": entry.rows_inserted,
+        "rows_deleted": entry.rows_deleted,
+        "rows_after": entry.rows_after,
+        "stages_json": dict(entry.stages),
+        "metrics_json": dict(entry.metrics),
+        "frontier_json": None if entry.frontier is None else {stored_name(s): v for s, v in entry.frontier.items()},
+        "error_code": entry.error_code,
+        "error_message": entry.error_message,
+    }
+
+
+def _entry(row: RowMapping) -> HistoryEntry:
+    frontier = row["frontier_json"]
+    return HistoryEntry(
+        id=row["id"],
+        stream=parse_name(row["stream_name"]),
+        stream_id=row["stream_id"],
+        publication_id=row["publication_id"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        mode=RanAs(row["mode"]),
+        outcome=Outcome(row["outcome"]),
+        reason=row["reason"],
+        reason_detail=row["reason_detail"],
+        rows_inserted=row["rows_inserted"],
+        rows_deleted=row["rows_deleted"],
+        rows_after=row["rows_after"],
+        stages=row["stages_json"],
+        metrics=row["metrics_json"] or {},
+        frontier=None if frontier is None else Frontier({parse_name(s): v for s, v in frontier.items()}),
+        error_code=row["error_code"],
+        error_message=row["error_message"],
+    )

@@ -1,0 +1,1 @@
+"""Alembic's scripts: how each revision of the catalog becomes the next."""

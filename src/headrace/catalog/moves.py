@@ -1,0 +1,119 @@
+"""The pointers of a publication: what `lake` and `staging` point at before and after it.
+
+The state afterwards is worked out in memory, as a dict of rows, and only the difference is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import pointers, published
+from headrace.catalog.pointer_changes import PointerChanges, foreign_writer
+from headrace.catalog.pointers import Key, PointerRow, key_of
+from headrace.catalog.publication import Publication, Rename, Swap, invalid
+from headrace.errors import EnvironmentFault
+from headrace.names import LAKE, STAGING
+
+Rows = dict[tuple[str, Key], PointerRow]
+
+
+@dataclass(slots=True)
+class _State:
+    """Rows of `iceberg_tables`, and what Headrace knows of its own last publications."""
+
+    rows: Rows
+    ours: dict[Key, str]
+
+
+def move_pointers(connection: Connection, publication: Publication) -> None:
+    """Apply a publication's deletes, renames and swaps.
+
+    Raises:
+        EnvironmentFault: `FOREIGN_WRITER`, `STAGING_CHANGED`.
+        InternalError: `PUBLICATION_INVALID`.
+    """
+    keys = _keys(publication)
+    if not keys:
+        return
+    before = _State(pointers.lock(connection, (LAKE, STAGING), keys), published.read(connection, keys))
+    after = _State(dict(before.rows), dict(before.ours))
+    for name in publication.deletes:
+        _delete(after, key_of(name))
+    _rename(after, publication.renames)
+    for swap in publication.swaps:
+        _swap(after, swap)
+    _write_rows(connection, before.rows, after.rows)
+    published.write(connection, before.ours, after.ours)
+
+
+def _keys(publication: Publication) -> set[Key]:
+    names = [*publication.deletes, *(s.name for s in publication.swaps)]
+    for rename in publication.renames:
+        names += [rename.old, rename.new]
+    return {key_of(name) for name in names}
+
+
+def _delete(state: _State, key: Key) -> None:
+    for catalog in (LAKE, STAGING):
+        state.rows.pop((catalog, key), None)
+    state.ours.pop(key, None)
+
+
+def _rename(state: _State, renames: tuple[Rename, ...]) -> None:
+    lifted = {}
+    for rename in renames:
+        old = key_of(rename.old)
+        if (LAKE, old) not in state.rows:
+            raise invalid(f"{rename.old} cannot be renamed: it is not in the lake.")
+        rows = {c: row for c in (LAKE, STAGING) if (row := state.rows.pop((c, old), None)) is not None}
+        lifted[rename.new] = (rows, state.ours.pop(old, None))
+    for name, (rows, location) in lifted.items():
+        new = key_of(name)
+        if any((c, new) in state.rows for c in (LAKE, STAGING)):
+            raise invalid(f"{name} exists, so nothing can be renamed to it.")
+        state.rows.update({(c, new): row for c, row in rows.items()})
+        if location is not None:
+            state.ours[new] = location
+
+
+def _swap(state: _State, swap: Swap) -> None:
+    key = key_of(swap.name)
+    staging, lake = state.rows.get((STAGING, key)), state.rows.get((LAKE, key))
+    if staging is None:
+        raise invalid(f"Nothing is staged for {swap.name}.")
+    if swap.staged is not None and staging.metadata_location != swap.staged:
+        raise _staging_changed(swap)
+    found = None if lake is None else lake.metadata_location
+    if found != swap.expected:
+        raise foreign_writer([swap.name], f"The refresh started from {swap.expected}; the lake points at {found} now.")
+    ours = state.ours.get(key)
+    if ours is not None and ours != found and not swap.overwrite_foreign:
+        raise foreign_writer([swap.name], f"Headrace published {ours} last; the lake points at {found}.")
+    if staging.metadata_location != found:
+        state.rows[LAKE, key] = PointerRow(staging.metadata_location, found, staging.iceberg_type)
+    state.ours[key] = staging.metadata_location
+
+
+def _write_rows(
+    connection: Connection, before: Mapping[tuple[str, Key], PointerRow], after: Mapping[tuple[str, Key], PointerRow]
+) -> None:
+    changes = PointerChanges()
+    for place in before.keys() - after.keys():
+        changes.delete(*place)
+    for place, row in after.items():
+        if before.get(place) != row:
+            changes.put(*place, row, replacing=before.get(place))
+    changes.apply(connection)
+
+
+def _staging_changed(swap: Swap) -> EnvironmentFault:
+    return EnvironmentFault(
+        "STAGING_CHANGED",
+        f"What was staged for {swap.name} is not what this refresh wrote; nothing was published.",
+        detail="Another process reset it, or wrote to the staging catalog.",
+        hint="Refresh again.",
+        retryable=True,
+    )

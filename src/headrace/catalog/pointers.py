@@ -1,0 +1,119 @@
+"""Rows of Iceberg's `iceberg_tables`: what `lake` and `staging` point at, and where they disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import ForeignWrite, Pointer
+from headrace.catalog.relations import MANY
+from headrace.names import LAKE, STAGING, TableName
+
+_C = t.iceberg_tables.c
+_IS_TABLE = sa.or_(_C.iceberg_type == "TABLE", _C.iceberg_type.is_(None))
+
+Key = tuple[str, str]
+"""Namespace text and table name: what a stored table is called in both catalogs."""
+
+
+class PointerRow(NamedTuple):
+    """A row's changing part."""
+
+    metadata_location: str
+    previous_metadata_location: str | None
+    iceberg_type: str | None
+
+
+def key_of(name: TableName) -> Key:
+    """The key of a stored table."""
+    return (name.namespace_text, name.table)
+
+
+def name_of(key: Key, catalog: str = LAKE) -> TableName:
+    """The table a key stands for. Iceberg's SQL catalog joins namespace levels by dots, so a level holds none."""
+    return TableName(catalog, tuple(key[0].split(".")) if key[0] else (), key[1])
+
+
+def one_of(
+    keys: Iterable[Key], namespace: sa.ColumnElement[str], table: sa.ColumnElement[str]
+) -> sa.ColumnElement[bool]:
+    """The condition that a row is one of few keys; always true for many."""
+    listed = sorted(set(keys))
+    return sa.true() if len(listed) > MANY else sa.tuple_(namespace, table).in_(listed)
+
+
+def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:
+    """Pointers of one Iceberg catalog, of all its tables or of some."""
+    query = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location).where(
+        _C.catalog_name == catalog, _IS_TABLE
+    )
+    wanted = None if names is None else {key_of(n) for n in names}
+    if wanted is not None:
+        query = query.where(one_of(wanted, _C.table_namespace, _C.table_name))
+    found = {}
+    for namespace, table, location in connection.execute(query):
+        if wanted is None or (namespace, table) in wanted:
+            name = name_of((namespace, table), catalog)
+            found[name] = Pointer(name, location)
+    return found
+
+
+def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -> dict[tuple[str, Key], PointerRow]:
+    """Rows of stored tables in some catalogs, locked until the transaction ends, in an order that avoids deadlocks."""
+    wanted = set(keys)
+    query = (
+        sa.select(_C.catalog_name, _C.table_namespace, _C.table_name)
+        .add_columns(_C.metadata_location, _C.previous_metadata_location, _C.iceberg_type)
+        .where(_C.catalog_name.in_(sorted(catalogs)), one_of(wanted, _C.table_namespace, _C.table_name))
+        .order_by(_C.catalog_name, _C.table_namespace, _C.table_name)
+        .with_for_update()
+    )
+    return {
+        (catalog, (namespace, table)): PointerRow(*rest)
+        for catalog, namespace, table, *rest in connection.execute(query)
+        if (namespace, table) in wanted
+    }
+
+
+def dirty(connection: Connection) -> tuple[TableName, ...]:
+    """Tables whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
+    staging, lake = t.iceberg_tables.alias("staging"), t.iceberg_tables.alias("lake")
+    same = sa.and_(
+        lake.c.catalog_name == LAKE,
+        lake.c.table_namespace == staging.c.table_namespace,
+        lake.c.table_name == staging.c.table_name,
+    )
+    query = (
+        sa.select(staging.c.table_namespace, staging.c.table_name)
+        .select_from(staging.outerjoin(lake, same))
+        .where(staging.c.catalog_name == STAGING)
+        .where(lake.c.metadata_location.is_distinct_from(staging.c.metadata_location))
+        .order_by(staging.c.table_namespace, staging.c.table_name)
+    )
+    return tuple(name_of((namespace, table)) for namespace, table in connection.execute(query))
+
+
+def foreign(connection: Connection, names: Iterable[TableName] | None) -> tuple[ForeignWrite, ...]:
+    """Stored tables whose `lake` pointer is not what was published last."""
+    ours, lake = t.published, t.iceberg_tables.alias("lake")
+    same = sa.and_(
+        lake.c.catalog_name == LAKE,
+        lake.c.table_namespace == ours.c.table_namespace,
+        lake.c.table_name == ours.c.table_name,
+    )
+    query = (
+        sa.select(ours.c.table_namespace, ours.c.table_name, ours.c.metadata_location, lake.c.metadata_location)
+        .select_from(ours.outerjoin(lake, same))
+        .where(lake.c.metadata_location.is_distinct_from(ours.c.metadata_location))
+        .order_by(ours.c.table_namespace, ours.c.table_name)
+    )
+    wanted = None if names is None else {key_of(n) for n in names}
+    return tuple(
+        ForeignWrite(name_of((namespace, table)), published, found)
+        for namespace, table, published, found in connection.execute(query)
+        if wanted is None or (namespace, table) in wanted
+    )

@@ -1,0 +1,121 @@
+"""Publishing: the one transaction that makes a publication visible.
+
+Publishers stand in line (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on `hr_publication` that readers do not
+notice). So publication ids grow in the order publications become visible, and whoever stands in line after a publisher
+with a broken connection knows for certain what became of it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import frontiers, history, versions, writer
+from headrace.catalog import leases as leasing
+from headrace.catalog import schema as t
+from headrace.catalog.database import Database
+from headrace.catalog.faults import is_certain
+from headrace.catalog.moves import move_pointers
+from headrace.catalog.publication import NewVersion, Publication, invalid
+from headrace.catalog.records import PublicationRecord
+from headrace.catalog.relations import relation_ids
+from headrace.errors import EnvironmentFault
+
+
+def publish(database: Database, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    """Make a publication visible, or change nothing; see `Catalog.publish`."""
+    with database.faults(), database.writing() as connection:
+        record = _apply(connection, publication, now)
+        try:
+            connection.commit()
+        except exc.DBAPIError as error:
+            if is_certain(error):
+                raise
+            raise _unknown(publication, error) from error
+        return record
+
+
+def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
+    """What became of a publication; see `Catalog.settle`."""
+    _stand_in_line(connection)
+    return versions.publication(connection, uuid)
+
+
+def _apply(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    _stand_in_line(connection)
+    if (done := versions.publication(connection, publication.uuid)) is not None:
+        return done
+    leasing.check(connection, publication.leases)
+    record = _open(connection, publication, now)
+    for definition in publication.definitions:
+        writer.define(connection, definition, record.published_at)
+    if publication.drops:
+        writer.drop_stream_tables(connection, publication.drops)
+    move_pointers(connection, publication)
+    _add_versions(connection, publication.versions, record)
+    frontiers.move(connection, publication.frontiers)
+    history.write(connection, publication.history, record.id)
+    return record
+
+
+def _stand_in_line(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _open(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    """Number the publication. Its time never goes back, even when hosts with different clocks take turns."""
+    last = next(iter(versions.publications(connection, 1)), None)
+    moment = now if last is None else max(now, last.published_at)
+    values = {"uuid": publication.uuid, "published_at": moment}
+    key = connection.execute(sa.insert(t.publication).values(values)).inserted_primary_key
+    assert key is not None
+    return PublicationRecord(key[0], publication.uuid, moment)
+
+
+def _add_versions(connection: Connection, new: Sequence[NewVersion], record: PublicationRecord) -> None:
+    if not new:
+        return
+    names = [v.relation for v in new]
+    ids, newest = relation_ids(connection, names), versions.newest_of(connection, names)
+    rows = []
+    for wanted in new:
+        head = newest.get(wanted.relation)
+        if wanted.relation not in ids:
+            raise invalid(f"{wanted.relation} is not a relation of this catalog.")
+        if wanted.version != (0 if head is None else head.version + 1):
+            at = "no version" if head is None else f"version {head.version}"
+            raise invalid(f"{wanted.relation} is at {at}, and cannot go to version {wanted.version}.")
+        rows.append(_version_row(wanted, ids[wanted.relation], record))
+    connection.execute(sa.insert(t.version), rows)
+    for wanted in new:
+        if wanted.table_uuid is not None:
+            own = t.relation.c.id == ids[wanted.relation]
+            changed = t.relation.c.table_uuid.is_distinct_from(wanted.table_uuid)
+            connection.execute(sa.update(t.relation).where(own, changed).values(table_uuid=wanted.table_uuid))
+
+
+def _version_row(new: NewVersion, relation_id: int, record: PublicationRecord) -> dict[str, object]:
+    return {
+        "relation_id": relation_id,
+        "version": new.version,
+        "snapshot_id": new.snapshot_id,
+        "row_count": new.row_count,
+        "committed_at": record.published_at,
+        "publication_id": record.id,
+        "table_uuid": new.table_uuid,
+    }
+
+
+def _unknown(publication: Publication, error: exc.DBAPIError) -> EnvironmentFault:
+    return EnvironmentFault(
+        "PUBLISH_OUTCOME_UNKNOWN",
+        "The connection to the catalog broke while publishing; whether it was published is not known yet.",
+        detail=f"Publication {publication.uuid}: {str(error.orig).strip()}",
+        hint="Refresh again: Headrace finds out first, and publishes only what was not.",
+        retryable=True,
+    )

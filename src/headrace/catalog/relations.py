@@ -1,0 +1,104 @@
+"""Names and ids: how a `TableName` is written in the catalog's tables, and which row is its."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import Relation, RelationKind
+from headrace.errors import UserError
+from headrace.names import TableName, quote, split_identifier
+
+MANY = 200
+"""From this many names on, a query reads the whole table rather than listing them."""
+
+
+def stored_name(name: TableName) -> str:
+    """A name as the catalog writes it: always with its catalog, parts quoted where a dot could not be told."""
+    return ".".join(p if p.replace("_", "a").replace("-", "a").isalnum() else quote(p) for p in name.parts)
+
+
+def parse_name(text: str) -> TableName:
+    """The inverse of `stored_name`."""
+    parts = split_identifier(text) if "`" in text else tuple(text.split("."))
+    return TableName(parts[0], parts[1:-1], parts[-1])
+
+
+def optional_name(text: str | None) -> TableName | None:
+    """`parse_name`, for a column that may be NULL."""
+    return None if text is None else parse_name(text)
+
+
+def name_condition(names: Iterable[TableName]) -> sa.ColumnElement[bool]:
+    """The condition that a `hr_relation` row is one of few names; always true for many."""
+    texts = sorted({stored_name(n) for n in names})
+    return sa.true() if len(texts) > MANY else t.relation.c.name.in_(texts)
+
+
+def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:
+    """The ids of relations, by name; unknown ones are left out."""
+    wanted = set(names)
+    if not wanted:
+        return {}
+    rows = connection.execute(sa.select(t.relation.c.name, t.relation.c.id).where(name_condition(wanted)))
+    return {name: row_id for text, row_id in rows if (name := parse_name(text)) in wanted}
+
+
+def ensure_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:
+    """The ids of relations, by name; unknown ones become sources."""
+    wanted = set(names)
+    ids = relation_ids(connection, wanted)
+    if missing := sorted(wanted - ids.keys()):
+        connection.execute(sa.insert(t.relation), [_new_row(name) for name in missing])
+        ids |= relation_ids(connection, missing)
+    return ids
+
+
+def _new_row(name: TableName) -> dict[str, object]:
+    return {
+        "name": stored_name(name),
+        "catalog_name": name.catalog,
+        "table_namespace": name.namespace_text,
+        "table_name": name.table,
+        "kind": RelationKind.SOURCE.value,
+    }
+
+
+def stream_id(connection: Connection, name: TableName) -> int:
+    """The id of a stream table, whose row is locked until the transaction ends.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    found = connection.execute(
+        sa.select(t.stream_table.c.relation_id)
+        .join(t.relation, t.relation.c.id == t.stream_table.c.relation_id)
+        .where(t.relation.c.name == stored_name(name))
+        .with_for_update(of=t.stream_table)
+    ).scalar_one_or_none()
+    if found is None:
+        raise not_found(name)
+    return int(found)
+
+
+def not_found(name: TableName) -> UserError:
+    """The error for a name that is no stream table."""
+    return UserError(
+        "STREAM_TABLE_NOT_FOUND",
+        f"There is no stream table {name}.",
+        hint="SHOW STREAM TABLES (or `headrace status`) lists those that exist.",
+    )
+
+
+def relation_of(row: RowMapping) -> Relation:
+    """A `hr_relation` row as a record."""
+    return Relation(
+        id=row["id"],
+        name=parse_name(row["name"]),
+        kind=RelationKind(row["kind"]),
+        table_uuid=row["table_uuid"],
+        schema=row["schema_json"],
+    )

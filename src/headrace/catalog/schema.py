@@ -1,0 +1,202 @@
+"""The catalog's tables, as SQLAlchemy Core knows them; the migrations make them.
+
+Headrace's own tables begin with `hr_`. Iceberg's two tables live beside them in the same database: Iceberg's SQL
+catalog owns their shape, so they are in a metadata of their own and no migration alters them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+
+VERSION_TABLE = "hr_schema_revision"
+"""Where Alembic notes the revision; not its default name, for the database may be shared."""
+
+REVISIONS = ("0001", "0002")
+"""Every revision this code knows, oldest first. The last one is what it works with."""
+
+
+class UtcTime(sa.types.TypeDecorator[dt.datetime]):
+    """An aware time in UTC: `timestamptz` on PostgreSQL, ISO text of fixed width (so that it sorts) on SQLite."""
+
+    impl = sa.String(32)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> sa.types.TypeEngine[Any]:
+        """The column type of each database."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(sa.DateTime(timezone=True))
+        return dialect.type_descriptor(sa.String(32))
+
+    def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> Any:
+        """Refuse naive times, which would mean something else on every machine."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone")
+        value = value.astimezone(dt.UTC)
+        return value if dialect.name == "postgresql" else value.isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> dt.datetime | None:
+        """Back to an aware time, whatever the session's time zone."""
+        if value is None:
+            return None
+        return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
+
+
+BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""SQLite numbers rows by itself only in a column that is exactly INTEGER."""
+
+JSON = sa.JSON(none_as_null=True)
+"""Not JSONB: the order of keys (stages in the order they ran) is kept."""
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+relation = sa.Table(
+    "hr_relation",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("catalog_name", sa.Text, nullable=False),
+    sa.Column("table_namespace", sa.Text, nullable=False),
+    sa.Column("table_name", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("table_uuid", sa.String(64)),
+    sa.Column("schema_json", JSON),
+    sqlite_autoincrement=True,
+)
+
+stream_table = sa.Table(
+    "hr_stream_table",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("refresh_mode", sa.String(16), nullable=False),
+    sa.Column("schedule", sa.Text),
+    sa.Column("definition_json", JSON, nullable=False),
+    sa.Column("companion", sa.Text),
+    sa.Column("log", sa.Text),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("stopped_code", sa.String(64)),
+    sa.Column("stopped_reason", sa.Text),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+)
+
+dependency = sa.Table(
+    "hr_dependency",
+    metadata,
+    sa.Column("stream_id", BIG_ID, sa.ForeignKey("hr_stream_table.relation_id"), primary_key=True),
+    sa.Column("source_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, index=True),
+    sa.Column("position", sa.Integer, nullable=False),
+)
+
+publication = sa.Table(
+    "hr_publication",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("uuid", sa.String(64), nullable=False, unique=True),
+    sa.Column("published_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+version = sa.Table(
+    "hr_version",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True),
+    sa.Column("version", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("snapshot_id", sa.BigInteger),
+    sa.Column("row_count", sa.BigInteger),
+    sa.Column("committed_at", UtcTime, nullable=False),
+    sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id"), index=True),
+    sa.Column("table_uuid", sa.String(64)),
+    sa.CheckConstraint("version >= 0", name="ck_hr_version_version"),
+)
+
+frontier = sa.Table(
+    "hr_frontier",
+    metadata,
+    sa.Column("stream_id", BIG_ID, sa.ForeignKey("hr_stream_table.relation_id"), primary_key=True),
+    sa.Column("source_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, index=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+
+history = sa.Table(
+    "hr_history",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("stream_id", BIG_ID),
+    sa.Column("stream_name", sa.Text, nullable=False, index=True),
+    sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id")),
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("finished_at", UtcTime, nullable=False),
+    sa.Column("mode", sa.String(16), nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    sa.Column("reason", sa.String(64)),
+    sa.Column("reason_detail", sa.Text),
+    sa.Column("rows_inserted", sa.BigInteger, nullable=False),
+    sa.Column("rows_deleted", sa.BigInteger, nullable=False),
+    sa.Column("rows_after", sa.BigInteger),
+    sa.Column("stages_json", JSON, nullable=False),
+    sa.Column("frontier_json", JSON),
+    sa.Column("error_code", sa.String(64)),
+    sa.Column("error_message", sa.Text),
+    sa.Column("metrics_json", JSON),
+    sqlite_autoincrement=True,
+)
+
+lease = sa.Table(
+    "hr_lease",
+    metadata,
+    sa.Column("resource", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text),
+    sa.Column("token", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", UtcTime, nullable=False),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
+published = sa.Table(
+    "hr_published",
+    metadata,
+    sa.Column("table_namespace", sa.String(255), primary_key=True),
+    sa.Column("table_name", sa.String(255), primary_key=True),
+    sa.Column("metadata_location", sa.String(1000), nullable=False),
+)
+"""What each stored table's `lake` pointer was when Headrace last published it; notices foreign writers."""
+
+iceberg_metadata = sa.MetaData()
+
+iceberg_tables = sa.Table(
+    "iceberg_tables",
+    iceberg_metadata,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("table_namespace", sa.String(255), primary_key=True),
+    sa.Column("table_name", sa.String(255), primary_key=True),
+    sa.Column("metadata_location", sa.String(1000)),
+    sa.Column("previous_metadata_location", sa.String(1000)),
+    sa.Column("iceberg_type", sa.String(5)),
+)
+
+ICEBERG_DDL = {
+    "iceberg_tables": (
+        "CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL,table_namespace VARCHAR(255) NOT NULL,"
+        "table_name VARCHAR(255) NOT NULL,metadata_location VARCHAR(1000),previous_metadata_location VARCHAR(1000), "
+        "iceberg_type VARCHAR(5),PRIMARY KEY (catalog_name, table_namespace, table_name))"
+    ),
+    "iceberg_namespace_properties": (
+        "CREATE TABLE iceberg_namespace_properties(catalog_name VARCHAR(255) NOT NULL,namespace VARCHAR(255) NOT NULL,"
+        "property_key VARCHAR(255),property_value VARCHAR(1000),PRIMARY KEY (catalog_name, namespace, property_key))"
+    ),
+}
+"""Iceberg's own statements (JDBC catalog, schema version V1), for a database that Iceberg has not seen yet."""

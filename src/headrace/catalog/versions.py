@@ -1,0 +1,113 @@
+"""Versions of relations and the publications that made them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import PublicationRecord, Version
+from headrace.catalog.relations import name_condition, parse_name, stored_name
+from headrace.errors import UserError
+from headrace.names import TableName
+
+_ALL = sa.select(t.relation.c.name, t.version).join(t.relation, t.relation.c.id == t.version.c.relation_id)
+
+
+def newest(connection: Connection) -> dict[TableName, Version]:
+    """The newest version of every relation that has one."""
+    return _fetch(connection, _newest(sa.true()))
+
+
+def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableName, Version]:
+    """The newest version of some relations; more may be returned when there are many."""
+    return _fetch(connection, _newest(sa.true()).where(name_condition(names)))
+
+
+def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
+    """Given versions of relations; those that do not exist are left out."""
+    if not wanted:
+        return {}
+    numbers = sorted(set(wanted.values()))
+    query = _ALL.where(name_condition(wanted), t.version.c.version.between(numbers[0], numbers[-1]))
+    rows = (_version(r) for r in connection.execute(query).mappings())
+    return {v.relation: v for v in rows if wanted.get(v.relation) == v.version}
+
+
+def later_than(connection: Connection, name: TableName, after: int) -> tuple[Version, ...]:
+    """All versions of a relation later than `after`, oldest first."""
+    query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
+    return tuple(_version(r) for r in connection.execute(query.order_by(t.version.c.version)).mappings())
+
+
+def as_of(connection: Connection, when: dt.datetime | int, name: TableName | None = None) -> dict[TableName, Version]:
+    """The versions that were newest at a time or a publication, of all relations or of one.
+
+    At a publication, a source counts by time: what it had committed when the publication was made.
+    """
+    if isinstance(when, int):
+        moment = _published_at(connection, when)
+        own = t.version.c.publication_id
+        reached = sa.or_(own <= when, sa.and_(own.is_(None), t.version.c.committed_at <= moment))
+    else:
+        reached = t.version.c.committed_at <= when
+    query = _newest(reached)
+    if name is not None:
+        query = query.where(t.relation.c.name == stored_name(name))
+    return _fetch(connection, query)
+
+
+def publication(connection: Connection, uuid: str) -> PublicationRecord | None:
+    """The publication of that UUID, or None."""
+    row = connection.execute(sa.select(t.publication).where(t.publication.c.uuid == uuid)).one_or_none()
+    return None if row is None else PublicationRecord(*row)
+
+
+def publications(connection: Connection, limit: int | None) -> tuple[PublicationRecord, ...]:
+    """Publications, newest first."""
+    query = sa.select(t.publication).order_by(t.publication.c.id.desc()).limit(limit)
+    return tuple(PublicationRecord(*row) for row in connection.execute(query))
+
+
+def _published_at(connection: Connection, publication_id: int) -> dt.datetime:
+    query = sa.select(t.publication.c.published_at).where(t.publication.c.id == publication_id)
+    found: dt.datetime | None = connection.execute(query).scalar_one_or_none()
+    if found is None:
+        raise UserError(
+            "PUBLICATION_NOT_FOUND",
+            f"There is no publication {publication_id}.",
+            hint="`headrace history` shows the publication of every refresh.",
+        )
+    return found
+
+
+def _newest(condition: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
+    heads = (
+        sa.select(t.version.c.relation_id, sa.func.max(t.version.c.version).label("version"))
+        .where(condition)
+        .group_by(t.version.c.relation_id)
+        .subquery()
+    )
+    return _ALL.join(
+        heads,
+        sa.and_(heads.c.relation_id == t.version.c.relation_id, heads.c.version == t.version.c.version),
+    )
+
+
+def _fetch(connection: Connection, query: sa.Select[tuple[object, ...]]) -> dict[TableName, Version]:
+    return {v.relation: v for v in (_version(r) for r in connection.execute(query).mappings())}
+
+
+def _version(row: sa.RowMapping) -> Version:
+    return Version(
+        relation=parse_name(row["name"]),
+        version=row["version"],
+        snapshot_id=row["snapshot_id"],
+        row_count=row["row_count"],
+        committed_at=row["committed_at"],
+        publication_id=row["publication_id"],
+        table_uuid=row["table_uuid"],
+    )

@@ -73,8 +73,12 @@ class Findings:
     doubts: list[Refusal] = field(default_factory=list)
 
     def all(self) -> tuple[Refusal, ...]:
-        """Everything worth telling, each once, in the order found."""
-        return tuple(dict.fromkeys(self.refusals or self.doubts))
+        """Everything worth telling, each once, in the order of the text."""
+
+        def where(refusal: Refusal) -> tuple[int, int]:
+            return (refusal.place.line, refusal.place.column) if refusal.place else (0, 0)
+
+        return tuple(sorted(dict.fromkeys(self.refusals or self.doubts), key=where))
 
 
 @dataclass
@@ -90,6 +94,8 @@ class Context:
         read_query: Reads a nested query.
         read_view: Reads a view's text, named at an offset of this one.
         outer: For a view: its place in the user's text.
+        read_ctes: Common table expressions read already, by the token they begin at.
+        views: The views this text is inside of.
     """
 
     cursor: Cursor
@@ -100,6 +106,7 @@ class Context:
     read_query: Callable[[Context, Query, Ctes], Output]
     read_view: Callable[[Context, TableName, ViewText, int], Output]
     outer: Place | None = None
+    read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()
 
     def place(self, token: int) -> Place:

@@ -118,8 +118,11 @@ class FromReader:
         return Joined(Scan(name, fields), self._scope(visible))
 
     def _cte(self, bound: BoundCte) -> Output:
-        output = self.context.read_query(self.context, bound.cte.query, bound.env)
-        return self.relabelled(output, bound.cte.columns, bound.cte.at)
+        known = self.context.read_ctes
+        if bound.cte.at not in known:
+            output = self.context.read_query(self.context, bound.cte.query, bound.env)
+            known[bound.cte.at] = self.relabelled(output, bound.cte.columns, bound.cte.at)
+        return known[bound.cte.at]
 
     def relabelled(self, output: Output, columns: tuple[str, ...], token: int) -> Output:
         """Column names from an alias or a WITH clause."""

@@ -1,7 +1,7 @@
 """Finding a grouping expression inside another expression.
 
-`GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, but not in `2 * a % 10`.
-The pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
+`GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, not in `2 * a % 10`. The
+pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
 putting a column in its place cannot change what binds to what.
 """
 

@@ -176,6 +176,7 @@ def _view(context: Context, name: TableName, view: ViewText, token: int) -> Outp
         cursor=cursor,
         resolve=view.resolve,
         outer=context.place(token),
+        read_ctes={},
         views=(*context.views, name),
     )
     output = _query(inner, shape, {})

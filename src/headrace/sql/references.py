@@ -8,8 +8,9 @@ WITH shadows tables in its query and in the expressions after it, inner ones win
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from headrace.errors import Unsupported, place_at
 from headrace.sql.cursor import Cursor
 from headrace.sql.parser import parse, subqueries
 from headrace.sql.shape import (
@@ -45,6 +46,8 @@ class Reference:
         end: Offset after its last character; covers the whole dotted name and nothing else.
         has_alias: Whether the query gives it an alias.
         time_travel: Whether VERSION AS OF, TIMESTAMP AS OF, table options or TABLESAMPLE follow.
+        whole: For `TABLE name`, where Spark allows nothing but a name: start and end of all that.
+        argument: Whether that stands in the arguments of a table function.
     """
 
     parts: tuple[str, ...]
@@ -52,6 +55,8 @@ class Reference:
     end: int
     has_alias: bool
     time_travel: bool = False
+    whole: tuple[int, int] | None = None
+    argument: bool = False
 
 
 def references(query: str) -> tuple[Reference, ...]:
@@ -59,20 +64,39 @@ def references(query: str) -> tuple[Reference, ...]:
 
     Raises:
         UserError: `SYNTAX_ERROR` with the place, when the text is no query.
+        Unsupported: `DYNAMIC_NAME` for a table named by an expression.
     """
     shape, cursor = parse(query)
     found = _Finder(cursor).of_query(shape, frozenset())
     return tuple(sorted(found, key=lambda reference: reference.start))
 
 
-def substitute(query: str, replace: Callable[[Reference], str]) -> str:
-    """Put something else in the place of every table name; every other character stays."""
+def substitute(query: str, replacement: Callable[[Reference], str]) -> str:
+    """Put something else in the place of every table name; every other character stays.
+
+    Args:
+        query: The text.
+        replacement: Gives what stands in FROM for a reference. `TABLE name` becomes `SELECT * FROM …`.
+    """
     pieces: list[str] = []
     at = 0
     for reference in references(query):
-        pieces += [query[at : reference.start], replace(reference)]
-        at = reference.end
+        start, end = reference.whole or (reference.start, reference.end)
+        text = replacement(reference)
+        if reference.whole is not None:
+            text = f"TABLE (SELECT * FROM {text})" if reference.argument else f"SELECT * FROM {text}"
+        pieces += [query[at:start], text]
+        at = end
     return "".join(pieces) + query[at:]
+
+
+def _dynamic_name(cursor: Cursor, token: int) -> Unsupported:
+    return Unsupported(
+        "DYNAMIC_NAME",
+        "IDENTIFIER(…) names a table by an expression, so it cannot be known what the query reads.",
+        hint="Write the table's name.",
+        place=place_at(cursor.sql, cursor.offset(token)),
+    )
 
 
 class _Finder:
@@ -97,8 +121,9 @@ class _Finder:
             case SetOperation(left=left, right=right):
                 yield from self.of_body(left, shadow)
                 yield from self.of_body(right, shadow)
-            case TableBody(table=table):
-                yield from self.of_item(table, shadow)
+            case TableBody(table=table, at=at):
+                for reference in self.of_item(table, shadow):
+                    yield replace(reference, whole=(self.cursor.offset(at), reference.end))
             case ValuesItem():
                 yield from self.of_item(body, shadow)
             case Select():
@@ -128,6 +153,8 @@ class _Finder:
             case QueryItem():
                 yield from self.of_query(item.query, shadow)
             case FunctionItem():
+                if item.name.lower() == "identifier":
+                    raise _dynamic_name(self.cursor, item.at)
                 yield from self.of_arguments(item.arguments, shadow)
             case ValuesItem():
                 for row in item.rows:
@@ -138,20 +165,21 @@ class _Finder:
 
     def of_arguments(self, within: Range, shadow: Shadow) -> Iterator[Reference]:
         """Arguments of a table function, where `TABLE(name)` and `TABLE name` hand over a table."""
-        tables: list[TableItem] = []
+        found: list[Reference] = []
         self.cursor.at = within[0]
         while self.cursor.at < within[1]:
-            if self.cursor.take("TABLE") and not self.cursor.opens_query():
-                bracket = self.cursor.take("(")
-                start = self.cursor.at
-                if self.cursor.peek().is_name:
-                    tables.append(TableItem(dotted_name(self.cursor), (start, self.cursor.at), None))
-                if bracket:
-                    self.cursor.take(")")
-            else:
+            table_at = self.cursor.offset()
+            if not self.cursor.take("TABLE") or self.cursor.opens_query():
                 self.cursor.at += 1
-        for table in tables:
-            yield from self.of_item(table, shadow)
+                continue
+            bracket = self.cursor.take("(")
+            start = self.cursor.at
+            item = TableItem(dotted_name(self.cursor), (start, self.cursor.at), None)
+            if bracket:
+                self.cursor.expect(")")
+            end = self.cursor.peek(-1).end
+            found += [replace(r, whole=(table_at, end), argument=True) for r in self.of_item(item, shadow)]
+        yield from found
         yield from self.of_scalars(within, shadow)
 
     def of_extras(self, extras: tuple[Extra, ...], shadow: Shadow) -> Iterator[Reference]:

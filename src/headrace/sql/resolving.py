@@ -15,6 +15,8 @@ from headrace.sql.shape import Range
 
 _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timestampdiff", "timediff", "extract", "if"})
 
+_KNOWN = SCALARS | AGGREGATES | WINDOWS | _SPECIAL
+
 Aliases = Mapping[str, Pieces]
 """Select aliases, folded, with the expression each stands for."""
 
@@ -95,9 +97,7 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
         context.refuse(
             not_maintained(f"{name}()", place, f"{name}() gives several rows for one, which is not maintained.")
         )
-    elif name in WINDOWS:
-        context.refuse(not_maintained("window function", place))
-    elif name not in SCALARS and name not in AGGREGATES and name not in _SPECIAL:
+    elif name not in _KNOWN:
         message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."
         context.refuse(not_maintained(f"{name}()", place, message))
 

@@ -6,6 +6,8 @@ refused, so what this module does not know can stop a query from being maintaine
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.errors import place_at
 from headrace.sql import determinism
 from headrace.sql.cursor import Cursor
@@ -189,6 +191,7 @@ class _Cutter:
     def call(self, start: int, opening: int, end: int, variables: frozenset[str], name: str) -> int:
         head = piece_of(Role.CALL, self.tokens[start], self.tokens[start - 1] if start else None)
         text = "".join(token.text for token in self.tokens[start:opening])
+        index = len(self.pieces)
         self.pieces.append(Piece(Role.CALL, text, head.at, head.spaced, (name,)))
         closing = self.closing(opening)
         self.emit(Role.OPERATOR, opening)
@@ -201,7 +204,14 @@ class _Cutter:
         else:
             self.arguments(opening + 1, closing, variables, name.upper())
         self.emit(Role.OPERATOR, closing)
-        return self.after_call(closing + 1, end, variables)
+        after = self.after_call(closing + 1, end, variables)
+        if self.word(after, end) == "OVER" and after + 1 < end and self.tokens[after + 1].word != ",":
+            # a window is refused as a whole; its function is no aggregate of the query
+            self.refuse("window function", start)
+            self.pieces[index] = replace(self.pieces[index], role=Role.LITERAL)
+            until = self.closing(after + 1) + 1 if self.word(after + 1, end) == "(" else after + 2
+            after = self.emit_all(Role.LITERAL, after, until)
+        return after
 
     def cast(self, at: int, end: int, variables: frozenset[str]) -> None:
         self.cursor.at = at
@@ -242,7 +252,7 @@ class _Cutter:
         self.scalar(body, end, variables | {token.name.lower() for token in names}, words)
 
     def after_call(self, at: int, end: int, variables: frozenset[str]) -> int:
-        """FILTER, OVER and the other words that may follow a call."""
+        """FILTER and the other words that may follow a call, but for OVER."""
         word, following = self.word(at, end), self.word(at + 1, end)
         if word in ("IGNORE", "RESPECT") and following == "NULLS":
             at = self.emit_all(Role.OPERATOR, at, at + 2)
@@ -256,10 +266,6 @@ class _Cutter:
             self.scalar(at + 3, closing, variables)
             self.emit(Role.OPERATOR, closing)
             return self.after_call(closing + 1, end, variables)
-        if word == "OVER" and at + 1 < end and (following == "(" or self.tokens[at + 1].is_name):
-            self.refuse("window function", at)
-            until = self.closing(at + 1) + 1 if following == "(" else at + 2
-            return self.emit_all(Role.LITERAL, at, until)
         return at
 
     # literals and types

@@ -348,7 +348,6 @@ class Catalog:
             resources: Names from `resource_of`, each once, in any order.
             owner: Identifies this holder; use a new one per process and worker.
             ttl: Time until it expires without a heartbeat.
-            is_dead: Says of an owner whether it surely is gone for good; its lease then counts as expired.
             is_dead: Whether an owner is known to be gone; its leases are taken over without waiting.
 
         Raises:

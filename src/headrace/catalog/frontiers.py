@@ -9,16 +9,20 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog import versions
 from headrace.catalog.publication import FrontierMove, invalid
 from headrace.catalog.records import Status
-from headrace.catalog.relations import name_condition, not_found, parse_name, relation_ids
+from headrace.catalog.relations import Known, not_found
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 
 
-def move(connection: Connection, moves: Sequence[FrontierMove]) -> None:
+def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[TableName, Known]) -> None:
     """Replace the frontiers of stream tables, which become ACTIVE.
+
+    Args:
+        connection: Inside the transaction.
+        moves: The new frontiers.
+        known: The relations that `moves` name, with the versions they have by now.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`, when it was dropped meanwhile.
@@ -27,31 +31,27 @@ def move(connection: Connection, moves: Sequence[FrontierMove]) -> None:
     """
     if not moves:
         return
-    streams = _lock(connection, [m.stream for m in moves])
-    sources = {s for m in moves for s in m.frontier}
-    ids, newest = relation_ids(connection, sources), versions.newest_of(connection, sorted(sources))
-    heads = {name: version.version for name, version in newest.items()}
-    old = _old(connection, [stream_id for stream_id, _ in streams.values()])
+    generations = _lock(connection, [known[m.stream].id for m in moves if m.stream in known])
+    old = _old(connection, list(generations))
     rows = []
     for wanted in moves:
-        stream_id = _current(wanted, streams)
-        _check(wanted, old[stream_id], heads, ids)
-        rows += [{"stream_id": stream_id, "source_id": ids[s], "version": v} for s, v in wanted.frontier.items()]
-    _write(connection, [stream_id for stream_id, _ in streams.values()], rows)
+        if wanted.stream not in known or (stream_id := known[wanted.stream].id) not in generations:
+            raise not_found(wanted.stream)
+        _check_generation(wanted, generations[stream_id])
+        _check_versions(wanted, old[stream_id], known)
+        rows += [{"stream_id": stream_id, "source_id": known[s].id, "version": v} for s, v in wanted.frontier.items()]
+    _write(connection, list(generations), rows)
 
 
-def _lock(connection: Connection, names: Sequence[TableName]) -> dict[TableName, tuple[int, int]]:
-    """Ids and generations of stream tables, locked in a fixed order."""
+def _lock(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """Generations of stream tables by id, the rows locked in a fixed order."""
     query = (
-        sa.select(t.relation.c.name, t.stream_table.c.relation_id, t.stream_table.c.generation)
-        .join(t.relation, t.relation.c.id == t.stream_table.c.relation_id)
-        .where(name_condition(names))
+        sa.select(t.stream_table.c.relation_id, t.stream_table.c.generation)
+        .where(t.stream_table.c.relation_id.in_(ids))
         .order_by(t.stream_table.c.relation_id)
-        .with_for_update(of=t.stream_table)
+        .with_for_update()
     )
-    wanted = set(names)
-    found = {parse_name(text): (stream_id, generation) for text, stream_id, generation in connection.execute(query)}
-    return {name: row for name, row in found.items() if name in wanted}
+    return {stream_id: generation for stream_id, generation in connection.execute(query)}
 
 
 def _old(connection: Connection, stream_ids: Sequence[int]) -> dict[int, dict[int, int]]:
@@ -64,10 +64,7 @@ def _old(connection: Connection, stream_ids: Sequence[int]) -> dict[int, dict[in
     return found
 
 
-def _current(wanted: FrontierMove, streams: Mapping[TableName, tuple[int, int]]) -> int:
-    if wanted.stream not in streams:
-        raise not_found(wanted.stream)
-    stream_id, generation = streams[wanted.stream]
+def _check_generation(wanted: FrontierMove, generation: int) -> None:
     if wanted.generation is not None and wanted.generation != generation:
         raise EnvironmentFault(
             "DEFINITION_CHANGED",
@@ -76,16 +73,13 @@ def _current(wanted: FrontierMove, streams: Mapping[TableName, tuple[int, int]])
             hint="Refresh again.",
             retryable=True,
         )
-    return stream_id
 
 
-def _check(
-    wanted: FrontierMove, old: Mapping[int, int], heads: Mapping[TableName, int], ids: Mapping[TableName, int]
-) -> None:
+def _check_versions(wanted: FrontierMove, old: Mapping[int, int], known: Mapping[TableName, Known]) -> None:
     for source, version in wanted.frontier.items():
-        if version > heads.get(source, -1):
+        if source not in known or not 0 <= version <= known[source].head:
             raise invalid(f"{wanted.stream} cannot be at version {version} of {source}, which has no such version.")
-        if version < (reached := old.get(ids[source], 0)):
+        if version < (reached := old.get(known[source].id, 0)):
             raise invalid(f"{wanted.stream} is at version {reached} of {source}, and cannot go back to {version}.")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from headrace.catalog import schema as t
 from headrace.catalog.records import HistoryEntry, Outcome, RanAs
-from headrace.catalog.relations import parse_name, relation_ids, stored_name
+from headrace.catalog.relations import parse_name, stored_name
 from headrace.frontier import Frontier
 from headrace.names import TableName
 
@@ -35,11 +35,15 @@ def last(connection: Connection) -> dict[TableName, HistoryEntry]:
     return {entry.stream: entry for entry in entries}
 
 
-def write(connection: Connection, entries: Sequence[HistoryEntry], publication_id: int | None) -> None:
-    """Append entries; stream tables that do not exist (any more) are named all the same."""
+def write(
+    connection: Connection,
+    entries: Sequence[HistoryEntry],
+    ids: Mapping[TableName, int],
+    publication_id: int | None = None,
+) -> None:
+    """Append entries; stream tables that do not exist (any more), and have no id, are named all the same."""
     if not entries:
         return
-    ids = relation_ids(connection, (e.stream for e in entries))
     rows = [_row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id} for e in entries]
     connection.execute(sa.insert(t.history), rows)
 

@@ -28,7 +28,7 @@ def prepare(database: Database, *, events: Events, create: bool, now: dt.datetim
         if not create:
             _require_file(database)
         with database.read() as connection:
-            revision = _revision(connection)
+            revision = read_revision(connection)
         if revision != REVISIONS[-1]:
             _check_age(database, revision)
             if revision is None and not create:
@@ -52,7 +52,7 @@ def _missing(database: Database) -> EnvironmentFault:
     )
 
 
-def _revision(connection: Connection) -> str | None:
+def read_revision(connection: Connection) -> str | None:
     """The catalog's revision; None when there is no catalog yet."""
     if connection.dialect.name == "sqlite":
         there = sa.text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name")
@@ -77,7 +77,7 @@ def _upgrade(database: Database, events: Events, now: dt.datetime) -> None:
     with database.write() as connection:
         if not database.is_sqlite:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        revision = _revision(connection)  # another process may have been faster
+        revision = read_revision(connection)  # another process may have been faster
         if revision == REVISIONS[-1]:
             return
         _check_age(database, revision)

@@ -8,7 +8,7 @@ with a broken connection knows for certain what became of it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -22,8 +22,9 @@ from headrace.catalog.faults import is_certain
 from headrace.catalog.moves import move_pointers
 from headrace.catalog.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord
-from headrace.catalog.relations import relation_ids
+from headrace.catalog.relations import Known, known_relations
 from headrace.errors import EnvironmentFault
+from headrace.names import TableName
 
 
 def publish(database: Database, publication: Publication, now: dt.datetime) -> PublicationRecord:
@@ -56,10 +57,19 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     if publication.drops:
         writer.drop_stream_tables(connection, publication.drops)
     move_pointers(connection, publication)
-    _add_versions(connection, publication.versions, record)
-    frontiers.move(connection, publication.frontiers)
-    history.write(connection, publication.history, record.id)
+    known = known_relations(connection, _named(publication))
+    known = _add_versions(connection, publication.versions, known, record)
+    frontiers.move(connection, publication.frontiers, known)
+    history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
     return record
+
+
+def _named(publication: Publication) -> set[TableName]:
+    """The relations whose versions, frontiers or history a publication writes."""
+    names = {v.relation for v in publication.versions} | {e.stream for e in publication.history}
+    for move in publication.frontiers:
+        names |= {move.stream, *move.frontier}
+    return names
 
 
 def _stand_in_line(connection: Connection) -> None:
@@ -77,26 +87,27 @@ def _open(connection: Connection, publication: Publication, now: dt.datetime) ->
     return PublicationRecord(key[0], publication.uuid, moment)
 
 
-def _add_versions(connection: Connection, new: Sequence[NewVersion], record: PublicationRecord) -> None:
-    if not new:
-        return
-    names = [v.relation for v in new]
-    ids, newest = relation_ids(connection, names), versions.newest_of(connection, names)
-    rows = []
+def _add_versions(
+    connection: Connection, new: Sequence[NewVersion], known: Mapping[TableName, Known], record: PublicationRecord
+) -> dict[TableName, Known]:
+    """Append versions; returns what is known of relations afterwards."""
+    after, rows = dict(known), []
     for wanted in new:
-        head = newest.get(wanted.relation)
-        if wanted.relation not in ids:
+        relation = after.get(wanted.relation)
+        if relation is None:
             raise invalid(f"{wanted.relation} is not a relation of this catalog.")
-        if wanted.version != (0 if head is None else head.version + 1):
-            at = "no version" if head is None else f"version {head.version}"
-            raise invalid(f"{wanted.relation} is at {at}, and cannot go to version {wanted.version}.")
-        rows.append(_version_row(wanted, ids[wanted.relation], record))
-    connection.execute(sa.insert(t.version), rows)
+        if wanted.version != relation.head + 1:
+            raise invalid(f"{wanted.relation} cannot go from version {relation.head} to version {wanted.version}.")
+        after[wanted.relation] = Known(relation.id, wanted.version)
+        rows.append(_version_row(wanted, relation.id, record))
+    if rows:
+        connection.execute(sa.insert(t.version), rows)
     for wanted in new:
         if wanted.table_uuid is not None:
-            own = t.relation.c.id == ids[wanted.relation]
+            own = t.relation.c.id == after[wanted.relation].id
             changed = t.relation.c.table_uuid.is_distinct_from(wanted.table_uuid)
             connection.execute(sa.update(t.relation).where(own, changed).values(table_uuid=wanted.table_uuid))
+    return after
 
 
 def _version_row(new: NewVersion, relation_id: int, record: PublicationRecord) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
@@ -45,6 +46,29 @@ def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[Tab
         return {}
     rows = connection.execute(sa.select(t.relation.c.name, t.relation.c.id).where(name_condition(wanted)))
     return {name: row_id for text, row_id in rows if (name := parse_name(text)) in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What numbering needs to know of a relation.
+
+    Args:
+        head: Its newest version; -1 while it has none.
+    """
+
+    id: int
+    head: int
+
+
+def known_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, Known]:
+    """Ids and newest versions of relations, from one query; unknown ones are left out."""
+    wanted = set(names)
+    if not wanted:
+        return {}
+    newest = sa.select(sa.func.max(t.version.c.version)).where(t.version.c.relation_id == t.relation.c.id)
+    head = sa.func.coalesce(newest.scalar_subquery(), -1)
+    rows = connection.execute(sa.select(t.relation.c.name, t.relation.c.id, head).where(name_condition(wanted)))
+    return {name: Known(*rest) for text, *rest in rows if (name := parse_name(text)) in wanted}
 
 
 def ensure_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:

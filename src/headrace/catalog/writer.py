@@ -170,7 +170,7 @@ def set_stored(
 
 def record(connection: Connection, entries: Sequence[HistoryEntry]) -> None:
     """Write history that no publication belongs to."""
-    history.write(connection, entries, None)
+    history.write(connection, entries, relation_ids(connection, (e.stream for e in entries)))
 
 
 def trim_versions(connection: Connection, name: TableName, before: int) -> int:

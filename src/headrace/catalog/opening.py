@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import sqlite3
+import threading
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -20,6 +21,9 @@ from headrace.events import Events, Notice
 
 _MIGRATION_LOCK = 0x68656164
 """PostgreSQL advisory lock that migrations hold, so that two processes do not migrate at once."""
+
+_ONE_MIGRATION = threading.Lock()
+"""Alembic keeps its context in module globals, so threads of one process take turns."""
 
 
 def prepare(database: Database, *, events: Events, create: bool, now: dt.datetime) -> None:
@@ -94,7 +98,8 @@ def _run_alembic(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, REVISIONS[-1])
+    with _ONE_MIGRATION:
+        command.upgrade(config, REVISIONS[-1])
 
 
 def _keep(database: Database, revision: str, now: dt.datetime) -> str:

@@ -1,0 +1,58 @@
+"""Where output goes: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import IO, TYPE_CHECKING, Any
+
+from headrace.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+WIDTH_WITHOUT_TERMINAL = 100
+
+
+def _console(stream: IO[str]) -> Console:
+    from rich.console import Console
+
+    terminal = stream.isatty()
+    width = None if terminal or "COLUMNS" in os.environ else WIDTH_WITHOUT_TERMINAL
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def stdout() -> Console:
+    """The console for results."""
+    return _console(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console for progress, notices and errors."""
+    return _console(sys.stderr)
+
+
+def show(asked: Invocation, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
+    """Print a result.
+
+    Args:
+        asked: Says whether JSON is wanted.
+        document: The result as plain JSON values.
+        render: Makes the result for people; called only when that is wanted.
+    """
+    if asked.json:
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+        return
+    console = stdout()
+    for part in render():
+        console.print(part)
+
+
+def confirm(asked: Invocation, document: Any, sentence: str) -> None:
+    """Say that something was done, unless that was not wanted."""
+    if asked.json:
+        show(asked, document, tuple)
+    elif not asked.quiet:
+        sys.stdout.write(sentence + "\n")

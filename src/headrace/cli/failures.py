@@ -1,0 +1,70 @@
+"""Turns whatever goes wrong into a plain message and an exit status."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from headrace.cli.console import stderr
+from headrace.cli.invocation import Invocation
+from headrace.errors import HeadraceError
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+
+def report(error: HeadraceError, asked: Invocation) -> None:
+    """Print an error Headrace raised on purpose, on stderr."""
+    if asked.json:
+        sys.stderr.write(json.dumps({"error": error.as_dict()}, ensure_ascii=False) + "\n")
+        return
+    from rich.text import Text
+
+    console = stderr()
+    console.print(Text.assemble(("Error: ", "bold red"), error.message, (f"  [{error.code}]", "dim")), soft_wrap=True)
+    if error.place is not None:
+        console.print(Text(error.place.render()), soft_wrap=True)
+    if error.detail:
+        console.print(Text(error.detail), soft_wrap=True)
+    if error.hint:
+        console.print(Text.assemble(("Hint: ", "bold"), error.hint), soft_wrap=True)
+
+
+def report_interrupt(asked: Invocation) -> None:
+    """Say what an interrupt left behind."""
+    message = "Interrupted. Nothing of what was under way has been published."
+    if asked.json:
+        document = {"error": {"code": "INTERRUPTED", "message": message, "retryable": True}}
+        sys.stderr.write(json.dumps(document) + "\n")
+    else:
+        sys.stderr.write(message + "\n")
+
+
+def report_defect(error: Exception, asked: Invocation) -> None:
+    """Print one line about an error nobody foresaw, and keep its trace in a file."""
+    file = _write_log(error, asked)
+    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    if asked.json:
+        document = {"code": "INTERNAL_ERROR", "message": cause, "log": str(file), "retryable": False}
+        sys.stderr.write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
+    else:
+        sys.stderr.write(f"Error: internal error: {cause}  [INTERNAL_ERROR]; the trace is in {file}\n")
+
+
+def _write_log(error: Exception, asked: Invocation) -> Path:
+    text = "".join(traceback.format_exception(error))
+    name = f"{dt.datetime.now():%Y%m%d-%H%M%S-%f}.log"
+    try:
+        folder = asked.root() / ".headrace" / "log"
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / name
+        file.write_text(text, encoding="utf-8")
+    except (HeadraceError, OSError):  # no project, or its disk is the trouble
+        file = Path(tempfile.gettempdir()) / f"headrace-{name}"
+        file.write_text(text, encoding="utf-8")
+    return file

@@ -1,0 +1,60 @@
+"""What one run of the command was asked: which project, which form of output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.config import FILE_NAME
+from headrace.errors import UserError
+
+if TYPE_CHECKING:
+    import typer
+
+    from headrace.api import Headrace
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The global options.
+
+    Args:
+        project: The folder given with `--project`, or None for the nearest one around the working folder.
+        json: Whether results are printed as one JSON document.
+        quiet: Whether progress and confirmations are left out.
+    """
+
+    project: Path | None = None
+    json: bool = False
+    quiet: bool = False
+
+    def root(self) -> Path:
+        """The project folder.
+
+        Raises:
+            UserError: `PROJECT_NOT_FOUND` when none was named and none is around the working folder.
+        """
+        if self.project is not None:
+            return self.project
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            if (folder / FILE_NAME).is_file():
+                return folder
+        raise UserError(
+            "PROJECT_NOT_FOUND",
+            f"There is no {FILE_NAME} in {here} or in a folder above it.",
+            hint="Run `headrace init <folder>` to make a project, or name one with --project.",
+        )
+
+    def open(self) -> Headrace:
+        """Open the project; to be closed by the caller."""
+        import headrace
+
+        return headrace.open(self.root())
+
+
+def invocation(context: typer.Context) -> Invocation:
+    """The global options of a running verb."""
+    found = context.find_object(Invocation)
+    return found if found is not None else Invocation()

@@ -1,0 +1,177 @@
+"""What is going on, while it goes on: a live table in a terminal, plain lines elsewhere; always on stderr."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.cli.console import stderr
+from headrace.cli.invocation import Invocation
+from headrace.cli.render import format as fmt
+from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+FINISHED_SHOWN = 12
+
+
+@dataclass(slots=True)
+class Line:
+    """What is known of one table's refresh."""
+
+    table: str
+    mode: str
+    started: float
+    stage: str = "planning"
+    finished: RefreshFinished | RefreshFailed | None = None
+
+
+class Board:
+    """Collects events by table; refreshing threads write, the display's thread reads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: dict[str, Line] = {}
+
+    def note(self, event: Event) -> None:
+        """Take an event in."""
+        with self._lock:
+            match event:
+                case RefreshStarted():
+                    self._lines.pop(event.table, None)
+                    self._lines[event.table] = Line(event.table, event.mode, time.monotonic())
+                case StageStarted() if event.table in self._lines:
+                    self._lines[event.table].stage = event.stage
+                case RefreshFinished() | RefreshFailed():
+                    line = self._lines.setdefault(event.table, Line(event.table, "", time.monotonic()))
+                    line.finished = event
+
+    def lines(self) -> list[Line]:
+        """The lines, in the order refreshes began."""
+        with self._lock:
+            return list(self._lines.values())
+
+
+class Display:
+    """Draws a board: running tables with their stage, the last finished ones, and the time passed."""
+
+    def __init__(self, board: Board, title: str) -> None:
+        from rich.spinner import Spinner
+
+        self._board = board
+        self._title = title
+        self._began = time.monotonic()
+        self._spinner = Spinner("dots")
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+        from rich.table import Table
+
+        lines = self._board.lines()
+        done = [line for line in lines if line.finished]
+        running = [line for line in lines if not line.finished]
+        table = Table.grid(padding=(0, 2))
+        table.add_column(width=1)
+        for _ in range(3):
+            table.add_column()
+        table.add_column(justify="right")
+        for line in done[-FINISHED_SHOWN:]:
+            table.add_row(*finished_cells(line))
+        now = time.monotonic()
+        for line in running:
+            table.add_row(self._spinner, line.table, line.mode, line.stage, fmt.seconds(now - line.started))
+        if not running:
+            table.add_row(self._spinner, f"[dim]{self._title}[/]", "", "", fmt.seconds(now - self._began))
+        hidden = len(done) - FINISHED_SHOWN
+        return Group(f"[dim]… {hidden} more finished[/]", table) if hidden > 0 else table
+
+
+def finished_cells(line: Line) -> tuple[str, str, str, str, str]:
+    """Mark, table, mode, rows or error, and time of a finished refresh."""
+    end = line.finished
+    if isinstance(end, RefreshFailed):
+        return ("[bold red]✗[/]", line.table, line.mode, f"[red]{end.code}[/]", "")
+    assert end is not None
+    rows = fmt.signed(end.rows_inserted, end.rows_deleted)
+    return ("[green]✓[/]", line.table, end.mode, rows, fmt.seconds(end.seconds))
+
+
+def plain_line(event: Event) -> str | None:
+    """An event as a line of text; None for those that are no news by themselves."""
+    match event:
+        case RefreshFinished():
+            rows = fmt.signed(event.rows_inserted, event.rows_deleted)
+            return f"{event.table}: {event.mode} {rows} in {fmt.seconds(event.seconds)}"
+        case RefreshFailed():
+            return f"{event.table}: failed [{event.code}] {event.message}"
+        case Notice():
+            return event.message
+        case _:
+            return None
+
+
+@contextmanager
+def following(asked: Invocation, events: Events, title: str = "Working") -> Iterator[None]:
+    """Show refreshes while the block runs; a failure leaves what was done on the screen."""
+    if asked.quiet or asked.json:
+        yield
+        return
+    console = stderr()
+    shown = _live(console, events, title) if console.is_terminal else _lines(console, events)
+    with shown:
+        yield
+
+
+@contextmanager
+def _lines(console: Console, events: Events) -> Iterator[None]:
+    from rich.text import Text
+
+    def tell(event: Event) -> None:
+        line = plain_line(event)
+        if line is not None:
+            console.print(Text(line), soft_wrap=True)
+
+    unsubscribe = events.subscribe(tell)
+    try:
+        yield
+    finally:
+        unsubscribe()
+
+
+@contextmanager
+def _live(console: Console, events: Events, title: str) -> Iterator[None]:
+    from rich.live import Live
+    from rich.text import Text
+
+    board = Board()
+    display = Display(board, title)
+    with Live(display, console=console, refresh_per_second=10, transient=True) as live:
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Notice):
+                live.console.print(Text(event.message))
+            else:
+                board.note(event)
+
+        unsubscribe = events.subscribe(tell)
+        try:
+            yield
+        except BaseException:
+            done = [line for line in board.lines() if line.finished]
+            for line in done:
+                live.console.print("  ".join(cell for cell in finished_cells(line) if cell))
+            raise
+        finally:
+            unsubscribe()
+
+
+@contextmanager
+def spinning(asked: Invocation, events: Events, title: str) -> Iterator[None]:
+    """Show that something runs which has no refreshes to tell of."""
+    with following(asked, events, title):
+        yield

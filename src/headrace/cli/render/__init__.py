@@ -1,0 +1,1 @@
+"""Turns results into Rich renderables; nothing here prints."""

@@ -1,0 +1,106 @@
+"""Results of statements: rows of a DataFrame, or whatever one of our own statements returned."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.cli.render import explanation, tables
+from headrace.cli.render import format as fmt
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NUMBERS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows fetched from Spark.
+
+    Args:
+        columns: Names, as Spark gives them; two may be equal.
+        types: Spark's type of each.
+        values: The rows.
+        more: Whether there were more rows than were fetched.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    more: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        rows = [[_plain(value) for value in row] for row in self.values]
+        return {"columns": list(self.columns), "types": list(self.types), "rows": rows, "more": self.more}
+
+
+def fetch(frame: Any, limit: int) -> Rows:
+    """Run a DataFrame and take up to `limit` of its rows."""
+    columns, types = tuple(frame.columns), tuple(kind for _, kind in frame.dtypes)
+    if not columns:
+        return Rows((), (), (), False)
+    found = frame.limit(limit + 1).collect()
+    return Rows(columns, types, tuple(tuple(row) for row in found[:limit]), len(found) > limit)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a result is a DataFrame, told without importing PySpark."""
+    return hasattr(value, "dtypes") and hasattr(value, "collect")
+
+
+def document(value: Any) -> Any:
+    """A result as plain JSON values."""
+    if isinstance(value, (list, tuple)):
+        return [document(item) for item in value]
+    return value.as_dict() if hasattr(value, "as_dict") else value
+
+
+def answer(value: Any) -> Iterator[RenderableType]:
+    """A result for people, by its type."""
+    from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
+
+    items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
+    first = items[0] if items else None
+    if isinstance(value, Rows):
+        yield from rows(value)
+    elif isinstance(first, RefreshResult):
+        yield from tables.refreshes(items)
+    elif isinstance(first, StreamTableInfo):
+        yield from tables.standing(items, dt.datetime.now(dt.UTC))
+    elif isinstance(first, Explanation):
+        yield from explanation.explanation(first)
+    elif isinstance(first, str):
+        yield ", ".join(items)
+    else:
+        yield "OK"
+
+
+def rows(found: Rows) -> Iterator[RenderableType]:
+    """Rows as a table."""
+    from rich.text import Text
+
+    if not found.columns:
+        yield "OK"
+        return
+    table = fmt.grid()
+    for name, kind in zip(found.columns, found.types, strict=True):
+        table.add_column(Text(name), justify="right" if kind.startswith(NUMBERS) else "left", overflow="fold")
+    for row in found.values:
+        table.add_row(*(Text(fmt.cell(value)) for value in row))
+    yield table
+    number = len(found.values)
+    yield f"{fmt.count(number)} row{'' if number == 1 else 's'}" + (
+        " shown; there are more (--limit)" if found.more else ""
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {fmt.cell(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else fmt.cell(value)

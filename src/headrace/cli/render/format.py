@@ -1,0 +1,85 @@
+"""Numbers, durations and moments in words."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NOTHING = "–"
+
+
+def count(value: int | None) -> str:
+    """A number of rows: `1,204`."""
+    return NOTHING if value is None else f"{value:,}"
+
+
+def signed(inserted: int, deleted: int) -> str:
+    """Rows that came and went: `+12 −3`."""
+    return f"+{inserted:,} −{deleted:,}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration: `31 ms`, `1.25 s`, `2 min 05 s`."""
+    if value is None:
+        return NOTHING
+    if value < 0.9995:
+        return f"{value * 1000:.0f} ms"
+    if value < 59.995:
+        return f"{value:.2f} s"
+    return f"{int(value + 0.5) // 60} min {int(value + 0.5) % 60:02d} s"
+
+
+def size(value: int) -> str:
+    """A number of bytes: `12.3 GiB`."""
+    amount = float(value)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def moment(value: dt.datetime | None) -> str:
+    """A moment in the reader's time zone."""
+    return NOTHING if value is None else f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def ago(value: dt.datetime | None, now: dt.datetime) -> str:
+    """How long ago a moment was: `3 min ago`."""
+    if value is None:
+        return "never"
+    passed = max(0.0, (now - value).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if passed >= length:
+            return f"{passed / length:.0f} {unit} ago"
+    return f"{passed:.0f} s ago"
+
+
+def grid(*columns: str | tuple[str, Literal["left", "right"]], title: str | None = None) -> Table:
+    """An empty table in the house style; a column is a heading, or a heading with its justification."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, header_style="bold")
+    for column in columns:
+        heading, justify = (column, "left") if isinstance(column, str) else column
+        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def cell(value: Any) -> str:
+    """A value of a query's result as text."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (bytes, bytearray)):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{cell(k)}: {cell(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(cell, value)) + "]"
+    return str(value)

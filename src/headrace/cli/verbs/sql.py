@@ -1,0 +1,90 @@
+"""sql: a statement, a file, stdin, or a prompt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.console import show, stdout
+from headrace.cli.invocation import Invocation, invocation
+from headrace.cli.progress import following
+from headrace.cli.render import answers
+from headrace.cli.verbs.tables import read_text
+
+if TYPE_CHECKING:
+    from headrace.api import Headrace
+
+
+def sql(
+    context: typer.Context,
+    statement: Annotated[
+        str | None, typer.Argument(metavar="STATEMENT", help="One or more statements, separated by semicolons.")
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Run a file of statements; may be repeated."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Rows shown of each result.")] = 100,
+) -> None:
+    """Run SQL: Headrace's statements and everything Spark understands. Without arguments: stdin, or a prompt.
+
+    CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S) are Headrace's; the rest goes to Spark. A script
+    stops at the first statement that fails; what ran before it stays.
+
+    \b
+    Examples:
+      headrace sql "SELECT * FROM shop.revenue ORDER BY total DESC"
+      headrace sql -f pipeline.sql
+      echo "REFRESH ALL STREAM TABLES" | headrace sql
+      headrace sql
+    """
+    asked = invocation(context)
+    if statement is not None and files:
+        raise typer.BadParameter("Give statements as an argument or with --file, not both.")
+    if statement is not None or files:
+        scripts = [statement] if statement is not None else [read_text(file) for file in files or ()]
+    elif sys.stdin.isatty():
+        _prompt(asked, limit)
+        return
+    else:
+        scripts = [sys.stdin.read()]
+    if not any(script.strip() for script in scripts):
+        raise typer.BadParameter("There is no statement to run.")
+    with asked.open() as hr:
+        documents = [document for script in scripts for document in run_script(hr, script, asked, limit)]
+    if asked.json:
+        show(asked, documents, tuple)
+
+
+def run_script(hr: Headrace, script: str, asked: Invocation, limit: int) -> list[dict[str, Any]]:
+    """Run a script; print each result as it comes, or with `--json` return them all."""
+    documents: list[dict[str, Any]] = []
+    statements = hr.statements(script)
+    while True:
+        with following(asked, hr.events):
+            found = next(statements, None)
+            if found is None:
+                return documents
+            value = answers.fetch(found[1], limit) if answers.is_frame(found[1]) else found[1]
+        if asked.json:
+            documents.append({"statement": found[0].sql, "result": answers.document(value)})
+        else:
+            console = stdout()
+            for part in answers.answer(value):
+                console.print(part)
+
+
+def _prompt(asked: Invocation, limit: int) -> None:
+    from headrace.cli.prompt import Prompt
+
+    with asked.open() as hr:
+        names = [info.name for info in hr.status()]
+        Prompt(asked, names, lambda text: run_script(hr, text, asked, limit)).loop()
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(rich_help_panel="Looking")(sql)

@@ -1,0 +1,150 @@
+"""TPC-H as a lakehouse: generating it, loading it, and its refresh functions as SQL text.
+
+RF1 and RF2 follow TPC-H clause 2.5: new orders arrive with their line items, as many old ones leave. Here new orders
+copy existing ones under new keys, so that no second generator is needed and every machine makes the same changes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.errors import EnvironmentFault
+
+TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+MERGE_ON_READ = frozenset({"orders", "lineitem"})
+"""Written merge-on-read; the others are written copy-on-write, Iceberg's own default, so that both kinds are read."""
+
+NEW_KEYS = 10_000_000_000
+"""Distance between the order keys of one round of RF1 and the next; generated keys lie below it up to scale 1,600."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One statement that changes the lakehouse.
+
+    Args:
+        what: What it does, for people.
+        sql: The statement, Spark SQL.
+    """
+
+    what: str
+    sql: str
+
+
+def generate(folder: Path, scale: float, tables: Sequence[str] = TABLES) -> None:
+    """Write the tables as Parquet files, `<folder>/<table>.parquet`.
+
+    Args:
+        folder: Where to; created if missing.
+        scale: TPC-H scale factor; 1 is about 1 GB of text.
+        tables: Which tables.
+
+    Raises:
+        EnvironmentFault: `GENERATOR_MISSING`, `GENERATOR_FAILED`.
+    """
+    command = [_generator(), "parquet", "--scale-factor", str(scale), "--output-dir", str(folder)]
+    command += ["--tables", ",".join(tables), "--quiet"]
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EnvironmentFault(
+            "GENERATOR_FAILED", "TPC-H data could not be generated.", detail=(done.stderr or done.stdout).strip()[-500:]
+        )
+
+
+def _generator() -> str:
+    beside = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
+    found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+    if found is None:
+        raise EnvironmentFault(
+            "GENERATOR_MISSING",
+            "The program tpchgen-cli, which generates TPC-H data, was not found.",
+            hint="Install the package tpchgen-cli into Headrace's environment.",
+        )
+    return found
+
+
+def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str] = TABLES) -> Iterator[str]:
+    """The Spark SQL that makes Iceberg tables of generated files: what any user would write."""
+    yield f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}"
+    for table in tables:
+        file = str(folder / f"{table}.parquet").replace("'", "\\'")
+        mode = "merge-on-read" if table in MERGE_ON_READ else "copy-on-write"
+        modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
+        yield f"CREATE OR REPLACE TEMPORARY VIEW generated_{table} USING parquet OPTIONS (path '{file}')"
+        yield (
+            f"CREATE TABLE lake.{namespace}.{table} USING iceberg TBLPROPERTIES ({modes}) "
+            f"AS SELECT * FROM generated_{table}"
+        )
+        yield f"DROP VIEW generated_{table}"
+
+
+def _chosen(key: str, number: int, share: float) -> str:
+    """A condition true for about `share` of the generated keys; different numbers choose different keys."""
+    buckets = max(1, round(1 / share))
+    return f"{key} < {NEW_KEYS} AND pmod(xxhash64({key}), {buckets}) = {number % buckets}"
+
+
+def rf1(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+    """New orders with their line items.
+
+    Args:
+        number: The round, from 1; every round inserts other keys.
+        share: How many, as a share of the generated orders.
+        namespace: Where the tables are.
+    """
+    shift = number * NEW_KEYS
+    lake = f"lake.{namespace}"
+    orders, lines = _chosen("o_orderkey", 3 * number, share), _chosen("l_orderkey", 3 * number, share)
+    return (
+        Change(
+            "new orders",
+            f"INSERT INTO {lake}.orders SELECT o_orderkey + {shift}, o_custkey, o_orderstatus, o_totalprice, "
+            f"o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment FROM {lake}.orders WHERE {orders}",
+        ),
+        Change(
+            "their line items",
+            f"INSERT INTO {lake}.lineitem SELECT l_orderkey + {shift}, l_partkey, l_suppkey, l_linenumber, l_quantity, "
+            "l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, "
+            f"l_shipinstruct, l_shipmode, l_comment FROM {lake}.lineitem WHERE {lines}",
+        ),
+    )
+
+
+def rf2(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+    """Old orders leave with their line items; arguments as for `rf1`."""
+    lake = f"lake.{namespace}"
+    return tuple(
+        Change(what, f"DELETE FROM {lake}.{table} WHERE {_chosen(key, 3 * number + 1, share)}")
+        for what, table, key in (
+            ("old line items deleted", "lineitem", "l_orderkey"),
+            ("old orders deleted", "orders", "o_orderkey"),
+        )
+    )
+
+
+def updates(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+    """Prices of line items and segments of customers change; arguments as for `rf1`."""
+    lake = f"lake.{namespace}"
+    return (
+        Change(
+            "prices changed",
+            f"UPDATE {lake}.lineitem SET l_extendedprice = l_extendedprice + 1.00 "
+            f"WHERE {_chosen('l_orderkey', 3 * number + 2, share)}",
+        ),
+        Change(
+            "customers moved to another segment",
+            f"UPDATE {lake}.customer SET c_mktsegment = CASE c_mktsegment WHEN 'BUILDING' THEN 'MACHINERY' "
+            f"ELSE 'BUILDING' END WHERE {_chosen('c_custkey', number, share)}",
+        ),
+    )
+
+
+def changes(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+    """A whole round: RF1, RF2 and updates."""
+    return rf1(number, share, namespace) + rf2(number, share, namespace) + updates(number, share, namespace)

@@ -9,31 +9,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from headrace.catalog.records import RanAs as Mode
+from headrace.catalog.records import RefreshMode, Status
 from headrace.reasons import FullReason
 
-
-class Mode(StrEnum):
-    """How a refresh moved the frontier."""
-
-    FULL = "FULL"
-    DIFFERENTIAL = "DIFFERENTIAL"
-    NO_CHANGE = "NO_CHANGE"
-
-
-class RefreshMode(StrEnum):
-    """What the user asked for."""
-
-    AUTO = "AUTO"
-    FULL = "FULL"
-    DIFFERENTIAL = "DIFFERENTIAL"
-
-
-class Status(StrEnum):
-    """Where a stream table stands."""
-
-    NEW = "NEW"
-    ACTIVE = "ACTIVE"
-    STOPPED = "STOPPED"
+__all__ = [
+    "Explanation",
+    "HistoryRow",
+    "Mode",
+    "RefreshMode",
+    "RefreshResult",
+    "RefusalInfo",
+    "Status",
+    "StreamTableInfo",
+    "VerifyResult",
+]
 
 
 class Record:

@@ -1,0 +1,25 @@
+"""Headrace keeps SQL-defined tables fresh on Apache Spark by incremental view maintenance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.api import Headrace, open
+    from headrace.errors import HeadraceError
+
+__version__ = "0.1.0"
+__all__ = ["Headrace", "HeadraceError", "__version__", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names at first use: `import headrace` itself must cost nothing."""
+    if name in ("Headrace", "open"):
+        from headrace import api
+
+        return getattr(api, name)
+    if name == "HeadraceError":
+        from headrace.errors import HeadraceError
+
+        return HeadraceError
+    raise AttributeError(f"module 'headrace' has no attribute {name!r}")

@@ -1,0 +1,495 @@
+"""What users import: `headrace.open()` and the `Headrace` object. Thin: every verb is one call into the engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from headrace import config
+from headrace.catalog import Catalog
+from headrace.engine import gather
+from headrace.engine import status as _status
+from headrace.engine.results import (
+    Explanation,
+    HistoryRow,
+    RefreshMode,
+    RefreshResult,
+    StreamTableInfo,
+    VerifyResult,
+)
+from headrace.errors import HeadraceError, UserError
+from headrace.events import Events
+from headrace.frontier import Frontier
+from headrace.graph.dag import Dag
+from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engine.create import Creator
+    from headrace.engine.heads import Heads
+    from headrace.engine.maintain import MaintenanceResult
+    from headrace.engine.plans import Plans
+    from headrace.engine.refresh import Refresher
+    from headrace.spark.runner import SparkRunner
+    from headrace.sql.statements import Statement
+
+
+def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSession | None = None) -> Headrace:  # noqa: A001
+    """Open a project.
+
+    Args:
+        path_or_settings: The project folder (or its headrace.toml), or settings made by hand.
+        spark: A session to use instead of starting one; it must have the catalogs `lake` and `staging`.
+
+    Raises:
+        UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.
+        EnvironmentFault: The catalog cannot be opened.
+    """
+    if not isinstance(path_or_settings, config.Settings):
+        path_or_settings = config.load(path_or_settings)
+    return Headrace(path_or_settings, spark=spark)
+
+
+class LazySpark:
+    """The Spark session, started at first use; what the engine knows of it is the protocol `Session`."""
+
+    def __init__(self, settings: config.Settings, events: Events, given: SparkSession | None) -> None:
+        self._settings = settings
+        self._events = events
+        self._session = given
+        self._runner: SparkRunner | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a session."""
+        return self._session is not None
+
+    def session(self) -> SparkSession:
+        """The session; starts it."""
+        with self._lock:
+            if self._session is None:
+                from headrace.spark.session import open_session
+
+                self._session = open_session(self._settings, self._events)
+            return self._session
+
+    def runner(self) -> SparkRunner:
+        """The runner over the session."""
+        with self._lock:
+            if self._runner is None:
+                from headrace.spark.runner import SparkRunner
+
+                self._runner = SparkRunner(self.session())
+            return self._runner
+
+    def namespace(self) -> tuple[str, ...]:
+        """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
+        if not self.started:
+            return ()
+        catalog = self.session().catalog
+        if catalog.currentCatalog() != LAKE:
+            return ()
+        current = catalog.currentDatabase()
+        return split_identifier(current) if current else ()
+
+    def catalogs(self) -> frozenset[str]:
+        """Catalogs configured in the session."""
+        if not self.started:
+            prefix = "spark.sql.catalog."
+            given = {k[len(prefix) :] for k in self._settings.spark_options if k.startswith(prefix)}
+            return frozenset({LAKE, STAGING} | {name for name in given if "." not in name})
+        from headrace.spark.session import catalog_names
+
+        return catalog_names(self.session())
+
+    def location(self, name: TableName) -> str | None:
+        """Newest metadata file of a table outside `lake`."""
+        from headrace.sources.foreign import metadata_location
+
+        return metadata_location(self.runner(), name)
+
+
+class Headrace:
+    """A project: its catalog, its stream tables, and (when something needs it) its Spark session.
+
+    Args:
+        settings: Where everything is.
+        spark: A session to use; one is started at first use otherwise.
+
+    Attributes:
+        settings: Where everything is.
+        events: Tells what happens; `events.subscribe(listener)`.
+    """
+
+    def __init__(self, settings: config.Settings, *, spark: SparkSession | None = None) -> None:
+        self.settings = settings
+        self.events = Events()
+        self._catalog = Catalog.open(settings.catalog_url, events=self.events)
+        self._lazy = LazySpark(settings, self.events, spark)
+        self._owns_spark = spark is None
+        self._parts: tuple[Plans, Refresher, Creator] | None = None
+
+    def close(self) -> None:
+        """Close the catalog and stop the Spark session, if this object started it."""
+        self._catalog.close()
+        if self._owns_spark and self._lazy.started:
+            self._lazy.session().stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; the first use starts it."""
+        return self._lazy.session()
+
+    def _engine(self) -> tuple[Plans, Refresher, Creator]:
+        if self._parts is None:
+            from headrace.engine.create import Creator
+            from headrace.engine.plans import Plans
+            from headrace.engine.refresh import Refresher
+
+            plans = Plans(self._lazy)
+            refresher = Refresher(self._catalog, self._lazy, plans, self.events)
+            creator = Creator(
+                self._catalog, self._lazy, plans, refresher, self.settings.warehouse, self.settings.format_version
+            )
+            self._parts = (plans, refresher, creator)
+        return self._parts
+
+    def _name(self, text: str) -> TableName:
+        return qualify(split_identifier(text), self._lazy.namespace(), self._lazy.catalogs())
+
+    # ---- statements
+
+    def sql(self, text: str) -> Any:
+        """Run statements; those about stream tables here, every other one in Spark.
+
+        Returns:
+            The last statement's result: a DataFrame for Spark's, else what the method of that name returns.
+        """
+        result: Any = None
+        for _, result in self.statements(text):
+            pass
+        return result
+
+    def statements(self, text: str) -> Iterator[tuple[Statement, Any]]:
+        """Run a script statement by statement, yielding each with its result."""
+        from headrace.dispatch import run_statement
+        from headrace.sql.statements import parse_script
+
+        for statement in parse_script(text):
+            yield statement, run_statement(self, statement, text)
+
+    # ---- definitions
+
+    def create_stream_table(
+        self,
+        name: str,
+        query: str,
+        schedule: str | None = None,
+        refresh_mode: str = "AUTO",
+        initialize: bool = True,
+        if_not_exists: bool = False,
+        or_replace: bool = False,
+    ) -> RefreshResult | None:
+        """Create a stream table and load it.
+
+        Args:
+            name: `namespace.table`; resolves in `lake`.
+            query: The defining query, any deterministic or (then refreshed FULL) other Spark SQL query.
+            schedule: When to refresh, such as `1 minute`; None for on demand.
+            refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
+            initialize: Load it now; otherwise it stays empty until its first refresh.
+            if_not_exists: Do nothing when it exists.
+            or_replace: Give an existing one this definition; readers see the old contents until the new are there.
+
+        Returns:
+            The first load, or None when nothing was loaded.
+
+        Raises:
+            HeadraceError: The definition is wrong or loading failed; nothing was created then.
+        """
+        from headrace.engine.create import Wish
+
+        mode = parse_mode(refresh_mode)
+        wish = Wish(self._name(name), query, schedule, mode, initialize, if_not_exists, or_replace)
+        return self._engine()[2].create(wish)
+
+    def alter_stream_table(
+        self,
+        name: str,
+        *,
+        schedule: str | None = None,
+        clear_schedule: bool = False,
+        refresh_mode: str | None = None,
+        query: str | None = None,
+    ) -> None:
+        """Change a stream table; what is None stays.
+
+        Args:
+            name: The stream table.
+            schedule: New schedule.
+            clear_schedule: Remove the schedule.
+            refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
+            query: New query; contents and definition change together.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, or what is wrong with the query.
+            Unsupported: `NOT_MAINTAINABLE` for DIFFERENTIAL over a query that cannot be.
+        """
+        from headrace.engine.define import require_differential
+
+        full_name = self._name(name)
+        table = self._catalog.stream_table(full_name)
+        mode = parse_mode(refresh_mode) if refresh_mode is not None else None
+        if query is not None:
+            kept_mode = (mode or table.refresh_mode).value
+            kept_schedule = None if clear_schedule else schedule or table.schedule
+            self.create_stream_table(str(full_name), query, kept_schedule, kept_mode, or_replace=True)
+            return
+        if mode is not None:
+            require_differential(gather.details_of(table), mode)
+        self._catalog.alter_stream_table(
+            full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule
+        )
+
+    def drop_stream_table(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> tuple[str, ...]:
+        """Drop a stream table.
+
+        Args:
+            name: The stream table.
+            if_exists: No error when there is none.
+            cascade: Drop its consumers too.
+
+        Returns:
+            The names that were dropped.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, `HAS_CONSUMERS`.
+        """
+        dropped = self._engine()[2].drop(self._name(name), if_exists=if_exists, cascade=cascade)
+        return tuple(str(n) for n in dropped)
+
+    # ---- refreshing and verifying
+
+    @overload
+    def refresh(self, names: str, *, full: bool = ...) -> RefreshResult: ...
+    @overload
+    def refresh(self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ...) -> tuple[RefreshResult, ...]: ...
+    def refresh(
+        self, names: str | list[str] | tuple[str, ...] | None = None, *, full: bool = False
+    ) -> RefreshResult | tuple[RefreshResult, ...]:
+        """Bring stream tables up to date; all of them against one cut, sources before consumers.
+
+        Args:
+            names: One, several, or (None) all.
+            full: Recompute, whatever changed.
+
+        Returns:
+            One result for one name, else a tuple in the order they ran.
+
+        Raises:
+            HeadraceError: The first failure, after everything that does not depend on it was refreshed.
+        """
+        if isinstance(names, str):
+            return self._engine()[1].refresh(self._name(names), self._heads(), full=full)
+        wanted = [self._name(n) for n in names] if names is not None else None
+        return self._refresh_in_order(wanted, full)
+
+    def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
+        refresher, heads = self._engine()[1], self._heads()
+        dependencies = self._catalog.dependencies()
+        order = [n for n in Dag(dependencies).order() if n in dependencies and (wanted is None or n in wanted)]
+        if wanted is not None:
+            for name in wanted:
+                self._catalog.stream_table(name)
+        elif not full:
+            order = self._behind(order, heads)
+        results, failed, first = [], set[TableName](), None
+        for name in order:
+            if any(source in failed for source in dependencies[name]):
+                failed.add(name)
+                continue
+            try:
+                results.append(refresher.refresh(name, heads, full=full))
+            except HeadraceError as error:
+                failed.add(name)
+                first = first or error
+        if first is not None:
+            raise first
+        return tuple(results)
+
+    def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
+        """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
+        with self._catalog.reading() as reader:
+            tables = {t.name: t for t in reader.stream_tables()}
+            frontiers, newest = reader.frontiers(), reader.newest_versions()
+        base = {s for n in order for s in tables[n].sources if s not in tables}
+        versions = {n: v.version for n, v in newest.items()}
+        versions |= heads.versions(base)
+        behind: list[TableName] = []
+        for name in order:
+            frontier = frontiers.get(name, Frontier())
+            moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
+            if moved or name not in newest or not frontier or tables[name].status.value != "ACTIVE":
+                behind.append(name)
+        return behind
+
+    def _heads(self) -> Heads:
+        return self._engine()[1].heads()
+
+    @overload
+    def verify(self, names: str) -> VerifyResult: ...
+    @overload
+    def verify(self, names: list[str] | tuple[str, ...] | None = ...) -> tuple[VerifyResult, ...]: ...
+    def verify(self, names: str | list[str] | tuple[str, ...] | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
+        """Compare stream tables with their queries at their frontiers.
+
+        Args:
+            names: One, several, or (None) all.
+
+        Raises:
+            UserError: `NOT_LOADED`, `HISTORY_EXPIRED`.
+        """
+        from headrace.engine.verify import verify
+
+        def one(name: TableName) -> VerifyResult:
+            return verify(name, catalog=self._catalog, session=self._lazy, heads=self._heads())
+
+        if isinstance(names, str):
+            return one(self._name(names))
+        wanted = [t.name for t in self._catalog.stream_tables()] if names is None else [self._name(n) for n in names]
+        return tuple(one(n) for n in wanted)
+
+    # ---- looking
+
+    def explain(self, name_or_query: str, *, refresh_mode: str | None = None) -> Explanation:
+        """Say how a stream table's next refresh would run, or how a query would be maintained.
+
+        Args:
+            name_or_query: A stream table's name, or a query.
+            refresh_mode: Explain this mode instead of the table's own.
+        """
+        try:
+            name = self._name(name_or_query.strip())
+        except UserError:
+            return self.explain_query(name_or_query, refresh_mode=refresh_mode)
+        return self._explain(name, refresh_mode)
+
+    def explain_query(self, query: str, *, refresh_mode: str | None = None) -> Explanation:
+        """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
+        return self._explain(query, refresh_mode)
+
+    def _explain(self, subject: TableName | str, refresh_mode: str | None) -> Explanation:
+        from headrace.engine.explaining import explain
+
+        plans, refresher, _ = self._engine()
+        mode = parse_mode(refresh_mode) if refresh_mode else None
+        return explain(subject, mode, catalog=self._catalog, session=self._lazy, plans=plans, heads=refresher.heads())
+
+    def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
+        """Where the stream tables stand; reads the catalog only and starts no Spark."""
+        from headrace.engine.heads import Heads
+
+        heads = Heads(self._catalog, lambda _: None)
+        moved = heads.versions(_status.lake_sources(self._catalog))
+        return _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+
+    def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
+        """Past refreshes, newest first; reads the catalog only."""
+        return _status.history(self._catalog, self._name(name) if name is not None else None, limit)
+
+    def graph(self) -> Dag[TableName]:
+        """The DAG of sources and stream tables; reads the catalog only."""
+        return Dag(self._catalog.dependencies())
+
+    def at(self, when: dt.datetime | int | None = None) -> Pinned:
+        """Pin one published state for reading several tables consistently.
+
+        Args:
+            when: A time, or the number of a publication (see `history`); the newest state when None.
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return Pinned(self._catalog, self._lazy, when)
+
+    def maintain(
+        self,
+        *,
+        older_than: dt.timedelta = dt.timedelta(days=7),
+        orphans_older_than: dt.timedelta = dt.timedelta(days=3),
+        dry_run: bool = False,
+    ) -> tuple[MaintenanceResult, ...]:
+        """Expire snapshots, compact, trim logs and remove orphan files; keeps what any frontier needs.
+
+        Args:
+            older_than: Snapshots younger than this stay.
+            orphans_older_than: Unreferenced files younger than this stay.
+            dry_run: Say what would be done.
+        """
+        from headrace.engine.maintain import maintain
+
+        return maintain(
+            self._catalog,
+            self._lazy,
+            older_than=older_than,
+            orphans_older_than=orphans_older_than,
+            dry_run=dry_run,
+        )
+
+
+class Pinned:
+    """One published state of the lake; everything read through it belongs together."""
+
+    def __init__(self, catalog: Catalog, lazy: LazySpark, when: dt.datetime | int | None) -> None:
+        from headrace.engine.pinned import PinnedState
+
+        self._state = PinnedState(catalog, when)
+        self._lazy = lazy
+
+    def table(self, name: str) -> DataFrame:
+        """A table in this state.
+
+        Raises:
+            UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`.
+        """
+        full_name = qualify(split_identifier(name), self._lazy.namespace(), self._lazy.catalogs())
+        return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name)}")
+
+    def sql(self, query: str) -> DataFrame:
+        """A query over tables in this state."""
+        from headrace.spark.errors import translated
+
+        text = self._state.sql(query, self._lazy.namespace(), self._lazy.catalogs())
+        with translated(query):
+            return self._lazy.session().sql(text)
+
+
+def parse_mode(text: str) -> RefreshMode:
+    """The refresh mode of that name, in any case.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    try:
+        return RefreshMode(text.upper())
+    except ValueError:
+        raise UserError(
+            "INVALID_OPTION", f"'{text}' is no refresh mode.", hint="Use AUTO, FULL or DIFFERENTIAL."
+        ) from None
+
+
+def new_tag() -> str:
+    """A suffix for temporary names."""
+    return uuid.uuid4().hex[:8]

@@ -1,0 +1,116 @@
+"""Runs parsed statements: ours through the API, every other one in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import HeadraceError, place_at
+from headrace.names import quote
+from headrace.sql import statements as st
+
+if TYPE_CHECKING:
+    from headrace.api import Headrace
+
+
+def run_statement(hr: Headrace, statement: st.Statement, script: str) -> Any:
+    """Run one statement of a script.
+
+    Args:
+        hr: The project.
+        statement: The statement.
+        script: The text it stands in; errors name places in it.
+
+    Returns:
+        What the API method of that name returns; a DataFrame for a Spark statement.
+    """
+    action = _ACTIONS.get(type(statement))
+    if action is not None:
+        return action(hr, statement, script)
+    from headrace.spark.errors import translated
+
+    with _placed(script, statement.start), translated(statement.sql):
+        return hr.spark.sql(statement.sql)
+
+
+def _text(name: tuple[str, ...]) -> str:
+    return ".".join(quote(part) for part in name)
+
+
+@contextmanager
+def _placed(script: str, start: int) -> Iterator[None]:
+    """Turn places within a part of a script into places within the script."""
+    try:
+        yield
+    except HeadraceError as error:
+        if error.place is not None and start:
+            line_start = _offset_of_line(script[start:], error.place.line)
+            error.place = place_at(script, start + line_start + error.place.column - 1)
+        raise
+
+
+def _offset_of_line(text: str, line: int) -> int:
+    return sum(len(part) for part in text.splitlines(keepends=True)[: line - 1])
+
+
+def _create(hr: Headrace, statement: st.CreateStreamTable, script: str) -> Any:
+    with _placed(script, statement.query.start):
+        return hr.create_stream_table(
+            _text(statement.name),
+            statement.query.sql,
+            schedule=statement.schedule,
+            refresh_mode=statement.refresh_mode,
+            initialize=statement.initialize,
+            if_not_exists=statement.if_not_exists,
+            or_replace=statement.or_replace,
+        )
+
+
+def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
+    with _placed(script, statement.query.start if statement.query else 0):
+        hr.alter_stream_table(
+            _text(statement.name),
+            schedule=statement.schedule,
+            clear_schedule=statement.drop_schedule,
+            refresh_mode=statement.refresh_mode,
+            query=statement.query.sql if statement.query else None,
+        )
+
+
+def _drop(hr: Headrace, statement: st.DropStreamTable, script: str) -> Any:
+    return hr.drop_stream_table(_text(statement.name), if_exists=statement.if_exists, cascade=statement.cascade)
+
+
+def _refresh(hr: Headrace, statement: st.RefreshStreamTable, script: str) -> Any:
+    if len(statement.names) == 1:
+        return hr.refresh(_text(statement.names[0]), full=statement.full)
+    return hr.refresh([_text(n) for n in statement.names] or None, full=statement.full)
+
+
+def _explain(hr: Headrace, statement: st.ExplainStreamTable, script: str) -> Any:
+    if statement.query is not None:
+        with _placed(script, statement.query.start):
+            return hr.explain_query(statement.query.sql, refresh_mode=statement.refresh_mode)
+    return hr.explain(_text(statement.name or ()), refresh_mode=statement.refresh_mode)
+
+
+def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
+    prefix = ".".join(statement.namespace) + "." if statement.namespace else ""
+    patterns = statement.like.lower().split("|") if statement.like else ["*"]
+    return tuple(
+        info
+        for info in hr.status()
+        if info.name.startswith(prefix) and any(fnmatchcase(info.name.lower().split(".")[-1], p) for p in patterns)
+    )
+
+
+_ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
+    st.CreateStreamTable: _create,
+    st.AlterStreamTable: _alter,
+    st.DropStreamTable: _drop,
+    st.RefreshStreamTable: _refresh,
+    st.ExplainStreamTable: _explain,
+    st.ShowStreamTables: _show,
+}

@@ -1,0 +1,102 @@
+"""FULL or DIFFERENTIAL: obstacles first, then the estimated cost, corrected by the table's own history.
+
+The model counts seconds on one machine class; only the comparison matters. Every refresh has a fixed part (jobs and
+commits), FULL pays for every source row and every result row, DIFFERENTIAL for the change, for reading the other
+inputs once per changed input of a join, and for finding the rows to delete in a state without a key. The constants
+were measured with `make bench` on two cores; history replaces them as soon as there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.engine.facts import Facts
+from headrace.engine.results import Mode, RefreshMode
+from headrace.errors import Unsupported
+from headrace.reasons import FullReason
+
+FULL_FIXED = 0.35
+DIFFERENTIAL_FIXED = 0.7
+READ_ROWS_PER_SECOND = 4_000_000
+WRITE_ROWS_PER_SECOND = 700_000
+CHANGE_ROWS_PER_SECOND = 250_000
+DEFAULT_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a refresh will run.
+
+    Args:
+        mode: FULL or DIFFERENTIAL (NO_CHANGE when the frontier only moves).
+        reason: Why FULL.
+        detail: The reason in words.
+        full_seconds: The model's cost of FULL, before correction by history.
+        differential_seconds: The model's cost of DIFFERENTIAL; None when impossible.
+    """
+
+    mode: Mode
+    reason: FullReason | None = None
+    detail: str | None = None
+    full_seconds: float | None = None
+    differential_seconds: float | None = None
+
+
+def choose(facts: Facts) -> Choice:
+    """Decide how to refresh.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE` when the user insists on DIFFERENTIAL and the query cannot be maintained.
+    """
+    full = estimate_full(facts)
+    if obstacle := _obstacle(facts):
+        return Choice(Mode.FULL, obstacle[0], obstacle[1], full)
+    if not facts.changed:
+        return Choice(Mode.NO_CHANGE)
+    differential = estimate_differential(facts)
+    expected = full * (facts.pace.full or 1.0), differential * (facts.pace.differential or 1.0)
+    if facts.refresh_mode is RefreshMode.AUTO and expected[0] < expected[1]:
+        detail = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
+        return Choice(Mode.FULL, FullReason.COST, detail, full, differential)
+    return Choice(Mode.DIFFERENTIAL, None, None, full, differential)
+
+
+def _obstacle(facts: Facts) -> tuple[FullReason, str] | None:
+    if facts.first_load:
+        return FullReason.FIRST_LOAD, FullReason.FIRST_LOAD.sentence
+    if facts.forced or facts.refresh_mode is RefreshMode.FULL:
+        return FullReason.FORCED, "refresh mode is FULL" if not facts.forced else FullReason.FORCED.sentence
+    if facts.obstacle:
+        return facts.obstacle.reason, facts.obstacle.detail
+    if facts.details.refusals:
+        first = facts.details.refusals[0]
+        if facts.refresh_mode is RefreshMode.DIFFERENTIAL:
+            raise Unsupported(
+                "NOT_MAINTAINABLE",
+                f"{facts.name} cannot be refreshed DIFFERENTIAL: {first.message}",
+                hint=first.hint or "Use refresh mode AUTO.",
+            )
+        return first.code, first.message
+    for source in facts.sources:
+        if source.obstacle:
+            return source.obstacle.reason, source.obstacle.detail
+    return None
+
+
+def estimate_full(facts: Facts) -> float:
+    """Seconds of a FULL refresh by the model alone."""
+    read = sum(s.rows if s.rows is not None else DEFAULT_ROWS for s in facts.sources)
+    written = facts.state_rows if facts.state_rows is not None else read
+    consumers = 2 if facts.log is not None and not facts.first_load else 1
+    return FULL_FIXED * consumers + read / READ_ROWS_PER_SECOND + consumers * written / WRITE_ROWS_PER_SECOND
+
+
+def estimate_differential(facts: Facts) -> float:
+    """Seconds of a DIFFERENTIAL refresh by the model alone."""
+    changed = [s for s in facts.sources if s.change is not None]
+    delta = sum(s.change_rows if s.change_rows is not None else DEFAULT_ROWS for s in changed)
+    others = sum(
+        o.rows if o.rows is not None else DEFAULT_ROWS for s in changed for o in facts.sources if o.name != s.name
+    )
+    state = (facts.state_rows or 0) if facts.companion is None else 0
+    return DIFFERENTIAL_FIXED + delta / CHANGE_ROWS_PER_SECOND + (others + state) / READ_ROWS_PER_SECOND

@@ -1,0 +1,259 @@
+"""Creates, replaces and drops stream tables. A statement that fails leaves nothing behind."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from headrace.algebra.schema import Column
+from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
+from headrace.engine.define import check_name, define, require_differential, sources_of
+from headrace.engine.details import Details, from_json, to_json
+from headrace.engine.held import held
+from headrace.engine.plans import Plans
+from headrace.engine.ports import Session
+from headrace.engine.refresh import Refresher
+from headrace.engine.results import RefreshMode, RefreshResult
+from headrace.errors import HeadraceError, UserError
+from headrace.graph.dag import Dag
+from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
+from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked to create.
+
+    Args:
+        name: The stream table.
+        query: Its query.
+        schedule: When to refresh, as text; None for on demand.
+        refresh_mode: AUTO, FULL or DIFFERENTIAL.
+        initialize: Load it now.
+        if_not_exists: Do nothing when it exists.
+        or_replace: Replace it when it exists.
+    """
+
+    name: TableName
+    query: str
+    schedule: str | None = None
+    refresh_mode: RefreshMode = RefreshMode.AUTO
+    initialize: bool = True
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+class Creator:
+    """Creates, replaces and drops stream tables.
+
+    Args:
+        catalog: The catalog.
+        session: The user's session.
+        plans: Compiled views.
+        refresher: Loads new tables.
+        warehouse: Where tables are stored.
+        format_version: Iceberg format of new tables.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        session: Session,
+        plans: Plans,
+        refresher: Refresher,
+        warehouse: str,
+        format_version: int,
+    ) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.plans = plans
+        self.refresher = refresher
+        self.warehouse = warehouse
+        self.format_version = format_version
+
+    def create(self, wish: Wish) -> RefreshResult | None:
+        """Create (or replace) a stream table.
+
+        Returns:
+            The first load; None when there was nothing to do or `initialize` is off.
+
+        Raises:
+            HeadraceError: The definition is wrong, or loading failed; then nothing was created or changed.
+        """
+        check_name(wish.name)
+        existing = self.catalog.find_stream_table(wish.name)
+        if existing is not None and wish.if_not_exists:
+            return None
+        if existing is not None and not wish.or_replace:
+            raise UserError(
+                "STREAM_TABLE_EXISTS",
+                f"Stream table {wish.name} exists already.",
+                hint="Use CREATE OR REPLACE STREAM TABLE, or IF NOT EXISTS.",
+            )
+        if existing is None and wish.name in self.catalog.pointers(LAKE, [wish.name]):
+            raise UserError(
+                "TABLE_EXISTS",
+                f"{wish.name} exists already and is no stream table.",
+                hint="Choose another name, or drop that table or view first.",
+            )
+        details, _ = define(wish.query, catalog=self.catalog, session=self.session, plans=self.plans)
+        require_differential(details, wish.refresh_mode)
+        self._refuse_cycle(wish.name, details)
+        if existing is not None:
+            return self._replace(existing, wish, details)
+        return self._create(wish, details)
+
+    def drop(self, name: TableName, *, if_exists: bool = False, cascade: bool = False) -> tuple[TableName, ...]:
+        """Drop a stream table, with `cascade` its consumers too.
+
+        Returns:
+            What was dropped, consumers first.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, `HAS_CONSUMERS`.
+        """
+        found = self.catalog.find_stream_table(name)
+        if found is None:
+            if if_exists:
+                return ()
+            return (self.catalog.stream_table(name).name,)
+        doomed = self._with_consumers(name)
+        if len(doomed) > 1 and not cascade:
+            readers = ", ".join(str(n) for n in doomed if n != name)
+            raise UserError(
+                "HAS_CONSUMERS",
+                f"{name} is read by {readers}.",
+                hint=f"Drop those first, or write DROP STREAM TABLE {name} CASCADE.",
+            )
+        tables = [self.catalog.stream_table(n) for n in doomed]
+        with held(self.catalog, [resource_of(n) for n in doomed]) as leases:
+            stored = tuple(t for table in tables for t in table.stored)
+            self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
+        return tuple(doomed)
+
+    # ---- creating
+
+    def _create(self, wish: Wish, details: Details) -> RefreshResult | None:
+        suffix = new_suffix()
+        names = stored_names(wish.name, suffix)
+        companion = names.companion.within(LAKE) if details.companion else None
+        definition = self._definition(wish, details, companion, None)
+        logless = self._logless(details)
+        with ExitStack() as stack:
+            resources = [resource_of(n) for n in (wish.name, *logless)]
+            leases = stack.enter_context(held(self.catalog, resources))
+            created = (wish.name, *((companion,) if companion else ()))
+            try:
+                self._start_logs(logless)
+                self._make(names.state, details.output, suffix)
+                if companion and details.companion:
+                    self._make(names.companion, details.companion, suffix)
+                self.catalog.publish(
+                    Publication(
+                        swaps=tuple(Swap(t, None) for t in created), definitions=(definition,), leases=leases()
+                    )
+                )
+            except HeadraceError:
+                self.catalog.reset_staging(created, held=leases())
+                raise
+        if not wish.initialize:
+            return None
+        try:
+            return self.refresher.refresh(wish.name, self.refresher.heads())
+        except HeadraceError:
+            self.drop(wish.name)
+            raise
+
+    def _replace(self, existing: StreamTable, wish: Wish, details: Details) -> RefreshResult:
+        suffix = new_suffix()
+        names = stored_names(wish.name, suffix)
+        old = from_json(existing.details)
+        same = [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
+        companion = names.companion.within(LAKE) if details.companion else None
+        log = existing.log if same or existing.log is None else names.log.within(LAKE)
+        logless = self._logless(details)
+        with held(self.catalog, [resource_of(n) for n in (wish.name, *logless)]) as leases:
+            self.catalog.reset_staging(existing.stored, held=leases())
+            try:
+                self._start_logs(logless)
+                if companion and details.companion:
+                    self._make(names.companion, details.companion, suffix)
+                if not same:
+                    self.session.runner().run(f"DROP TABLE {names.state.sql}")
+                    self._make(names.state, details.output, suffix)
+                    if log is not None:
+                        self._make_log(names.log, details.output, suffix)
+                definition = self._definition(wish, details, companion, log)
+                return self.refresher.replace(definition, self.refresher.heads(), leases())
+            except HeadraceError:
+                self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
+                raise
+
+    def _definition(
+        self, wish: Wish, details: Details, companion: TableName | None, log: TableName | None
+    ) -> Definition:
+        return Definition(
+            name=wish.name,
+            query=wish.query,
+            sources=sources_of(details),
+            refresh_mode=wish.refresh_mode,
+            schedule=wish.schedule,
+            details=to_json(details),
+            companion=companion,
+            log=log,
+        )
+
+    # ---- stored tables
+
+    def _make(self, table: TableName, columns: tuple[Column, ...], suffix: str) -> None:
+        location = table_location(self.warehouse, table, suffix)
+        runner = self.session.runner()
+        ddl = create_table(table, columns, location=location, format_version=self.format_version)
+        runner.run(f"CREATE NAMESPACE IF NOT EXISTS {_namespace(table)}")
+        runner.run(ddl)
+
+    def _make_log(self, table: TableName, columns: tuple[Column, ...], suffix: str) -> None:
+        location = table_location(self.warehouse, table, suffix)
+        runner = self.session.runner()
+        ddl = create_log(table, columns, location=location, format_version=self.format_version)
+        runner.run(f"CREATE NAMESPACE IF NOT EXISTS {STAGING}.{quote(SYSTEM_NAMESPACE)}")
+        runner.run(ddl)
+
+    def _logless(self, details: Details) -> tuple[TableName, ...]:
+        """Stream tables among the sources that keep no change log yet."""
+        streams = {t.name: t for t in self.catalog.stream_tables()}
+        return tuple(n for n in sources_of(details) if n in streams and streams[n].log is None)
+
+    def _start_logs(self, names: tuple[TableName, ...]) -> None:
+        """Start change logs from the versions the tables are at; the callers hold their leases.
+
+        A log is published before it is announced: whoever finds it announced finds it complete from then on.
+        """
+        for name in names:
+            suffix = new_suffix()
+            log = stored_names(name, suffix).log
+            self._make_log(log, from_json(self.catalog.stream_table(name).details).output, suffix)
+            self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),)))
+            self.catalog.set_log_table(name, log.within(LAKE))
+
+    # ---- graph
+
+    def _refuse_cycle(self, name: TableName, details: Details) -> None:
+        """Raise `CYCLE`, naming the path, when the table would depend on itself."""
+        Dag(self.catalog.dependencies()).with_producers(name, sources_of(details))
+
+    def _with_consumers(self, name: TableName) -> list[TableName]:
+        """A stream table and everything that reads it, consumers first."""
+        dependencies = self.catalog.dependencies()
+        doomed, queue = [name], [name]
+        while queue:
+            current = queue.pop()
+            for reader, sources in sorted(dependencies.items()):
+                if current in sources and reader not in doomed:
+                    doomed.append(reader)
+                    queue.append(reader)
+        return doomed[::-1]
+
+
+def _namespace(table: TableName) -> str:
+    return ".".join(quote(p) for p in table.parts[:-1])

@@ -1,0 +1,193 @@
+"""Turns the text of a stream table into its definition: what it reads, what it returns, what keeps it from IVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.algebra.relations import Relation, Scan
+from headrace.algebra.schema import Column
+from headrace.catalog import Catalog
+from headrace.compiler import CompiledView
+from headrace.engine.details import Details, SourceUse
+from headrace.engine.plans import Plans, pinned_free
+from headrace.engine.ports import Session
+from headrace.engine.results import RefreshMode, RefusalInfo
+from headrace.engine.texts import bind_text, relations_read
+from headrace.errors import Place, Unsupported, UserError, place_at
+from headrace.lake.views import read_view
+from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, TableName, invalid_name, quote
+from headrace.reasons import FullReason
+from headrace.semantics import Semantics
+from headrace.sql.references import references
+from headrace.sql.refusals import Refusal
+
+
+def check_name(name: TableName) -> None:
+    """Refuse names a stream table cannot have.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    if name.catalog != LAKE:
+        raise UserError(
+            "INVALID_NAME",
+            f"A stream table lives in catalog {LAKE}, not in {name.catalog}.",
+            hint=f"Write {'.'.join(name.parts[1:])}.",
+        )
+    if SYSTEM_NAMESPACE in name.namespace or not name.namespace:
+        raise invalid_name(str(name))
+
+
+def define(
+    query: str,
+    *,
+    catalog: Catalog,
+    session: Session,
+    plans: Plans,
+    namespace: tuple[str, ...] | None = None,
+    semantics: Semantics | None = None,
+) -> tuple[Details, CompiledView | None]:
+    """Analyse a query; nothing is created.
+
+    Args:
+        query: The defining query.
+        catalog: To find views.
+        session: The user's session.
+        plans: Compiles.
+        namespace: Current namespace; the session's when None.
+        semantics: Settings; the session's when None.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, …
+        Unsupported: `TIME_TRAVEL_SOURCE`.
+    """
+    catalogs = session.catalogs()
+    namespace = session.namespace() if namespace is None else namespace
+    semantics = session.runner().semantics if semantics is None else semantics
+    refuse_time_travel(query)
+    sources, views = relations_read(
+        query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
+    )
+    if staged := next((s for s in sources if s.catalog == STAGING), None):
+        raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
+    details = Details(query, namespace, semantics, (), (), views, (), None)
+    runner = session.runner().under(semantics)
+    output = runner.describe(pinned_free(details, catalogs))
+    _check_output(output, query)
+    details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
+    view = plans.compile(details)
+    refusals = tuple(_refusal(r) for r in view.refusals)
+    if view.tree is None or refusals:
+        return replace(details, refusals=refusals or (_unread(),)), None
+    used = used_columns(view.tree)
+    narrowed = tuple(
+        SourceUse(s.name, tuple(c for c in s.columns if c.name in used.get(s.name, frozenset()))) for s in details.sources
+    )
+    return replace(details, sources=narrowed, companion=view.companion), view
+
+
+def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
+    """The columns a query reads of every source."""
+    found: dict[TableName, frozenset[str]] = {}
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.inputs)
+        if isinstance(node, Scan):
+            found[node.source] = found.get(node.source, frozenset()) | {column for _, column in node.fields}
+    return found
+
+
+def _unread() -> RefusalInfo:
+    message = "The query cannot be read as relational algebra."
+    return RefusalInfo(FullReason.OPERATOR_NOT_MAINTAINED, "query", message, None, None, None)
+
+
+def _refusal(refusal: Refusal) -> RefusalInfo:
+    place = refusal.place
+    line, column = (place.line, place.column) if place else (None, None)
+    return RefusalInfo(refusal.code, refusal.construct, refusal.message, line, column, refusal.hint)
+
+
+def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableName, ...]) -> tuple[SourceUse, ...]:
+    runner = session.runner().under(semantics)
+    return tuple(SourceUse(name, runner.describe(f"SELECT * FROM {name.sql}")) for name in sources)
+
+
+def refuse_time_travel(query: str) -> None:
+    """A source pinned by the user would never change: refuse it.
+
+    Raises:
+        Unsupported: `TIME_TRAVEL_SOURCE`.
+    """
+    for reference in references(query):
+        if reference.time_travel:
+            raise Unsupported(
+                "TIME_TRAVEL_SOURCE",
+                "A stream table cannot read a source at a fixed version, with options or by sample.",
+                hint="Read the table plainly; hr.at() reads the past.",
+                place=place_at(query, reference.start),
+            )
+
+
+def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
+    """The text of a catalog view, all names written in full; None when it is no view."""
+    if name.catalog != LAKE:
+        return None
+    pointer = catalog.pointers(LAKE, [name]).get(name)
+    found = read_view(pointer.metadata_location) if pointer else None
+    if found is None:
+        return None
+    text = bind_text(found.sql, namespace=found.namespace, catalogs=catalogs, views={}, bind=lambda inner: inner.sql)
+    columns = ", ".join(quote(c) for c in found.columns)
+    return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"
+
+
+def _check_output(output: tuple[Column, ...], query: str) -> None:
+    seen: set[str] = set()
+    for column in output:
+        if column.name.lower() in seen:
+            raise UserError(
+                "DUPLICATE_COLUMN",
+                f"The query returns two columns named {column.name}.",
+                hint="Give one of them another name with AS.",
+            )
+        seen.add(column.name.lower())
+        if column.name.startswith(RESERVED_PREFIX):
+            raise UserError(
+                "RESERVED_COLUMN", f"Column names beginning with {RESERVED_PREFIX} are Headrace's own: {column.name}."
+            )
+        if "void" in column.type:
+            raise Unsupported(
+                "TYPE_NOT_STORABLE",
+                f"Column {column.name} has no type: it is always NULL.",
+                hint=f"Give it one: CAST(NULL AS STRING) AS {column.name}.",
+            )
+    if not output:
+        raise UserError("SYNTAX_ERROR", "The query returns no columns.", detail=query[:200])
+
+
+def require_differential(details: Details, mode: RefreshMode) -> None:
+    """Refuse DIFFERENTIAL for a query that cannot be maintained.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE` with the construct's place in the query.
+    """
+    if mode is not RefreshMode.DIFFERENTIAL or details.incremental:
+        return
+    first = details.refusals[0]
+    place = None
+    if first.line is not None and first.column is not None:
+        place = Place(first.line, first.column, (details.query.splitlines() or [""])[first.line - 1])
+    raise Unsupported(
+        "NOT_MAINTAINABLE",
+        f"This query cannot be refreshed DIFFERENTIAL: {first.message}",
+        hint=first.hint or "Use refresh mode AUTO or FULL.",
+        place=place,
+    )
+
+
+def sources_of(details: Details) -> tuple[TableName, ...]:
+    """The relations a definition reads."""
+    return tuple(use.name for use in details.sources)
+

@@ -1,0 +1,104 @@
+"""What a stream table is defined by beyond its text, as stored in the catalog.
+
+State must stay readable by every later release, so a definition holds the user's text and plain facts, never a
+compiled plan: the plan is compiled again from the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.algebra.schema import Column
+from headrace.engine.results import RefusalInfo
+from headrace.names import TableName
+from headrace.reasons import FullReason
+from headrace.semantics import Semantics
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUse:
+    """A source and the columns of it that a query reads.
+
+    Args:
+        name: The source.
+        columns: Used columns with the types they had; empty when only rows are counted.
+    """
+
+    name: TableName
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The engine's facts of a stream table.
+
+    Args:
+        query: The query, as the user wrote it.
+        namespace: Current namespace when it was written; unqualified names resolve in it.
+        semantics: Session settings that are part of the definition.
+        output: Columns of the result.
+        sources: What it reads.
+        views: Catalog views it goes through, with the text each had.
+        refusals: What keeps it from being DIFFERENTIAL; empty when it can be.
+        companion: Columns of the companion table, or None when none is needed.
+    """
+
+    query: str
+    namespace: tuple[str, ...]
+    semantics: Semantics
+    output: tuple[Column, ...]
+    sources: tuple[SourceUse, ...]
+    views: Mapping[TableName, str]
+    refusals: tuple[RefusalInfo, ...]
+    companion: tuple[Column, ...] | None
+
+    @property
+    def incremental(self) -> bool:
+        """Whether the query can be refreshed DIFFERENTIAL."""
+        return not self.refusals
+
+
+def to_json(details: Details) -> dict[str, Any]:
+    """Plain JSON values of a details."""
+    return {
+        "query": details.query,
+        "namespace": list(details.namespace),
+        "semantics": {
+            "time_zone": details.semantics.time_zone,
+            "ansi": details.semantics.ansi,
+            "case_sensitive": details.semantics.case_sensitive,
+        },
+        "output": _columns_out(details.output),
+        "sources": [{"name": list(s.name.parts), "columns": _columns_out(s.columns)} for s in details.sources],
+        "views": [{"name": list(v.parts), "text": t} for v, t in details.views.items()],
+        "refusals": [r.as_dict() for r in details.refusals],
+        "companion": None if details.companion is None else _columns_out(details.companion),
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Details:
+    """The facts stored as `data` by `to_json`."""
+    return Details(
+        query=data["query"],
+        namespace=tuple(data["namespace"]),
+        semantics=Semantics(**data["semantics"]),
+        output=_columns_in(data["output"]),
+        sources=tuple(SourceUse(_name_in(s["name"]), _columns_in(s["columns"])) for s in data["sources"]),
+        views={_name_in(v["name"]): v["text"] for v in data["views"]},
+        refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
+        companion=None if data["companion"] is None else _columns_in(data["companion"]),
+    )
+
+
+def _name_in(parts: list[str]) -> TableName:
+    return TableName(parts[0], tuple(parts[1:-1]), parts[-1])
+
+
+def _columns_out(columns: tuple[Column, ...]) -> list[list[Any]]:
+    return [[c.name, c.type, c.nullable] for c in columns]
+
+
+def _columns_in(data: list[list[Any]]) -> tuple[Column, ...]:
+    return tuple(Column(name, type_, nullable) for name, type_, nullable in data)

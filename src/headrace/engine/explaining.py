@@ -1,0 +1,49 @@
+"""Gathers what `explain` prints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.catalog import Catalog
+from headrace.engine import gather
+from headrace.engine.choose import choose
+from headrace.engine.define import define, require_differential
+from headrace.engine.explain import explain_query, explain_refresh
+from headrace.engine.heads import Heads
+from headrace.engine.plans import Plans
+from headrace.engine.ports import Session
+from headrace.engine.results import Explanation, RefreshMode
+from headrace.names import TableName
+
+
+def explain(
+    subject: TableName | str,
+    mode: RefreshMode | None,
+    *,
+    catalog: Catalog,
+    session: Session,
+    plans: Plans,
+    heads: Heads,
+) -> Explanation:
+    """Explain a stream table (a name) or a query (a text).
+
+    Args:
+        subject: What to explain.
+        mode: Instead of the table's own refresh mode.
+        catalog: The catalog.
+        session: The session.
+        plans: Compiled views.
+        heads: The cut.
+    """
+    if isinstance(subject, str):
+        details, view = define(subject, catalog=catalog, session=session, plans=plans)
+        require_differential(details, mode or RefreshMode.AUTO)
+        return explain_query(details, view)
+    know = gather.known(catalog, subject)
+    observed = heads.of(know.table.sources, frozenset(know.streams))
+    facts = gather.gather(know, observed, forced=False, tag="explain")
+    if mode is not None:
+        require_differential(facts.details, mode)
+        facts = replace(facts, refresh_mode=mode)
+    view = plans.view(subject, know.table.generation, facts.details) if facts.details.incremental else None
+    return explain_refresh(facts, choose(facts), view, session.catalogs())

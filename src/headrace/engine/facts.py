@@ -1,0 +1,131 @@
+"""Everything a refresh is planned from, gathered before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.engine.details import Details
+from headrace.engine.results import RefreshMode
+from headrace.frontier import Frontier
+from headrace.names import STAGING, TableName
+from headrace.reasons import FullReason
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a source (or the whole table) cannot be refreshed DIFFERENTIAL this time.
+
+    Args:
+        reason: The code.
+        detail: What it is about, in words.
+    """
+
+    reason: FullReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """A source between the table's frontier and the cut.
+
+    Args:
+        name: The source.
+        before: Table expression of its rows at the frontier; None before the first load.
+        after: Table expression of its rows at the cut.
+        version: Version at the cut.
+        change: SQL of the rows that changed in between, with their weights; None when nothing did.
+        change_rows: Estimated number of changed rows.
+        rows: Rows at the cut, if known.
+        obstacle: Why the change cannot be read.
+    """
+
+    name: TableName
+    before: str | None
+    after: str
+    version: int
+    change: str | None = None
+    change_rows: int | None = None
+    rows: int | None = None
+    obstacle: Obstacle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a table's refreshes have been, from its own history.
+
+    Args:
+        full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
+        differential: The same for DIFFERENTIAL ones.
+    """
+
+    full: float | None = None
+    differential: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One stream table, about to be refreshed.
+
+    Args:
+        name: The stream table.
+        details: Its facts from the catalog.
+        refresh_mode: What the user asked for.
+        sources: Its sources, in the definition's order.
+        state_rows: Rows in the state; None when unknown or not loaded.
+        companion: The companion's name, if it has one.
+        state_at: Table expression of the published state, which is `lake`'s: results kept by Spark are dropped when
+            a table they were computed from is written, and `staging` is written.
+        companion_at: Table expression of the published companion.
+        log: The change log's name, if it has consumers.
+        version: The newest version of the table; None before the first load.
+        pace: How fast it has been.
+        forced: The user asked for a FULL refresh.
+        obstacle: Why the whole table must be recomputed.
+        tag: Suffix that makes temporary names unique to this refresh.
+    """
+
+    name: TableName
+    details: Details
+    refresh_mode: RefreshMode
+    sources: tuple[SourceFacts, ...]
+    state_rows: int | None
+    companion: TableName | None
+    log: TableName | None
+    version: int | None
+    state_at: str | None = None
+    companion_at: str | None = None
+    pace: Pace = field(default_factory=Pace)
+    forced: bool = False
+    obstacle: Obstacle | None = None
+    tag: str = ""
+
+    @property
+    def first_load(self) -> bool:
+        """Whether the table has never been loaded."""
+        return self.version is None
+
+    @property
+    def next_version(self) -> int:
+        """The version this refresh would publish."""
+        return 0 if self.version is None else self.version + 1
+
+    @property
+    def state(self) -> TableName:
+        """Where the state is written."""
+        return self.name.within(STAGING)
+
+    @property
+    def changed(self) -> frozenset[TableName]:
+        """The sources with changes."""
+        return frozenset(s.name for s in self.sources if s.change is not None)
+
+    @property
+    def frontier(self) -> Frontier:
+        """The frontier this refresh would reach."""
+        return Frontier({s.name: s.version for s in self.sources})
+
+    @property
+    def by_name(self) -> Mapping[TableName, SourceFacts]:
+        """Sources by name."""
+        return {s.name: s for s in self.sources}

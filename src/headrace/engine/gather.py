@@ -1,0 +1,218 @@
+"""Gathers the facts of one refresh from the catalog, pointers and metadata; no Spark job, no JVM for tables in `lake`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from headrace.catalog import Catalog, Definition, HistoryEntry, Outcome, RanAs, StreamTable, Version
+from headrace.engine.details import Details, SourceUse, from_json
+from headrace.engine.facts import Facts, Obstacle, Pace, SourceFacts
+from headrace.engine.heads import Head, metadata
+from headrace.errors import UserError
+from headrace.frontier import Frontier
+from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import VERSION
+from headrace.names import LAKE, WEIGHT, TableName, quote
+from headrace.reasons import FullReason
+from headrace.sources.history import NotIncremental, plan_changes
+from headrace.sources.lakehouse import changes_sql, rows_sql
+
+PACE_ENTRIES = 5
+"""How many past refreshes of a mode correct its estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the catalog says about the table and its surroundings.
+
+    Args:
+        table: The stream table.
+        streams: All stream tables by name.
+        frontier: Its frontier.
+        at_frontier: The version record of every source at the frontier.
+        newest: Its own newest version.
+        history: Its recent refreshes, newest first.
+        locations: Metadata files of its stored tables in `lake`.
+    """
+
+    table: StreamTable
+    streams: Mapping[TableName, StreamTable]
+    frontier: Frontier
+    at_frontier: Mapping[TableName, Version]
+    newest: Version | None
+    history: tuple[HistoryEntry, ...]
+    locations: Mapping[TableName, str]
+
+
+def known(catalog: Catalog, name: TableName) -> Known:
+    """Read one stream table's surroundings from one state of the catalog."""
+    with catalog.reading() as reader:
+        streams = {t.name: t for t in reader.stream_tables()}
+        table = reader.stream_table(name)
+        frontier = reader.frontier(name)
+        return Known(
+            table,
+            streams,
+            frontier,
+            reader.versions_at(frontier),
+            reader.newest_versions().get(name),
+            reader.history(name, 4 * PACE_ENTRIES),
+            {n: p.metadata_location for n, p in reader.pointers(LAKE, table.stored).items()},
+        )
+
+
+def redefined(know: Known, definition: Definition) -> Known:
+    """What the catalog will say of a table once a new definition is published: no frontier, the next generation."""
+    table = replace(
+        know.table,
+        query=definition.query,
+        sources=definition.sources,
+        refresh_mode=definition.refresh_mode,
+        schedule=definition.schedule,
+        details=definition.details,
+        companion=definition.companion,
+        log=definition.log,
+        generation=know.table.generation + 1,
+    )
+    return replace(know, table=table, frontier=Frontier(), at_frontier={})
+
+
+def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:
+    """Build the facts.
+
+    Args:
+        know: What the catalog says.
+        heads: Heads of the table's sources.
+        forced: The user asked for FULL.
+        tag: Suffix for temporary names.
+
+    Raises:
+        UserError: `SOURCE_SCHEMA_CHANGED` when a used column is gone or has another type.
+    """
+    details = from_json(know.table.details)
+    uses = {use.name: use for use in details.sources}
+    sources = tuple(_source(know, uses[name], heads[name]) for name in know.table.sources)
+    loaded = len(know.frontier) > 0 or (know.newest is not None and not know.table.sources)
+    return Facts(
+        name=know.table.name,
+        details=details,
+        refresh_mode=know.table.refresh_mode,
+        sources=sources,
+        state_rows=know.newest.row_count if know.newest else None,
+        companion=know.table.companion,
+        log=know.table.log,
+        version=know.newest.version if know.newest else None,
+        state_at=_published(know, know.table.name),
+        companion_at=_published(know, know.table.companion),
+        pace=pace(know.history),
+        forced=forced,
+        obstacle=None if loaded or know.newest is None else _redefined(),
+        tag=tag,
+    )
+
+
+def _published(know: Known, table: TableName | None) -> str | None:
+    if table is None or table not in know.locations:
+        return None
+    meta = metadata(know.locations[table])
+    return rows_sql(table, meta, meta.current_snapshot_id)
+
+
+def _redefined() -> Obstacle:
+    return Obstacle(FullReason.DEFINITION_CHANGED, FullReason.DEFINITION_CHANGED.sentence)
+
+
+def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
+    name, now = use.name, head.version
+    check_schema(know.table.name, use, head.meta)
+    facts = SourceFacts(
+        name=name,
+        before=None,
+        after=rows_sql(name, head.meta, now.snapshot_id),
+        version=now.version,
+        rows=now.row_count,
+    )
+    old = know.at_frontier.get(name)
+    if old is None:
+        return facts if not know.frontier else _with(facts, obstacle=_redefined())
+    if old.table_uuid and old.table_uuid != head.meta.uuid:
+        detail = f"{name} was dropped and created again"
+        return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
+    if old.version == now.version:
+        return _with(facts, before=facts.after)
+    if name in know.streams:
+        return _stream_change(facts, know.streams[name], use, old, head)
+    return _table_change(facts, use, old, head)
+
+
+def _stream_change(facts: SourceFacts, source: StreamTable, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    if source.log is None:
+        detail = f"{source.name} keeps no change log"
+        return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
+    columns = "".join(f"{quote(c.name)}, " for c in use.columns)
+    change = (
+        f"SELECT {columns}{WEIGHT} FROM {source.log.within(LAKE).sql} "
+        f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
+    )
+    before = rows_sql(source.name, head.meta, old.snapshot_id)
+    return _with(facts, before=before, change=change, change_rows=_moved(old, head.version))
+
+
+def _moved(old: Version, new: Version) -> int | None:
+    if old.row_count is None or new.row_count is None:
+        return None
+    return abs(new.row_count - old.row_count) + (new.version - old.version)
+
+
+def _table_change(facts: SourceFacts, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    plan = plan_changes(head.meta, old.snapshot_id, head.version.snapshot_id, uuid=old.table_uuid)
+    if isinstance(plan, NotIncremental):
+        return _with(facts, obstacle=Obstacle(plan.reason, plan.detail))
+    before = rows_sql(use.name, head.meta, old.snapshot_id)
+    change = changes_sql(use.name, head.meta, plan, tuple(c.name for c in use.columns))
+    return _with(facts, before=before, change=change, change_rows=plan.rows)
+
+
+def _with(facts: SourceFacts, **changes: object) -> SourceFacts:
+    return replace(facts, **changes)  # type: ignore[arg-type]
+
+
+def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
+    """Refuse a source whose used columns are not what the query was defined over.
+
+    Raises:
+        UserError: `SOURCE_SCHEMA_CHANGED`.
+    """
+    found = {c.name.lower(): c.type for c in meta.columns}
+    for column in use.columns:
+        type_ = found.get(column.name.lower())
+        if type_ == column.type:
+            continue
+        what = "was dropped or renamed" if type_ is None else f"has type {type_} now, not {column.type}"
+        raise UserError(
+            "SOURCE_SCHEMA_CHANGED",
+            f"{table} is stopped: column {column.name} of {use.name} {what}.",
+            hint=f"Undo the change of {use.name}, or define the stream table again: "
+            f"CREATE OR REPLACE STREAM TABLE {table} AS …",
+        )
+
+
+def pace(history: tuple[HistoryEntry, ...]) -> Pace:
+    """How real times related to the estimates: the median of recent ratios, by mode."""
+    return Pace(_ratio(history, RanAs.FULL), _ratio(history, RanAs.DIFFERENTIAL))
+
+
+def _ratio(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
+    recent = [
+        entry.seconds / float(entry.metrics["estimate"])
+        for entry in history
+        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate")
+    ]
+    ratios = sorted(recent[:PACE_ENTRIES])
+    return min(max(ratios[len(ratios) // 2], 0.2), 10.0) if ratios else None
+
+
+def details_of(table: StreamTable) -> Details:
+    """The engine's facts of a stream table."""
+    return from_json(table.details)

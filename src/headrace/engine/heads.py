@@ -1,0 +1,116 @@
+"""The cut: what every source is at, observed once for all tables that are refreshed together.
+
+Observing reads pointers from the catalog and metadata files; it starts no Spark job, and for tables in `lake` no JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from headrace.catalog import Catalog, Observation, Version
+from headrace.errors import UserError
+from headrace.lake.metadata import TableMeta, read_metadata
+from headrace.names import LAKE, TableName
+
+ForeignLocation = Callable[[TableName], str | None]
+"""Finds the metadata file of a table outside `lake`."""
+
+
+@lru_cache(maxsize=4096)
+def metadata(location: str) -> TableMeta:
+    """The metadata at a location; files never change, so they are read once."""
+    return read_metadata(location)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A relation at the cut.
+
+    Args:
+        version: Its version.
+        meta: Its Iceberg metadata.
+    """
+
+    version: Version
+    meta: TableMeta
+
+
+class Heads:
+    """Observes heads, each base table once; stream tables afresh each time, because a cycle itself moves them.
+
+    Args:
+        catalog: The catalog.
+        foreign: Finds metadata files of tables outside `lake`.
+    """
+
+    def __init__(self, catalog: Catalog, foreign: ForeignLocation) -> None:
+        self._catalog = catalog
+        self._foreign = foreign
+        self._seen: dict[TableName, Head] = {}
+
+    def of(self, sources: Iterable[TableName], streams: frozenset[TableName]) -> dict[TableName, Head]:
+        """Heads of some relations.
+
+        Args:
+            sources: The relations.
+            streams: Which names are stream tables.
+
+        Raises:
+            UserError: `SOURCE_NOT_FOUND` when a table does not exist (any more).
+        """
+        names = tuple(dict.fromkeys(sources))
+        self._observe(tuple(n for n in names if n not in streams and n not in self._seen))
+        heads = {n: self._seen[n] for n in names if n not in streams}
+        if wanted := [n for n in names if n in streams]:
+            newest = self._catalog.newest_versions()
+            locations = self._locations(wanted)
+            for name in wanted:
+                if name not in newest:
+                    raise UserError(
+                        "SOURCE_NOT_LOADED",
+                        f"Stream table {name} has never been loaded, so nothing can be computed from it.",
+                        hint=f"Run REFRESH STREAM TABLE {name} first.",
+                    )
+                heads[name] = Head(newest[name], metadata(locations[name]))
+        return {n: heads[n] for n in names}
+
+    def versions(self, sources: Iterable[TableName]) -> dict[TableName, int]:
+        """Versions of base tables; tables that are gone are left out."""
+        names = tuple(dict.fromkeys(sources))
+        there = self._find([n for n in names if n not in self._seen])
+        self._observe(tuple(n for n, location in there.items() if location is not None))
+        return {n: self._seen[n].version.version for n in names if n in self._seen}
+
+    def _observe(self, names: tuple[TableName, ...]) -> None:
+        if not names:
+            return
+        metas = {name: metadata(location) for name, location in self._locations(names).items()}
+        observed = self._catalog.observe([_observation(name, metas[name]) for name in names])
+        for name, seen in zip(names, observed, strict=True):
+            self._seen[name] = Head(seen.version, metas[name])
+
+    def _find(self, names: Iterable[TableName]) -> dict[TableName, str | None]:
+        names = tuple(names)
+        pointers = self._catalog.pointers(LAKE, [n for n in names if n.catalog == LAKE])
+        found: dict[TableName, str | None] = {n: None for n in names}
+        found |= {n: p.metadata_location for n, p in pointers.items()}
+        found |= {n: self._foreign(n) for n in names if n.catalog != LAKE}
+        return found
+
+    def _locations(self, names: Iterable[TableName]) -> dict[TableName, str]:
+        locations: dict[TableName, str] = {}
+        for name, location in self._find(names).items():
+            if location is None:
+                raise UserError(
+                    "SOURCE_NOT_FOUND",
+                    f"Table {name} does not exist any more.",
+                    hint="Create it again, or drop the stream tables that read it.",
+                )
+            locations[name] = location
+        return locations
+
+
+def _observation(name: TableName, meta: TableMeta) -> Observation:
+    return Observation(name, meta.current_snapshot_id, meta.uuid, meta.row_count)

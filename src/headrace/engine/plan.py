@@ -1,0 +1,139 @@
+"""Facts to stages: what a refresh will run, decided before it runs.
+
+Pure functions. A DIFFERENTIAL refresh is planned in two halves, because how a change is applied depends on how large it
+turned out to be: `compute_stages` up to the change, `lake.apply.plan_apply` from its measured size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.algebra.relations import Moment, Scan, Stored
+from headrace.compiler import CompiledView
+from headrace.delta.program import COMPANION, STATE, DeltaProgram
+from headrace.engine.facts import Facts
+from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
+from headrace.engine.texts import bind_text
+from headrace.names import LAKE, STAGING, TableName, quote
+from headrace.sql.lower import lower
+
+STATE_CHANGE = "state_change"
+COMPANION_CHANGE = "companion_change"
+OLD_ROWS = "old"
+NEW_ROWS = "new"
+
+
+def view_name(facts: Facts, stem: str) -> str:
+    """A temporary name unique to this refresh."""
+    return f"__hr_{facts.tag}_{stem}"
+
+
+def change_views(facts: Facts) -> dict[TableName, str]:
+    """Temporary names of the sources' changes."""
+    changed = [s.name for s in facts.sources if s.change is not None]
+    return {name: view_name(facts, f"change{i}_{name.table}") for i, name in enumerate(changed)}
+
+
+def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], str]:
+    """What the leaves of a program are in SQL.
+
+    Args:
+        facts: The refresh.
+        written: Whether the companion is read as just written, as a FULL refresh does, not as published.
+    """
+    views = change_views(facts)
+    stored = {STATE: facts.state_at, COMPANION: facts.companion_at}
+    if written and facts.companion is not None:
+        stored[COMPANION] = facts.companion.within(STAGING).sql
+
+    def bind(leaf: Scan | Stored) -> str:
+        if isinstance(leaf, Stored):
+            return stored.get(leaf.name) or quote(view_name(facts, leaf.name))
+        if leaf.moment is Moment.CHANGE:
+            return quote(views[leaf.source])
+        source = facts.by_name[leaf.source]
+        return source.after if leaf.moment is Moment.AFTER or source.before is None else source.before
+
+    return bind
+
+
+def read_stages(facts: Facts) -> tuple[Stage, ...]:
+    """Reading the sources' changes."""
+    views = change_views(facts)
+    return tuple(ReadChange(s.name, views[s.name], s.change) for s in facts.sources if s.change is not None)
+
+
+def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
+    """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
+    bind = binder(facts)
+    stages: list[Stage] = list(read_stages(facts))
+    for step in program.steps:
+        only_if = lower(step.only_if, bind, hints=True) if step.only_if is not None else None
+        stages.append(
+            Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=True), only_if)
+        )
+    for name, change in ((STATE_CHANGE, program.state), (COMPANION_CHANGE, program.companion)):
+        if change is not None and not isinstance(change.change, Stored):
+            stages.append(Compute(name, view_name(facts, name), lower(change.change, bind)))
+    return tuple(stages)
+
+
+def changed_view(facts: Facts, program: DeltaProgram, name: str) -> str:
+    """The temporary name that holds the change of the state or of the companion."""
+    change = program.state if name == STATE_CHANGE else program.companion
+    if change is not None and isinstance(change.change, Stored):
+        return view_name(facts, change.change.name)
+    return view_name(facts, name)
+
+
+def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
+    """The user's own query over the sources at the cut."""
+    return bind_text(
+        facts.details.query,
+        namespace=facts.details.namespace,
+        catalogs=catalogs,
+        views=facts.details.views,
+        bind=lambda name: facts.by_name[name].after,
+    )
+
+
+def full_stages(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:
+    """A FULL refresh: everything stored is overwritten whole."""
+    program = view.full_program() if view is not None and facts.companion is not None else None
+    bind = binder(facts, written=True)
+    stages: list[Stage] = []
+    if program is not None and program.companion is not None and facts.companion is not None:
+        companion = facts.companion.within(STAGING)
+        stages.append(overwrite(companion, lower(program.companion, bind)))
+    if program is not None and program.state is not None:
+        state = lower(program.state, bind)
+    else:
+        state = user_text(facts, catalogs)
+    stages.append(overwrite(facts.state, state))
+    return tuple(stages)
+
+
+def overwrite(table: TableName, query: str) -> Write:
+    """Replaces a stored table by a query's rows."""
+    return Write(table, "overwrite", (f"INSERT OVERWRITE {table.sql}\n{query}",))
+
+
+def publish_stage(facts: Facts, tables: tuple[TableName, ...]) -> Publish:
+    """Publishing the stored tables that were written."""
+    return Publish(tuple(t.within(LAKE) for t in tables))
+
+
+def stored(facts: Facts) -> tuple[TableName, ...]:
+    """The stored tables of a stream table."""
+    return tuple(t for t in (facts.companion, facts.name, facts.log) if t is not None)
+
+
+def apply_outline(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
+    """The second half of a DIFFERENTIAL refresh before the change is known: which tables, not yet how."""
+    stages = []
+    if program.companion is not None and facts.companion is not None:
+        stages.append(Write(facts.companion.within(STAGING), "apply by size to", ()))
+    stages.append(Write(facts.state, "apply by size to", ()))
+    if facts.log is not None:
+        stages.append(Write(facts.log.within(STAGING), "log to", ()))
+    return tuple(stages)

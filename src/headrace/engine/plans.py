@@ -1,0 +1,78 @@
+"""Compiled views, kept by definition: compiling asks Spark for types, so it is done once, not per refresh."""
+
+from __future__ import annotations
+
+import threading
+
+from headrace.algebra.schema import Column
+from headrace.compiler import CompiledView, compile_view
+from headrace.engine.details import Details
+from headrace.engine.ports import Session
+from headrace.engine.texts import bind_text, resolver
+from headrace.names import TableName
+from headrace.sql.context import ViewText
+
+
+class Plans:
+    """Compiles definitions and remembers the results.
+
+    Args:
+        session: Gives the runner that knows types.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._views: dict[tuple[TableName, int], CompiledView] = {}
+        self._lock = threading.Lock()
+
+    def view(self, name: TableName, generation: int, details: Details) -> CompiledView:
+        """The compiled view of a definition.
+
+        Args:
+            name: The stream table.
+            generation: Its definition's generation.
+            details: Its definition.
+        """
+        with self._lock:
+            found = self._views.get((name, generation))
+        if found is None:
+            found = self.compile(details)
+            with self._lock:
+                self._views[(name, generation)] = found
+        return found
+
+    def compile(self, details: Details) -> CompiledView:
+        """Compile a definition without remembering it."""
+        runner = self._session.runner().under(details.semantics)
+        catalogs = self._session.catalogs()
+        columns: dict[TableName, tuple[Column, ...]] = {}
+
+        def schema(name: TableName) -> tuple[Column, ...] | ViewText:
+            if name in details.views:
+                return ViewText(details.views[name], resolver((), catalogs))
+            if name not in columns:
+                columns[name] = runner.describe(f"SELECT * FROM {name.sql}")
+            return columns[name]
+
+        def describe(sql: str) -> tuple[Column, ...]:
+            return runner.describe(sql)
+
+        return compile_view(
+            details.query,
+            resolve=resolver(details.namespace, catalogs),
+            schema=schema,
+            describe=describe,
+            case_sensitive=details.semantics.case_sensitive,
+            ansi=details.semantics.ansi,
+        )
+
+
+def pinned_free(details: Details, catalogs: frozenset[str]) -> str:
+    """The query with all names written in full and views put in, for analysis."""
+    return bind_text(
+        details.query,
+        namespace=details.namespace,
+        catalogs=catalogs,
+        views=details.views,
+        bind=lambda name: name.sql,
+    )

@@ -1,0 +1,73 @@
+"""What the engine needs from the world, as protocols: it knows neither Spark nor a database driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from headrace.algebra.schema import Column
+from headrace.names import TableName
+from headrace.semantics import Semantics
+
+
+class JobCount(Protocol):
+    """Counts the jobs run in a block."""
+
+    @property
+    def jobs(self) -> int | None:
+        """Number of jobs, known once the block is left; None where the session cannot tell."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs Spark SQL. Every failure is a `HeadraceError`."""
+
+    @property
+    def semantics(self) -> Semantics:
+        """The session's settings."""
+        ...
+
+    def under(self, semantics: Semantics) -> Runner:
+        """A runner with other session settings; temporary views are not shared with it."""
+        ...
+
+    def describe(self, sql: str) -> tuple[Column, ...]:
+        """The columns a query returns; analyses it, runs nothing."""
+        ...
+
+    def run(self, sql: str) -> list[Any]:
+        """Run a statement; the rows it returns."""
+        ...
+
+    def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Run a query once, keep its rows under a temporary name, and return aggregates over them by name."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Forget a temporary name and free what it holds."""
+        ...
+
+    def jobs(self, label: str) -> AbstractContextManager[JobCount]:
+        """Count the jobs of this thread inside a block."""
+        ...
+
+
+class Session(Protocol):
+    """What defining a stream table needs to know of the user's session."""
+
+    def runner(self) -> Runner:
+        """The runner; starts Spark when it does not run yet."""
+        ...
+
+    def namespace(self) -> tuple[str, ...]:
+        """Current namespace in `lake`; empty when another catalog is current."""
+        ...
+
+    def catalogs(self) -> frozenset[str]:
+        """Names of the catalogs the session knows."""
+        ...
+
+    def location(self, name: TableName) -> str | None:
+        """Newest metadata file of a table in a catalog other than `lake`, or None when there is no such table."""
+        ...

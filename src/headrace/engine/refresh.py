@@ -1,0 +1,278 @@
+"""Refreshes one stream table: gather, choose, run, publish; on any error put everything back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+import uuid
+from collections.abc import Mapping
+
+from headrace.catalog import (
+    Catalog,
+    Definition,
+    FrontierMove,
+    HistoryEntry,
+    Lease,
+    NewVersion,
+    Outcome,
+    Publication,
+    Swap,
+    resource_of,
+)
+from headrace.clock import Clock, SystemClock
+from headrace.engine import gather
+from headrace.engine.choose import Choice, choose
+from headrace.engine.facts import Facts
+from headrace.engine.heads import Heads
+from headrace.engine.held import held
+from headrace.engine.plans import Plans
+from headrace.engine.ports import Session
+from headrace.engine.results import Mode, RefreshResult, Status
+from headrace.engine.run import Run
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted
+from headrace.frontier import Frontier
+from headrace.names import LAKE, TableName
+
+STOPPING = frozenset({"SOURCE_SCHEMA_CHANGED"})
+"""Errors that no later refresh can cure by itself; they stop the table."""
+
+
+class Refresher:
+    """Refreshes stream tables of one catalog.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        plans: Compiled views.
+        events: Told what happens.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, catalog: Catalog, session: Session, plans: Plans, events: Events, clock: Clock | None = None
+    ) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.plans = plans
+        self.events = events
+        self.clock = clock or SystemClock()
+
+    def heads(self) -> Heads:
+        """A new cut."""
+        return Heads(self.catalog, self.session.location)
+
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
+        """Move a stream table to the cut.
+
+        Args:
+            name: The stream table.
+            heads: The cut.
+            full: Recompute whatever changed.
+
+        Raises:
+            HeadraceError: What went wrong; what was published before stays, and history has the failure.
+        """
+        started, clock = self.clock.now(), time.perf_counter()
+        know = gather.known(self.catalog, name)
+        try:
+            self._refuse_stopped(know)
+            observed = heads.of(know.table.sources, frozenset(know.streams))
+            target = Frontier({s: h.version.version for s, h in observed.items()})
+            if know.frontier == target and know.newest is not None and know.table.status is Status.ACTIVE and not full:
+                return self._unchanged(name, target, time.perf_counter() - clock)
+            with held(self.catalog, [resource_of(name)]) as leases:
+                return self._under_lease(name, heads, full, leases(), started, clock)
+        except HeadraceError as error:
+            self._failed(know.table.name, started, error)
+            raise
+
+    def replace(self, definition: Definition, heads: Heads, leases: tuple[Lease, ...]) -> RefreshResult:
+        """Recompute a stream table under a new definition; both are published together, or neither is.
+
+        Args:
+            definition: The new definition; its new stored tables are in `staging` already.
+            heads: The cut.
+            leases: Leases of the caller, on the table.
+        """
+        started, clock = self.clock.now(), time.perf_counter()
+        know = gather.redefined(gather.known(self.catalog, definition.name), definition)
+        try:
+            return self._move(know, definition, heads, True, leases, started, clock)
+        except HeadraceError as error:
+            self._failed(definition.name, started, error)
+            raise
+
+    # ---- steps
+
+    def _under_lease(
+        self, name: TableName, heads: Heads, full: bool, leases: tuple[Lease, ...], started: dt.datetime, clock: float
+    ) -> RefreshResult:
+        know = gather.known(self.catalog, name)
+        self._recover(know, leases)
+        return self._move(know, None, heads, full, leases, started, clock)
+
+    def _move(
+        self,
+        know: gather.Known,
+        definition: Definition | None,
+        heads: Heads,
+        full: bool,
+        leases: tuple[Lease, ...],
+        started: dt.datetime,
+        clock: float,
+    ) -> RefreshResult:
+        name = know.table.name
+        observed = heads.of(know.table.sources, frozenset(know.streams))
+        facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
+        choice = choose(facts)
+        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
+        expected = self._published(know, full=choice.mode is Mode.FULL and full)
+        if choice.mode is Mode.NO_CHANGE:
+            run = None
+        else:
+            run = self._run(facts, choice, know.table.generation)
+        return self._publish(know, definition, facts, choice, run, expected, leases, started, clock)
+
+    def _run(self, facts: Facts, choice: Choice, generation: int) -> Run:
+        runner = self.session.runner().under(facts.details.semantics)
+        catalogs = self.session.catalogs()
+        run = Run(facts, runner, self.catalog, self.events, catalogs)
+        try:
+            with runner.jobs(f"refresh {facts.name}") as counted:
+                view = self.plans.view(facts.name, generation, facts.details) if facts.details.incremental else None
+                program = view.delta_program(facts.changed) if view and choice.mode is Mode.DIFFERENTIAL else None
+                if choice.mode is Mode.FULL:
+                    run.full(view)
+                elif program is not None:
+                    run.differential(program)
+            run.outcome.jobs = counted.jobs
+        finally:
+            run.close()
+        return run
+
+    def _publish(
+        self,
+        know: gather.Known,
+        definition: Definition | None,
+        facts: Facts,
+        choice: Choice,
+        run: Run | None,
+        expected: Mapping[TableName, str | None],
+        leases: tuple[Lease, ...],
+        started: dt.datetime,
+        clock: float,
+    ) -> RefreshResult:
+        written = run.outcome.written if run else {}
+        moved = facts.first_load or (facts.name in written and self._moved(choice, run))
+        if not moved:
+            written = {t: m for t, m in written.items() if t != facts.name}
+        seconds = dict(run.outcome.seconds) if run else {}
+        estimate = choice.full_seconds if choice.mode is Mode.FULL else choice.differential_seconds
+        meta = written.get(facts.name)
+        rows_after = meta.row_count if meta else facts.state_rows
+        entry = HistoryEntry(
+            stream=facts.name,
+            started_at=started,
+            finished_at=self.clock.now(),
+            mode=choice.mode,
+            reason=choice.reason.value if choice.reason else None,
+            reason_detail=choice.detail,
+            rows_inserted=run.outcome.inserted if run else 0,
+            rows_deleted=run.outcome.deleted if run else 0,
+            rows_after=rows_after,
+            stages=seconds,
+            metrics={"jobs": run.outcome.jobs if run else 0, "estimate": estimate},
+            frontier=facts.frontier,
+        )
+        versions: tuple[NewVersion, ...] = ()
+        if moved and meta is not None:
+            versions = (NewVersion(facts.name, facts.next_version, meta.current_snapshot_id, rows_after, meta.uuid),)
+        begin = time.perf_counter()
+        self.catalog.publish(
+            Publication(
+                swaps=tuple(Swap(t, expected[t], overwrite_foreign=facts.forced) for t in written),
+                versions=versions,
+                frontiers=(FrontierMove(facts.name, facts.frontier, know.table.generation),),
+                history=(entry,),
+                leases=leases,
+                definitions=(definition,) if definition else (),
+            )
+        )
+        seconds["publish"] = round(time.perf_counter() - begin, 4)
+        if not moved and run is not None:
+            self.catalog.reset_staging([facts.name], held=leases)
+        total = time.perf_counter() - clock
+        self.events.emit(
+            RefreshFinished(str(facts.name), choice.mode.value, entry.rows_inserted, entry.rows_deleted, total)
+        )
+        return RefreshResult(
+            name=str(facts.name),
+            mode=choice.mode,
+            reason=choice.reason,
+            detail=choice.detail,
+            rows_inserted=entry.rows_inserted,
+            rows_deleted=entry.rows_deleted,
+            seconds=total,
+            frontier=facts.frontier.as_dict(),
+            stages=seconds,
+            jobs=run.outcome.jobs if run else 0,
+        )
+
+    @staticmethod
+    def _moved(choice: Choice, run: Run | None) -> bool:
+        """Whether the contents changed; a FULL refresh that found the same rows publishes no new version."""
+        if run is None:
+            return False
+        return choice.mode is Mode.DIFFERENTIAL or not run.outcome.compared or bool(run.outcome.inserted + run.outcome.deleted)
+
+    # ---- care
+
+    def _published(self, know: gather.Known, *, full: bool) -> dict[TableName, str | None]:
+        """Where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""
+        stored = know.table.stored
+        if not full and (foreign := self.catalog.foreign_writes(stored)):
+            raise EnvironmentFault(
+                "FOREIGN_WRITER",
+                f"{foreign[0].name} was written by somebody else since Headrace published it; nothing was overwritten.",
+                hint=f"Keep those rows elsewhere if you need them, then run REFRESH STREAM TABLE {know.table.name} FULL.",
+            )
+        pointers = self.catalog.pointers(LAKE, stored)
+        return {t: pointers[t].metadata_location if t in pointers else None for t in stored}
+
+    def _recover(self, know: gather.Known, leases: tuple[Lease, ...]) -> None:
+        """Put back what an unfinished refresh left in `staging`."""
+        if back := self.catalog.reset_staging(know.table.stored, held=leases):
+            names = ", ".join(str(t) for t in back)
+            self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
+
+    @staticmethod
+    def _refuse_stopped(know: gather.Known) -> None:
+        table = know.table
+        if table.status is Status.STOPPED and table.stopped_code not in STOPPING:
+            raise UserError(table.stopped_code or "STOPPED", table.stopped_reason or f"{table.name} is stopped.")
+
+    def _unchanged(self, name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:
+        return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)
+
+    def _failed(self, name: TableName, started: dt.datetime, error: HeadraceError) -> None:
+        self.events.emit(RefreshFailed(str(name), error.code, error.message))
+        try:
+            self.catalog.record_failure(
+                HistoryEntry(
+                    stream=name,
+                    started_at=started,
+                    finished_at=self.clock.now(),
+                    mode=Mode.FULL,
+                    outcome=Outcome.FAILED,
+                    error_code=error.code,
+                    error_message=str(error),
+                )
+            )
+            if error.code in STOPPING:
+                self.catalog.stop(name, error.code, f"{error.message} {error.hint or ''}".strip())
+            table = self.catalog.find_stream_table(name)
+            if table is not None and error.code != "LEASE_HELD":
+                self.catalog.reset_staging(table.stored)
+        except HeadraceError:
+            return  # the catalog itself is the trouble; the error that is already on its way says so

@@ -1,0 +1,203 @@
+"""Runs the stages of one refresh."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from headrace.algebra.schema import Column
+from headrace.catalog import Catalog
+from headrace.compiler import CompiledView
+from headrace.delta.apply import difference
+from headrace.delta.program import DeltaProgram
+from headrace.engine import plan
+from headrace.engine.facts import Facts
+from headrace.engine.heads import metadata
+from headrace.engine.ports import Runner
+from headrace.engine.stages import Compute, ReadChange, Stage, Write
+from headrace.errors import InternalError
+from headrace.events import Events, StageFinished, StageStarted
+from headrace.lake.apply import MEASURES, Change, Method, Target, change_of, plan_apply, plan_log, run_apply
+from headrace.lake.metadata import TableMeta
+from headrace.names import STAGING, WEIGHT, TableName
+from headrace.sql.lower import lower
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run has done so far.
+
+    Args:
+        written: Stored tables that were written, by `lake` name, with their metadata in `staging` now.
+        inserted: Rows that appear in the state.
+        deleted: Rows that disappear.
+        seconds: Seconds per stage, by title.
+        jobs: Spark jobs run, where the session can tell.
+        compared: Whether `inserted` and `deleted` count what really differs, not whole contents.
+    """
+
+    written: dict[TableName, TableMeta] = field(default_factory=dict)
+    inserted: int = 0
+    deleted: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    jobs: int | None = None
+    compared: bool = False
+
+
+class Run:
+    """One refresh under way.
+
+    Args:
+        facts: What it was planned from.
+        runner: Runs Spark SQL under the definition's semantics.
+        catalog: Where the `staging` pointers are.
+        events: Told of each stage.
+        catalogs: Catalogs the session knows.
+    """
+
+    def __init__(
+        self, facts: Facts, runner: Runner, catalog: Catalog, events: Events, catalogs: frozenset[str]
+    ) -> None:
+        self.facts = facts
+        self.runner = runner
+        self.catalog = catalog
+        self.events = events
+        self.catalogs = catalogs
+        self.outcome = Outcome()
+        self._views: list[str] = []
+
+    def close(self) -> None:
+        """Free temporary results."""
+        for name in reversed(self._views):
+            self.runner.release(name)
+
+    # ---- the two ways
+
+    def full(self, view: CompiledView | None) -> None:
+        """Recompute; consumers still receive only the difference."""
+        facts, before = self.facts, self._staged(self.facts.name)
+        for stage in plan.full_stages(facts, view, self.catalogs):
+            self._write(stage)
+        after = self._staged(facts.name)
+        old_rows = before.row_count
+        if facts.log is None or facts.first_load:
+            self.outcome.inserted, self.outcome.deleted = after.row_count or 0, old_rows or 0
+            return
+        change = self._difference(before, after)
+        self.outcome.inserted, self.outcome.deleted, self.outcome.compared = change.inserted, change.deleted, True
+        if change.rows:
+            self._append_log(change)
+
+    def differential(self, program: DeltaProgram) -> None:
+        """Compute the change, then apply it."""
+        facts = self.facts
+        measured = self._compute(program)
+        state = measured[plan.STATE_CHANGE]
+        self.outcome.inserted, self.outcome.deleted = state.inserted, state.deleted
+        if program.companion is not None and facts.companion is not None:
+            companion = measured[plan.COMPANION_CHANGE]
+            self._apply(facts.companion, facts.details.companion or (), program.companion.key, None, companion)
+        self._apply(facts.name, facts.details.output, program.state.key, facts.state_rows, state)
+        if facts.log is not None and state.rows:
+            self._append_log(state)
+
+    # ---- stages
+
+    def _compute(self, program: DeltaProgram) -> Mapping[str, Change]:
+        names = {
+            plan.changed_view(self.facts, program, plan.STATE_CHANGE): plan.STATE_CHANGE,
+            plan.changed_view(self.facts, program, plan.COMPANION_CHANGE): plan.COMPANION_CHANGE,
+        }
+        measured: dict[str, Change] = {}
+        for stage in plan.compute_stages(self.facts, program):
+            with self._timed(stage):
+                if isinstance(stage, ReadChange):
+                    self._keep(stage.view, stage.sql)
+                elif isinstance(stage, Compute):
+                    needed = stage.only_if is None or bool(self.runner.run(f"SELECT 1 FROM ({stage.only_if}) LIMIT 1"))
+                    sql = stage.sql if needed else f"SELECT * FROM ({stage.sql}) WHERE false"
+                    if stage.view in names:
+                        measured[names[stage.view]] = change_of(stage.view, self._keep(stage.view, sql, MEASURES))
+                    else:
+                        self._keep(stage.view, sql)
+        return measured
+
+    def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
+        self._views.append(name)
+        return self.runner.materialize(name, sql, aggregates)
+
+    def _apply(
+        self, table: TableName, columns: tuple[Column, ...], key: tuple[str, ...] | None, rows: int | None, change: Change
+    ) -> None:
+        if rows is None:
+            rows = self._staged(table).row_count
+        target = Target(table.within(STAGING), columns, key, rows)
+        applied = plan_apply(target, change)
+        if applied.method is Method.NOTHING:
+            return
+        stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
+        with self._timed(stage):
+            self.outcome.written[table] = run_apply(applied, self.runner, lambda: self._staged(table))
+
+    def _write(self, stage: Stage) -> None:
+        if not isinstance(stage, Write):
+            raise InternalError("PLAN_INVALID", f"Stage '{stage.title}' cannot be written.")
+        with self._timed(stage):
+            for sql in stage.sqls:
+                self.runner.run(sql)
+        table = stage.table
+        self.outcome.written[self._lake_name(table)] = self._staged(table)
+
+    def _append_log(self, change: Change) -> None:
+        facts = self.facts
+        if facts.log is None:
+            return
+        log = facts.log.within(STAGING)
+        self._write(Write(log, "log", (plan_log(log, facts.details.output, change, facts.next_version),)))
+
+    def _difference(self, before: TableMeta, after: TableMeta) -> Change:
+        from headrace.algebra.relations import Stored
+        from headrace.sources.lakehouse import rows_sql
+
+        facts = self.facts
+        names = tuple(c.name for c in facts.details.output)
+        rows = {
+            plan.OLD_ROWS: rows_sql(facts.name, before, before.current_snapshot_id),
+            plan.NEW_ROWS: rows_sql(facts.state, after, after.current_snapshot_id),
+        }
+        relation = difference(Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names))
+        view = plan.view_name(facts, "difference")
+        stage = Compute("difference", view, lower(relation, lambda leaf: rows[leaf.name]))  # type: ignore[union-attr]
+        with self._timed(stage):
+            return change_of(view, self._keep(view, stage.sql, MEASURES))
+
+    # ---- helpers
+
+    def _lake_name(self, table: TableName) -> TableName:
+        from headrace.names import LAKE
+
+        return table.within(LAKE)
+
+    def _staged(self, table: TableName) -> TableMeta:
+        name = table.within(STAGING)
+        pointers = self.catalog.pointers(STAGING, [name])
+        if name not in pointers:
+            raise InternalError("STORED_TABLE_MISSING", f"Stored table {table} has no row in the staging catalog.")
+        return metadata(pointers[name].metadata_location)
+
+    @contextmanager
+    def _timed(self, stage: Stage) -> Iterator[None]:
+        table = str(self.facts.name)
+        self.events.emit(StageStarted(table, stage.title))
+        start = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - start
+        self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
+        self.events.emit(StageFinished(table, stage.title, seconds))
+
+
+Prepare = Callable[[Facts], Run]
+"""Makes the run of a refresh."""
+__all__ = ["WEIGHT", "Outcome", "Prepare", "Run"]

@@ -1,0 +1,80 @@
+"""The user's own text, run against pinned tables.
+
+A FULL refresh and `verify` run what the user wrote, not what we made of it: only the table names are replaced, by
+expressions that read one snapshot each, and views by their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from headrace.names import TableName, qualify, quote
+from headrace.sql.references import Reference, references, substitute
+
+Bind = Callable[[TableName], str]
+"""Gives the table expression that reads a relation."""
+
+
+def resolver(namespace: tuple[str, ...], catalogs: frozenset[str]) -> Callable[[tuple[str, ...]], TableName]:
+    """How names written in a query become full names."""
+    return lambda parts: qualify(parts, namespace, catalogs)
+
+
+def bind_text(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> str:
+    """Replace every table name in a query.
+
+    Args:
+        query: The query as written.
+        namespace: Namespace of unqualified names.
+        catalogs: Catalogs the session knows.
+        views: Texts of the catalog views the query may go through.
+        bind: Table expression for every relation that is no view.
+    """
+    resolve = resolver(namespace, catalogs)
+
+    def replace(reference: Reference) -> str:
+        name = resolve(reference.parts)
+        if name in views:
+            inner = bind_text(views[name], namespace=name.namespace, catalogs=catalogs, views=views, bind=bind)
+            expression = f"(\n{inner}\n)"
+        else:
+            expression = bind(name)
+        if expression.startswith("(") and not reference.has_alias:
+            expression += f" AS {quote(name.table)}"
+        return expression
+
+    return substitute(query, replace)
+
+
+def relations_read(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    view_text: Callable[[TableName], str | None],
+) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
+    """The relations a query reads and the views it goes through, each once, in order of appearance."""
+    relations: dict[TableName, None] = {}
+    views: dict[TableName, str] = {}
+
+    def visit(text: str, inside: tuple[str, ...]) -> None:
+        resolve = resolver(inside, catalogs)
+        for reference in references(text):
+            name = resolve(reference.parts)
+            if name in views or name in relations:
+                continue
+            if (found := view_text(name)) is not None:
+                views[name] = found
+                visit(found, name.namespace)
+            else:
+                relations[name] = None
+
+    visit(query, namespace)
+    return tuple(relations), views

@@ -1,0 +1,49 @@
+"""One Spark session and one project for all tests of a process; every test has a namespace of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+import headrace
+from headrace.api import Headrace
+from headrace.config import Settings, default_settings
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    from dataclasses import replace
+
+    root = tmp_path_factory.mktemp("project")
+    hadoop = root / "hadoop"
+    options = {
+        "spark.sql.catalog.other": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.other.type": "hadoop",
+        "spark.sql.catalog.other.warehouse": str(hadoop),
+    }
+    return replace(default_settings(root), spark_master="local[2]", spark_options=options)
+
+
+@pytest.fixture(scope="session")
+def shared(project: Settings) -> Iterator[Headrace]:
+    with headrace.open(project) as hr:
+        yield hr
+
+
+@pytest.fixture
+def ns(shared: Headrace) -> Iterator[str]:
+    name = f"t{next(_numbers)}"
+    shared.spark.sql(f"CREATE NAMESPACE lake.{name}")
+    shared.spark.sql("USE lake")
+    yield name
+    for table in [t.name for t in shared.status() if t.name.startswith(f"{name}.")]:
+        shared.drop_stream_table(table, if_exists=True, cascade=True)
+
+
+@pytest.fixture
+def hr(shared: Headrace, ns: str) -> Headrace:
+    return shared

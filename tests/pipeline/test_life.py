@@ -1,0 +1,180 @@
+"""The main path: create, change, refresh, verify."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.engine.results import Mode
+from headrace.reasons import FullReason
+
+
+def orders(hr: Headrace, ns: str, properties: str = "") -> str:
+    name = f"lake.{ns}.orders"
+    hr.spark.sql(f"CREATE TABLE {name} (id BIGINT, region STRING, amount DECIMAL(12,2)) USING iceberg {properties}")
+    hr.spark.sql(f"INSERT INTO {name} VALUES (1, 'EU', 10.50), (2, 'EU', 20.00), (3, 'US', 5.25), (4, NULL, NULL)")
+    return name
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(r) for r in hr.spark.table(table).collect()), key=repr)
+
+
+MOR = (
+    "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', "
+    "'write.update.mode'='merge-on-read', 'write.merge.mode'='merge-on-read')"
+)
+
+
+@pytest.mark.parametrize("properties", ["", MOR], ids=["copy-on-write", "merge-on-read"])
+def test_an_aggregate_follows_its_source(hr: Headrace, ns: str, properties: str) -> None:
+    source = orders(hr, ns, properties)
+    first = hr.create_stream_table(
+        f"{ns}.revenue",
+        f"SELECT region, sum(amount) AS total FROM {ns}.orders GROUP BY region",
+        refresh_mode="DIFFERENTIAL",
+    )
+    assert first is not None
+    assert (first.mode, first.reason) == (Mode.FULL, FullReason.FIRST_LOAD)
+    hr.spark.sql(f"INSERT INTO {source} VALUES (5, 'US', 1.00)")
+    hr.spark.sql(f"UPDATE {source} SET amount = 11.50 WHERE id = 1")
+    hr.spark.sql(f"DELETE FROM {source} WHERE id = 2")
+    second = hr.refresh(f"{ns}.revenue")
+    assert second.mode is Mode.DIFFERENTIAL
+    assert (second.rows_inserted, second.rows_deleted) == (2, 2)
+    assert rows(hr, f"lake.{ns}.revenue") == sorted(
+        [("EU", Decimal("11.50")), ("US", Decimal("6.25")), (None, None)], key=repr
+    )
+    assert hr.verify(f"{ns}.revenue").ok
+    third = hr.refresh(f"{ns}.revenue")
+    assert third.mode is Mode.NO_CHANGE
+    assert third.jobs == 0
+
+
+def test_a_join_over_an_aggregate_of_a_stream_table(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.regions (region STRING, boss STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.regions VALUES ('EU', 'Ada'), ('US', 'Grace')")
+    hr.create_stream_table(f"{ns}.big", f"SELECT id, region, amount FROM {ns}.orders WHERE amount > 6")
+    hr.create_stream_table(
+        f"{ns}.bosses",
+        f"SELECT r.boss, count(*) AS n, max(b.amount) AS most FROM {ns}.big b JOIN {ns}.regions r ON b.region = r.region "
+        "GROUP BY r.boss",
+        refresh_mode="DIFFERENTIAL",
+    )
+    hr.alter_stream_table(f"{ns}.big", refresh_mode="DIFFERENTIAL")
+    for statement in (
+        f"DELETE FROM {source} WHERE id = 2",
+        f"INSERT INTO {source} VALUES (6, 'US', 99.00), (7, 'EU', 6.01)",
+        f"UPDATE lake.{ns}.regions SET boss = 'Lin' WHERE region = 'US'",
+    ):
+        hr.spark.sql(statement)
+        results = hr.refresh([f"{ns}.big", f"{ns}.bosses"])
+        assert all(r.mode is not Mode.FULL for r in results)
+        assert all(v.ok for v in hr.verify([f"{ns}.big", f"{ns}.bosses"]))
+
+
+def test_log_and_state_agree(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    hr.create_stream_table(f"{ns}.big", f"SELECT * FROM {ns}.orders WHERE amount > 6", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.reader", f"SELECT count(*) AS n FROM {ns}.big", refresh_mode="DIFFERENTIAL")
+    before = hr.at()
+    hr.spark.sql(f"INSERT INTO {source} SELECT * FROM {source}")
+    hr.spark.sql(f"DELETE FROM {source} WHERE id = 1")
+    hr.refresh()
+    assert [v.ok for v in hr.verify([f"{ns}.big", f"{ns}.reader"])] == [True, True]
+    assert before.table(f"{ns}.big").count() == 2
+    assert hr.at().table(f"{ns}.big").count() == 2
+    assert hr.spark.table(f"lake.{ns}.reader").first()[0] == 2
+
+
+def test_a_full_refresh_hands_consumers_the_difference(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    hr.create_stream_table(f"{ns}.copy", f"SELECT * FROM {ns}.orders", refresh_mode="FULL")
+    hr.create_stream_table(
+        f"{ns}.totals", f"SELECT region, count(*) AS n FROM {ns}.copy GROUP BY region", refresh_mode="DIFFERENTIAL"
+    )
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 'EU', 1.00)")
+    copy, totals = hr.refresh([f"{ns}.copy", f"{ns}.totals"])
+    assert (copy.mode, copy.rows_inserted, copy.rows_deleted) == (Mode.FULL, 1, 0)
+    assert (totals.mode, totals.rows_inserted, totals.rows_deleted) == (Mode.DIFFERENTIAL, 1, 1)
+    assert hr.verify(f"{ns}.totals").ok
+
+
+def test_compaction_and_rollback(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns, MOR)
+    hr.create_stream_table(
+        f"{ns}.s", f"SELECT region, count(*) n FROM {ns}.orders GROUP BY region", refresh_mode="DIFFERENTIAL"
+    )
+    start = hr.spark.sql(f"SELECT snapshot_id FROM {source}.snapshots").first()[0]
+    hr.spark.sql(f"INSERT INTO {source} VALUES (8, 'EU', 1.00)")
+    hr.spark.sql(f"DELETE FROM {source} WHERE id = 3")
+    hr.refresh(f"{ns}.s")
+    hr.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{ns}.orders', options => map('rewrite-all','true'))")
+    compacted = hr.refresh(f"{ns}.s")
+    assert (compacted.rows_inserted, compacted.rows_deleted, compacted.jobs) == (0, 0, 0)
+    hr.spark.sql(f"CALL lake.system.rollback_to_snapshot('{ns}.orders', {start})")
+    back = hr.refresh(f"{ns}.s")
+    assert back.mode is Mode.DIFFERENTIAL
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_source_in_another_catalog(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE other.{ns}.t (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO other.{ns}.t VALUES (1, 10), (1, 10), (2, NULL)")
+    hr.create_stream_table(
+        f"{ns}.s", f"SELECT k, sum(v) AS v FROM other.{ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL"
+    )
+    hr.spark.sql(f"DELETE FROM other.{ns}.t WHERE k = 2")
+    hr.spark.sql(f"INSERT INTO other.{ns}.t VALUES (3, 1)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert rows(hr, f"lake.{ns}.s") == [(1, 20), (3, 1)]
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_views_of_the_catalog_are_read_through(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.eu AS SELECT id, amount FROM {ns}.orders WHERE region = 'EU'")
+    hr.create_stream_table(f"{ns}.s", f"SELECT count(*) AS n FROM {ns}.eu", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 'EU', 1.00)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert rows(hr, f"lake.{ns}.s") == [(3,)]
+    hr.spark.sql(f"CREATE OR REPLACE VIEW lake.{ns}.eu AS SELECT id, amount FROM {ns}.orders WHERE region = 'US'")
+    changed = hr.refresh(f"{ns}.s")
+    assert (changed.mode, changed.reason) == (Mode.FULL, FullReason.DEFINITION_CHANGED)
+    assert rows(hr, f"lake.{ns}.s") == [(1,)]
+
+
+def test_replacing_keeps_readers_and_consumers(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    hr.create_stream_table(f"{ns}.s", f"SELECT region, amount FROM {ns}.orders WHERE amount > 6")
+    hr.create_stream_table(f"{ns}.n", f"SELECT count(*) AS n FROM {ns}.s", refresh_mode="DIFFERENTIAL")
+    hr.alter_stream_table(f"{ns}.s", query=f"SELECT region, amount FROM {ns}.orders WHERE amount > 1")
+    after = hr.refresh(f"{ns}.n")
+    assert (after.mode, rows(hr, f"lake.{ns}.n")) == (Mode.DIFFERENTIAL, [(3,)])
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.s AS SELECT region, amount, id FROM {ns}.orders")
+    assert hr.refresh(f"{ns}.n").reason is FullReason.SOURCE_RECREATED
+    assert rows(hr, f"lake.{ns}.n") == [(4,)]
+    hr.spark.sql(f"DELETE FROM {source} WHERE id = 1")
+    hr.refresh()
+    assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.n"]))
+
+
+def test_statements(hr: Headrace, ns: str) -> None:
+    orders(hr, ns)
+    hr.sql(
+        f"CREATE STREAM TABLE IF NOT EXISTS {ns}.revenue SCHEDULE '1 minute' AS "
+        f"SELECT region, sum(amount) AS total FROM {ns}.orders GROUP BY region"
+    )
+    [info] = hr.status([f"{ns}.revenue"])
+    assert (info.schedule, info.incremental, info.behind, info.rows) == ("1 minute", True, (), 3)
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (10, 'EU', 1.00); REFRESH STREAM TABLE {ns}.revenue FULL")
+    assert hr.history(f"{ns}.revenue")[0].reason is FullReason.FORCED
+    assert hr.sql(f"SELECT * FROM {ns}.revenue").count() == 3
+    assert "sum" in str(hr.sql(f"EXPLAIN STREAM TABLE {ns}.revenue").sections)
+    assert f"{ns}.revenue" in [t.name for t in hr.sql("SHOW STREAM TABLES")]
+    hr.sql(f"USE lake.{ns}; CREATE STREAM TABLE plain AS SELECT id FROM orders")
+    hr.sql(f"USE lake; DROP STREAM TABLE {ns}.plain")
+    assert not hr.spark.catalog.tableExists(f"lake.{ns}.plain")

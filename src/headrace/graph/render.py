@@ -22,21 +22,20 @@ def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
     """
     lines: list[str] = []
     drawn: set[Name] = set()
-
-    def draw(name: Name, head: str, tail: str) -> None:
-        repeated = name in drawn and bool(dag.consumers(name))
-        lines.append(f"{head}{_labelled(name, label if name not in drawn else None)}{' …' if repeated else ''}")
+    # a stack of what is still to be drawn (name, what stands before it, what stands before its consumers), as pipelines
+    # may be deeper than Python recurses
+    waiting = [(name, "", "") for name in reversed(dag.names) if not dag.producers(name)]
+    while waiting:
+        name, head, tail = waiting.pop()
         if name in drawn:
-            return
+            lines.append(f"{head}{name}{' …' if dag.consumers(name) else ''}")
+            continue
         drawn.add(name)
+        lines.append(head + _labelled(name, label))
         readers = dag.consumers(name)
-        for i, reader in enumerate(readers, 1):
-            last = i == len(readers)
-            draw(reader, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  "))
-
-    for name in dag.names:
-        if not dag.producers(name):
-            draw(name, "", "")
+        branches = [(reader, f"{tail}├─ ", f"{tail}│  ") for reader in readers[:-1]]
+        branches += [(reader, f"{tail}└─ ", f"{tail}   ") for reader in readers[-1:]]
+        waiting += reversed(branches)
     return "\n".join(lines)
 
 

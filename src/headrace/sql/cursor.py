@@ -168,7 +168,8 @@ def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
         return False
     token = tokens[index]
     if token.kind is not Kind.OP:
-        return token.kind is not Kind.WORD or token.word not in _EXPECTS_OPERAND or tokens[index - 1].text == "."
+        named = index > 0 and tokens[index - 1].word in (".", "AS")
+        return named or token.kind is not Kind.WORD or token.word not in _EXPECTS_OPERAND
     if token.text == "*":
         return not ends_operand(tokens, index - 1)
     return token.text in (")", "]")

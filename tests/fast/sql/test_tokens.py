@@ -1,0 +1,53 @@
+"""Tokens lie where they say, and nothing but blanks and comments lies between them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.errors import UserError
+from headrace.sql.tokens import Kind, tokenize
+
+PIECES = ["a", "`b``c`", "'it''s'", "'back\\'slash'", '"x;y"', "r'\\'", "1.5BD", "1L", ".5", "<=>", "日本", "é", "(", "$$ x $$"]
+GAPS = [" ", "\n", " -- line ; ' comment\n", "/* a /* nested */ b */", "\t"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(GAPS))))
+def test_tokens_are_found_whatever_lies_between(parts: list[tuple[str, str]]) -> None:
+    text = "".join(piece + gap for piece, gap in parts)
+    tokens = tokenize(text)
+    assert [t.text for t in tokens] == [piece for piece, _ in parts]
+    assert all(text[t.start : t.end] == t.text for t in tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("1a", [Kind.WORD]),
+        ("a.1b", [Kind.WORD, Kind.OP, Kind.WORD]),
+        ("1.5e-3D", [Kind.NUMBER]),
+        ("x'1F'", [Kind.WORD, Kind.STRING]),
+        ("R'a\\'", [Kind.STRING]),
+        ("a->b", [Kind.WORD, Kind.OP, Kind.WORD]),
+    ],
+)
+def test_kinds(text: str, kinds: list[Kind]) -> None:
+    assert [t.kind for t in tokenize(text)] == kinds
+
+
+@pytest.mark.parametrize("text", ["select 'abc", "select `abc", "select /* abc", 'x "y', "select /* a /* b */"])
+def test_what_never_ends_is_shown_where_it_begins(text: str) -> None:
+    with pytest.raises(UserError) as error:
+        tokenize(text)
+    assert error.value.code == "SYNTAX_ERROR"
+    assert error.value.place is not None
+    assert text[error.value.place.column - 1] in "'`/\""
+
+
+def test_quoted_names_lose_their_quotes() -> None:
+    (token,) = tokenize("`a``b`")
+    assert token.name == "a`b"
+    assert not re.search("``", token.name)

@@ -10,6 +10,7 @@ Planning looks at snapshot summaries only. Every stretch of history is read the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.lake.metadata import Snapshot, TableMeta
@@ -138,23 +139,47 @@ def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | No
         else:
             stretch.append(snapshot)
     parts += _stretch(base, stretch)
-    changed = (s for s in line if s.operation != "replace")
-    return ChangePlan(tuple(parts), sum(map(_touched, changed)))
+    sizes = {s.id: _touched(s) for s in line if s.operation != "replace"}
+    return ChangePlan(_one_range_each(parts, meta, sizes), sum(sizes.values()))
+
+
+def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int]) -> tuple[Part, ...]:
+    """Leave one range of each kind, the biggest, and read the others as differences.
+
+    Spark resolves a name once per query and forgets that its second mention came with other options, so that a second
+    range of the same table would read the first one's rows.
+    """
+
+    def size(part: AppendRange | ChangelogRange) -> int:
+        line = _line(meta, part.start, part.end) or ()
+        return sum(sizes.get(s.id, 0) for s in line)
+
+    kept = set()
+    for kind in (AppendRange, ChangelogRange):
+        ranges = [part for part in parts if isinstance(part, kind)]
+        kept |= {max(ranges, key=size)} if ranges else set()
+    return tuple(
+        PositionDiff(part.start, part.end, linear=True)
+        if isinstance(part, AppendRange | ChangelogRange) and part not in kept
+        else part
+        for part in parts
+    )
 
 
 def _stretch(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
-    """The parts for consecutive snapshots without a compaction: leading appends, a core, trailing appends."""
+    """The parts for consecutive snapshots without a compaction.
+
+    Appends before or after a core that deletes are read by themselves, unless the changelog can take all in one go.
+    """
     core = [i for i, s in enumerate(stretch) if not _pure_append(s)]
     if not core:
         return _append(base, stretch)
     first, last = core[0], core[-1]
     before = stretch[first - 1] if first else base
-    middle = stretch[first : last + 1]
-    return [
-        *_append(base, stretch[:first]),
-        _core(before, middle),
-        *_append(stretch[last], stretch[last + 1 :]),
-    ]
+    middle = _core(before, stretch[first : last + 1])
+    if isinstance(middle, ChangelogRange):
+        return [ChangelogRange(base.id, stretch[-1].id)]
+    return [*_append(base, stretch[:first]), middle, *_append(stretch[last], stretch[last + 1 :])]
 
 
 def _append(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:

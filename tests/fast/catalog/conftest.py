@@ -1,0 +1,68 @@
+"""Both databases, once per session and emptied per test; SQLite files are copies of one that is ready."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from catalog_kit.clock import ManualClock
+from catalog_kit.databases import BACKENDS, Postgres, empty, postgres_server
+from catalog_kit.iceberg import Iceberg
+
+from headrace.catalog import Catalog
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def prepared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("prepared") / "headrace.db"
+    Catalog.open(f"sqlite:///{file}").close()
+    return file
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A catalog that is up to date and empty."""
+    if backend == "postgresql":
+        prepared = request.getfixturevalue("postgres").prepared
+        empty(prepared)
+        return prepared
+    file = tmp_path / "headrace.db"
+    shutil.copy(request.getfixturevalue("prepared_file"), file)
+    return f"sqlite:///{file}"
+
+
+@pytest.fixture
+def fresh_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place where there is no catalog yet."""
+    if backend == "postgresql":
+        return request.getfixturevalue("postgres").fresh()
+    return f"sqlite:///{tmp_path / 'fresh.db'}"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def catalog(url: str, clock: ManualClock) -> Iterator[Catalog]:
+    with Catalog.open(url, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def iceberg(url: str) -> Iceberg:
+    return Iceberg(url)

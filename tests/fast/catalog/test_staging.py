@@ -1,0 +1,81 @@
+"""Recovery: what a refresh staged and did not publish goes, unless somebody may still be at it."""
+
+import pytest
+from catalog_kit.clock import ManualClock
+from catalog_kit.iceberg import CommitFailed, Iceberg
+from catalog_kit.samples import REVENUE, TOP, TTL, create, lake, refresh, see
+
+from headrace.catalog import Catalog, resource_of
+from headrace.errors import EnvironmentFault
+from headrace.names import LAKE, STAGING
+
+LOG = lake("_headrace.revenue_log")
+
+
+@pytest.fixture
+def dirty(catalog: Catalog, iceberg: Iceberg) -> Catalog:
+    """REVENUE published once and staged again; its log staged but never published; TOP clean."""
+    create(catalog, log=LOG)
+    create(catalog, TOP)
+    see(catalog)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE, TOP))
+    iceberg.commit(REVENUE, "half-done")
+    iceberg.commit(LOG, "log-half-done")
+    return catalog
+
+
+def test_staging_goes_back_to_what_everybody_sees(dirty: Catalog, iceberg: Iceberg) -> None:
+    assert dirty.dirty_staging() == (LOG, REVENUE)
+    assert dirty.reset_staging() == (LOG, REVENUE)
+    assert iceberg.row(REVENUE, STAGING) == iceberg.row(REVENUE)
+    assert iceberg.pointer(LOG, STAGING) is None
+    assert iceberg.pointer(TOP, STAGING) == "top-1"
+    assert dirty.dirty_staging() == ()
+    assert dirty.reset_staging() == ()
+
+
+def test_only_the_named_ones_whatever_their_catalog(dirty: Catalog) -> None:
+    assert dirty.reset_staging([REVENUE.within(STAGING), TOP]) == (REVENUE,)
+    assert dirty.dirty_staging() == (LOG,)
+
+
+def test_another_ones_live_lease_protects_all_its_stored_tables(dirty: Catalog, clock: ManualClock) -> None:
+    leases = dirty.acquire([resource_of(REVENUE)], "one", TTL)
+    assert dirty.reset_staging() == ()
+    clock.advance(TTL.total_seconds() + 1)
+    assert dirty.reset_staging([REVENUE]) == (REVENUE,)
+    dirty.release(leases)
+    assert dirty.reset_staging() == (LOG,)
+
+
+def test_a_lease_on_a_stored_table_alone_protects_it(dirty: Catalog) -> None:
+    dirty.acquire([resource_of(LOG)], "one", TTL)
+    assert dirty.reset_staging() == (REVENUE,)
+
+
+def test_our_own_lease_does_not_stop_us(dirty: Catalog) -> None:
+    leases = dirty.acquire([resource_of(REVENUE)], "one", TTL)
+    assert dirty.reset_staging(held=leases) == (LOG, REVENUE)
+
+
+def test_a_table_reset_under_a_slow_refresh_cannot_be_published(dirty: Catalog, iceberg: Iceberg) -> None:
+    publication = refresh(dirty, iceberg, 2, REVENUE)
+    dirty.reset_staging()
+    with pytest.raises(EnvironmentFault, match="STAGING_CHANGED"):
+        dirty.publish(publication)
+
+
+def test_users_own_tables_are_not_ours_to_reset(dirty: Catalog, iceberg: Iceberg) -> None:
+    iceberg.commit(lake("shop.orders"), "users", catalog=LAKE)
+    dirty.reset_staging()
+    assert iceberg.pointer(lake("shop.orders")) == "users"
+    assert iceberg.pointer(lake("shop.orders"), STAGING) is None
+
+
+def test_iceberg_notices_that_its_base_was_reset(dirty: Catalog, iceberg: Iceberg) -> None:
+    """The kit's Iceberg commits by compare-and-set, as the real one does."""
+    stale = Iceberg(iceberg._url)
+    assert stale.pointer(REVENUE, STAGING) == "half-done"
+    dirty.reset_staging()
+    with pytest.raises(CommitFailed):
+        stale.commit(REVENUE, "next", expected="half-done")

@@ -10,7 +10,7 @@ from headrace.config import FILE_NAME
 from headrace.errors import UserError
 
 if TYPE_CHECKING:
-    import typer
+    import click
 
     from headrace.api import Headrace
 
@@ -54,7 +54,7 @@ class Invocation:
         return headrace.open(self.root())
 
 
-def invocation(context: typer.Context) -> Invocation:
+def invocation(context: click.Context) -> Invocation:
     """The global options of a running verb."""
     found = context.find_object(Invocation)
     return found if found is not None else Invocation()

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from enum import StrEnum
-from typing import Annotated
 
-import typer
+import click
 
 from headrace.cli.console import show
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import spinning
 from headrace.cli.render import tables as render
-from headrace.cli.verbs.refreshing import Names
-from headrace.cli.verbs.tables import ModeOption
+from headrace.cli.verbs import options
 
 
-class GraphFormat(StrEnum):
-    """Forms of a drawing."""
-
-    TEXT = "text"
-    MERMAID = "mermaid"
-    DOT = "dot"
-    JSON = "json"
-
-
-def status(context: typer.Context, names: Names = None) -> None:
+@click.command()
+@options.names
+@click.pass_context
+def status(context: click.Context, names: tuple[str, ...]) -> None:
     """Show where stream tables stand: loaded or stopped, how and when last refreshed, which sources moved since.
 
     Reads the catalog only and starts no Spark.
@@ -42,11 +33,11 @@ def status(context: typer.Context, names: Names = None) -> None:
     show(asked, [info.as_dict() for info in infos], lambda: render.standing(infos, dt.datetime.now(dt.UTC)))
 
 
-def history(
-    context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One stream table; else all.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many refreshes.")] = 20,
-) -> None:
+@click.command()
+@click.argument("name", required=False)
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many refreshes.")
+@click.pass_context
+def history(context: click.Context, name: str | None, limit: int) -> None:
     """Show past refreshes, newest first: mode, rows, time, and the error of those that failed.
 
     \b
@@ -60,12 +51,17 @@ def history(
     show(asked, [row.as_dict() for row in rows], lambda: render.history(rows))
 
 
-def graph(
-    context: typer.Context,
-    form: Annotated[
-        GraphFormat, typer.Option("--format", case_sensitive=False, help="Form of the drawing.")
-    ] = GraphFormat.TEXT,
-) -> None:
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "mermaid", "dot", "json"), case_sensitive=False),
+    default="text",
+    show_default=True,
+    help="Form of the drawing.",
+)
+@click.pass_context
+def graph(context: click.Context, form: str) -> None:
     """Draw which stream table reads what.
 
     \b
@@ -78,20 +74,20 @@ def graph(
     asked = invocation(context)
     with asked.open() as hr:
         dag = hr.graph()
-    if asked.json or form is GraphFormat.JSON:
+    if asked.json or form == "json":
         import json
 
         sys.stdout.write(json.dumps(as_dict(dag), indent=2, ensure_ascii=False) + "\n")
         return
-    drawn = {GraphFormat.MERMAID: as_mermaid, GraphFormat.DOT: as_dot}.get(form, as_text)(dag)
+    drawn = {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)
     sys.stdout.write(drawn.rstrip("\n") + "\n" if drawn else "There are no stream tables yet.\n")
 
 
-def explain(
-    context: typer.Context,
-    target: Annotated[str, typer.Argument(metavar="NAME_OR_QUERY", help="A stream table, or a query in quotes.")],
-    mode: ModeOption = None,
-) -> None:
+@click.command()
+@click.argument("target", metavar="NAME_OR_QUERY")
+@click.option("--mode", "-m", type=options.MODE, help="Explain this mode instead of the table's own.")
+@click.pass_context
+def explain(context: click.Context, target: str, mode: str | None) -> None:
     """Show how a stream table is refreshed: mode and reason, the query's algebra, its change, the stages, the SQL.
 
     \b
@@ -104,11 +100,8 @@ def explain(
 
     asked = invocation(context)
     with asked.open() as hr, spinning(asked, hr.events, "Explaining"):
-        found = hr.explain(target, refresh_mode=mode.value if mode else None)
+        found = hr.explain(target, refresh_mode=mode)
     show(asked, found.as_dict(), lambda: explanation(found))
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    for verb in (status, history, graph, explain):
-        app.command(rich_help_panel="Looking")(verb)
+VERBS = (status, history, graph, explain)

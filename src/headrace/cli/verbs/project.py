@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import invocation
 from headrace.cli.render import tables as render
 
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
-def init(
-    context: typer.Context,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="The project folder; made if missing.")
-    ] = None,
-    catalog_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Catalog database; a SQLite file in the folder when left out.")
-    ] = None,
-    warehouse: Annotated[
-        str | None,
-        typer.Option(metavar="PLACE", help="Where tables are written; a folder in the project when left out."),
-    ] = None,
-) -> None:
+
+@click.command()
+@click.argument("folder", required=False, type=FOLDER)
+@click.option("--catalog-url", metavar="URL", help="Catalog database; a SQLite file in the folder when left out.")
+@click.option("--warehouse", metavar="PLACE", help="Where tables go; a folder in the project when left out.")
+@click.pass_context
+def init(context: click.Context, folder: Path | None, catalog_url: str | None, warehouse: str | None) -> None:
     """Make a project: headrace.toml, a catalog and a warehouse folder.
 
     \b
@@ -41,10 +35,10 @@ def init(
     confirm(asked, document, f"Made the project {settings.root}. Its settings are in headrace.toml.")
 
 
-def doctor(
-    context: typer.Context,
-    spark: Annotated[bool, typer.Option("--spark", help="Also start a Spark session and run a query.")] = False,
-) -> None:
+@click.command()
+@click.option("--spark", is_flag=True, help="Also start a Spark session and run a query.")
+@click.pass_context
+def doctor(context: click.Context, spark: bool) -> None:
     """Check Python, Java, jars, catalog, warehouse and clocks, and say how to repair each; exit status 1 if one fails.
 
     \b
@@ -58,17 +52,15 @@ def doctor(
     found = examine(asked.root(), spark=spark)
     show(asked, [check.as_dict() for check in found], lambda: render.checks(found))
     if any(check.outcome is Outcome.FAIL for check in found):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
-def demo(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the demo's project goes.")] = Path(
-        "demo-project"
-    ),
-    scale: Annotated[float, typer.Option(min=0.001, max=10, help="TPC-H scale factor.")] = 0.1,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds of changes.")] = 5,
-) -> None:
+@click.command()
+@click.argument("folder", type=FOLDER, default=Path("demo-project"))
+@click.option("--scale", type=click.FloatRange(0.001, 10), default=0.1, show_default=True, help="TPC-H scale factor.")
+@click.option("--rounds", type=click.IntRange(1, 50), default=5, show_default=True, help="Rounds of changes.")
+@click.pass_context
+def demo(context: click.Context, folder: Path, scale: float, rounds: int) -> None:
     """Build a TPC-H lakehouse with seven stream tables, change it for some rounds, and refresh, time and verify all.
 
     \b
@@ -79,10 +71,7 @@ def demo(
     from headrace.cli.verbs.demonstration import demonstrate
 
     if not demonstrate(invocation(context), folder, scale, rounds):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    for verb in (init, doctor, demo):
-        app.command(rich_help_panel="Project")(verb)
+VERBS = (init, doctor, demo)

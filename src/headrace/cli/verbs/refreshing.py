@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Annotated
 
-import typer
+import click
 
 from headrace.cli.console import show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import following, spinning
 from headrace.cli.render import tables as render
+from headrace.cli.verbs import options
 
-Names = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Stream tables, namespace.table; none means all.")
-]
 UNITS = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -24,15 +21,15 @@ def parse_age(text: str) -> dt.timedelta:
     """Read an age such as `7d`, `36h`, `90min` or `0s`."""
     match = re.fullmatch(r"\s*(\d+)\s*(s|min|m|h|d|w)\s*", text)
     if match is None:
-        raise typer.BadParameter(f"'{text}' is no age; write 7d, 36h, 90min or 0s.")
+        raise click.UsageError(f"'{text}' is no age; write 7d, 36h, 90min or 0s.")
     return dt.timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
-def refresh(
-    context: typer.Context,
-    names: Names = None,
-    full: Annotated[bool, typer.Option("--full", help="Recompute, whatever changed.")] = False,
-) -> None:
+@click.command()
+@options.names
+@click.option("--full", is_flag=True, help="Recompute, whatever changed.")
+@click.pass_context
+def refresh(context: click.Context, names: tuple[str, ...], full: bool) -> None:
     """Bring stream tables up to date: those named, or all whose sources changed, sources before consumers.
 
     \b
@@ -47,7 +44,10 @@ def refresh(
     show(asked, [result.as_dict() for result in results], lambda: render.refreshes(results))
 
 
-def verify(context: typer.Context, names: Names = None) -> None:
+@click.command()
+@options.names
+@click.pass_context
+def verify(context: click.Context, names: tuple[str, ...]) -> None:
     """Prove that stream tables equal their queries at the versions they reflect; exit status 1 if one does not.
 
     \b
@@ -60,17 +60,21 @@ def verify(context: typer.Context, names: Names = None) -> None:
         results = hr.verify(names or None)
     show(asked, [result.as_dict() for result in results], lambda: render.verifications(results))
     if not all(result.ok for result in results):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
-def maintain(
-    context: typer.Context,
-    older_than: Annotated[str, typer.Option(metavar="AGE", help="Snapshots younger than this stay.")] = "7d",
-    orphans_older_than: Annotated[
-        str, typer.Option(metavar="AGE", help="Files no table refers to stay until they are this old.")
-    ] = "3d",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
-) -> None:
+@click.command()
+@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Snapshots younger than this stay.")
+@click.option(
+    "--orphans-older-than",
+    metavar="AGE",
+    default="3d",
+    show_default=True,
+    help="Files no table refers to stay until they are this old.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done.")
+@click.pass_context
+def maintain(context: click.Context, older_than: str, orphans_older_than: str, dry_run: bool) -> None:
     """Expire snapshots, compact files, trim change logs, remove orphan files; never what a stream table still needs.
 
     \b
@@ -85,7 +89,4 @@ def maintain(
     show(asked, [result.as_dict() for result in results], lambda: render.maintenance(results))
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    for verb in (refresh, verify, maintain):
-        app.command(rich_help_panel="Keeping fresh")(verb)
+VERBS = (refresh, verify, maintain)

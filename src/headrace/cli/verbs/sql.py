@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from headrace.cli.console import show, stdout
 from headrace.cli.invocation import Invocation, invocation
 from headrace.cli.progress import following
 from headrace.cli.render import answers
-from headrace.cli.verbs.tables import read_text
+from headrace.cli.verbs.options import read_text
 
 if TYPE_CHECKING:
     from headrace.api import Headrace
 
 
-def sql(
-    context: typer.Context,
-    statement: Annotated[
-        str | None, typer.Argument(metavar="STATEMENT", help="One or more statements, separated by semicolons.")
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Run a file of statements; may be repeated."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Rows shown of each result.")] = 100,
-) -> None:
+@click.command()
+@click.argument("statement", required=False)
+@click.option(
+    "--file",
+    "-f",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Run a file of statements; may be repeated.",
+)
+@click.option(
+    "--limit", "-n", type=click.IntRange(min=1), default=100, show_default=True, help="Rows shown of each result."
+)
+@click.pass_context
+def sql(context: click.Context, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
     """Run SQL: Headrace's statements and everything Spark understands. Without arguments: stdin, or a prompt.
 
     CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S) are Headrace's; the rest goes to Spark. A script
@@ -43,16 +48,16 @@ def sql(
     """
     asked = invocation(context)
     if statement is not None and files:
-        raise typer.BadParameter("Give statements as an argument or with --file, not both.")
+        raise click.UsageError("Give statements as an argument or with --file, not both.")
     if statement is not None or files:
-        scripts = [statement] if statement is not None else [read_text(file) for file in files or ()]
+        scripts = [statement] if statement is not None else [read_text(file) for file in files]
     elif sys.stdin.isatty():
         _prompt(asked, limit)
         return
     else:
         scripts = [sys.stdin.read()]
     if not any(script.strip() for script in scripts):
-        raise typer.BadParameter("There is no statement to run.")
+        raise click.UsageError("There is no statement to run.")
     with asked.open() as hr:
         documents = [document for script in scripts for document in run_script(hr, script, asked, limit)]
     if asked.json:
@@ -85,6 +90,4 @@ def _prompt(asked: Invocation, limit: int) -> None:
         Prompt(asked, names, lambda text: run_script(hr, text, asked, limit)).loop()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command(rich_help_panel="Looking")(sql)
+VERBS = (sql,)

@@ -2,70 +2,41 @@
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from headrace.cli.console import confirm, show
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import following
 from headrace.cli.render import tables as render
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The stream table, namespace.table.")]
-QueryFile = Annotated[
-    Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file that holds the query; - is stdin.")
-]
-Schedule = Annotated[str | None, typer.Option("--schedule", "-s", help="When to refresh, such as '1 minute'.")]
+from headrace.cli.verbs import options
+from headrace.cli.verbs.options import query_text
 
 
-class Mode(StrEnum):
-    """Refresh modes, as users write them."""
-
-    AUTO = "AUTO"
-    FULL = "FULL"
-    DIFFERENTIAL = "DIFFERENTIAL"
-
-
-ModeOption = Annotated[
-    Mode | None,
-    typer.Option(
-        "--mode", "-m", case_sensitive=False, help="AUTO chooses per refresh; DIFFERENTIAL refuses what cannot be."
-    ),
-]
-
-
-def query_text(query: str | None, file: Path | None) -> str | None:
-    """The query from the argument, a file or stdin; None when none was given."""
-    if query is not None and file is not None:
-        raise typer.BadParameter("Give the query as an argument or with --file, not both.")
-    if file is not None and str(file) != "-":
-        return read_text(file)
-    if file is not None or query == "-":
-        return sys.stdin.read()
-    return query
-
-
-def read_text(file: Path) -> str:
-    """The text of a file named on the command line."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error}") from error
-
-
+@click.command()
+@options.name
+@click.argument("query", required=False)
+@options.query_file
+@options.schedule
+@click.option("--mode", "-m", type=options.MODE, default="AUTO", show_default=True, help="How it is refreshed.")
+@click.option(
+    "--load/--no-load", "initialize", default=True, help="Load it now (the default), or at its first refresh."
+)
+@click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
+@click.option("--or-replace", is_flag=True, help="Give an existing one this query.")
+@click.pass_context
 def create(
-    context: typer.Context,
-    name: Name,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The defining query; - is stdin.")] = None,
-    file: QueryFile = None,
-    schedule: Schedule = None,
-    mode: ModeOption = Mode.AUTO,
-    initialize: Annotated[bool, typer.Option("--load/--no-load", help="Load it now, or at its first refresh.")] = True,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Do nothing when it exists.")] = False,
-    or_replace: Annotated[bool, typer.Option("--or-replace", help="Give an existing one this query.")] = False,
+    context: click.Context,
+    name: str,
+    query: str | None,
+    file: Path | None,
+    schedule: str | None,
+    mode: str,
+    initialize: bool,
+    if_not_exists: bool,
+    or_replace: bool,
 ) -> None:
     """Create a stream table from a query and load it.
 
@@ -78,13 +49,13 @@ def create(
     asked = invocation(context)
     text = query_text(query, file)
     if text is None or not text.strip():
-        raise typer.BadParameter("The query is missing: give it as an argument or with --file.")
+        raise click.UsageError("The query is missing: give it as an argument or with --file.")
     with asked.open() as hr, following(asked, hr.events):
         result = hr.create_stream_table(
             name,
             text,
             schedule=schedule,
-            refresh_mode=(mode or Mode.AUTO).value,
+            refresh_mode=mode,
             initialize=initialize,
             if_not_exists=if_not_exists,
             or_replace=or_replace,
@@ -95,14 +66,22 @@ def create(
         show(asked, result.as_dict(), lambda: render.refreshes((result,)))
 
 
+@click.command()
+@options.name
+@click.option("--query", help="A new query.")
+@options.query_file
+@options.schedule
+@click.option("--no-schedule", is_flag=True, help="Refresh on demand only.")
+@click.option("--mode", "-m", type=options.MODE, help="How it is refreshed.")
+@click.pass_context
 def alter(
-    context: typer.Context,
-    name: Name,
-    query: Annotated[str | None, typer.Option("--query", help="A new query.")] = None,
-    file: QueryFile = None,
-    schedule: Schedule = None,
-    no_schedule: Annotated[bool, typer.Option("--no-schedule", help="Refresh on demand only.")] = False,
-    mode: ModeOption = None,
+    context: click.Context,
+    name: str,
+    query: str | None,
+    file: Path | None,
+    schedule: str | None,
+    no_schedule: bool,
+    mode: str | None,
 ) -> None:
     """Change a stream table's schedule, refresh mode or query; what is not named stays.
 
@@ -114,26 +93,26 @@ def alter(
     """
     asked = invocation(context)
     if schedule is not None and no_schedule:
-        raise typer.BadParameter("--schedule and --no-schedule contradict each other.")
+        raise click.UsageError("--schedule and --no-schedule contradict each other.")
     changes: dict[str, Any] = {
         "query": query_text(query, file),
         "schedule": schedule,
         "clear_schedule": no_schedule,
-        "refresh_mode": mode.value if mode else None,
+        "refresh_mode": mode,
     }
     if not any(changes.values()):
-        raise typer.BadParameter("Nothing to change: give --schedule, --no-schedule, --mode, --query or --file.")
+        raise click.UsageError("Nothing to change: give --schedule, --no-schedule, --mode, --query or --file.")
     with asked.open() as hr, following(asked, hr.events):
         hr.alter_stream_table(name, **changes)
     confirm(asked, {"altered": name}, f"{name} is altered.")
 
 
-def drop(
-    context: typer.Context,
-    name: Name,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="No error when there is none.")] = False,
-    cascade: Annotated[bool, typer.Option("--cascade", help="Drop the stream tables that read it, too.")] = False,
-) -> None:
+@click.command()
+@options.name
+@click.option("--if-exists", is_flag=True, help="No error when there is none.")
+@click.option("--cascade", is_flag=True, help="Drop the stream tables that read it, too.")
+@click.pass_context
+def drop(context: click.Context, name: str, if_exists: bool, cascade: bool) -> None:
     """Drop a stream table; refused while others read it, unless they go too.
 
     \b
@@ -147,7 +126,4 @@ def drop(
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}." if dropped else "There was none.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    for verb in (create, alter, drop):
-        app.command(rich_help_panel="Defining")(verb)
+VERBS = (create, alter, drop)

@@ -9,7 +9,7 @@ from headrace.algebra.scalar import Scalar, column
 from headrace.names import quote
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Role, scalar, split_arguments, unbracketed
+from headrace.sql.pieces import Role, cells, scalar
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -66,7 +66,7 @@ class FromReader:
                 if item.lateral:
                     self.context.refuse_at("LATERAL", item.at)
                 output = self.context.read_query(self.context, item.query, self.ctes)
-                joined = self._renamed(output, item.alias, replace_opaque=item.lateral)
+                joined = self._renamed(output, item.alias, at=item.at, opaque=item.lateral)
             case ValuesItem():
                 joined = self._values(item)
             case GroupItem():
@@ -76,7 +76,7 @@ class FromReader:
                     shown = joined.scope.star() or ()
                     names = tuple(v.name for v in shown)
                     narrowed = Project(joined.relation, tuple((v.internal, column(v.internal)) for v in shown))
-                    joined = self._renamed(Output(narrowed, names, joined.scope.opaque), item.alias)
+                    joined = self._renamed(Output(narrowed, names, joined.scope.opaque), item.alias, at=item.at)
             case FunctionItem():
                 self.context.refuse_at(f"{item.name}() in FROM", item.at)
                 joined = Joined(Values((), ((),)), self._scope((), opaque=True))
@@ -99,13 +99,12 @@ class FromReader:
     def _table(self, item: TableItem) -> Joined:
         bound = self.ctes.get(self.context.fold(item.parts[0])) if len(item.parts) == 1 else None
         if bound is not None:
-            return self._renamed(self._cte(bound), item.alias or Alias(item.parts[0]))
+            return self._renamed(self._cte(bound), item.alias or Alias(item.parts[0]), at=item.name[0])
         name, found = self.context.table(item.parts, item.name[0])
         if isinstance(found, ViewText):
             output = self.context.read_view(self.context, name, found, item.name[0])
-            return self._renamed(
-                output, item.alias or Alias(item.parts[-1]), qualifier=None if item.alias else name.parts
-            )
+            alias = item.alias or Alias(item.parts[-1])
+            return self._renamed(output, alias, at=item.name[0], qualifier=None if item.alias else name.parts)
         alias = item.alias or Alias(item.parts[-1])
         shown = tuple(alias.columns) or tuple(c.name for c in found)
         if len(shown) != len(found):
@@ -138,11 +137,12 @@ class FromReader:
         output: Output,
         alias: Alias | None,
         *,
+        at: int,
         qualifier: tuple[str, ...] | None = None,
-        replace_opaque: bool = False,
+        opaque: bool = False,
     ) -> Joined:
         """A nested query as an input: its columns under `alias.name`."""
-        output = self.relabelled(output, alias.columns, 0) if alias else output
+        output = self.relabelled(output, alias.columns, at) if alias else output
         prefix = alias.name if alias else "q"
         internal = [self.names.take(f"{prefix}.{name or i}") for i, name in enumerate(output.names, 1)]
         items = tuple((new, column(old)) for new, old in zip(internal, output.relation.columns, strict=True))
@@ -151,7 +151,7 @@ class FromReader:
             Visible(own, name or f"\0{i}", new)
             for i, (name, new) in enumerate(zip(output.names, internal, strict=True))
         )
-        return Joined(Project(output.relation, items), self._scope(visible, opaque=output.opaque or replace_opaque))
+        return Joined(Project(output.relation, items), self._scope(visible, opaque=output.opaque or opaque))
 
     def _values(self, item: ValuesItem) -> Joined:
         """Inline rows of constants."""
@@ -159,15 +159,13 @@ class FromReader:
         rows: list[tuple[Scalar, ...]] = []
         for row in item.rows:
             pieces = resolved(self.context, pieces_of(self.context, row), empty)
-            inside = unbracketed(pieces)
-            cells = split_arguments(inside) if inside != pieces else (pieces,)
-            rows.append(tuple(scalar(cell) for cell in cells))
+            rows.append(tuple(scalar(cell) for cell in cells(pieces)))
         width = len(rows[0])
         if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
             self.context.refuse_at("VALUES with rows of different length", item.at)
             return Joined(Values((), ((),)), self._scope((), opaque=True))
         names = tuple(f"col{i}" for i in range(1, width + 1))
-        return self._renamed(Output(Values(names, tuple(rows)), names), item.alias)
+        return self._renamed(Output(Values(names, tuple(rows)), names), item.alias, at=item.at)
 
     # joins
 

@@ -102,10 +102,21 @@ def bracketed(pieces: Pieces, like: Piece) -> Pieces:
 
 
 def unbracketed(pieces: Pieces) -> Pieces:
-    """The pieces without brackets around the whole."""
-    while pieces and pieces[0].text == "(" and closing_bracket(pieces, 0) == len(pieces) - 1:
-        pieces = pieces[1:-1]
+    """The pieces without brackets around the whole; `(a, b)` is a row and keeps them."""
+    while (inside := _inside(pieces)) is not None and len(split_arguments(inside)) == 1:
+        pieces = inside
     return pieces
+
+
+def cells(pieces: Pieces) -> tuple[Pieces, ...]:
+    """The columns of a row of VALUES, written with or without brackets."""
+    inside = _inside(pieces)
+    return (pieces,) if inside is None else split_arguments(inside)
+
+
+def _inside(pieces: Pieces) -> Pieces | None:
+    opened = bool(pieces) and pieces[0].role is Role.OPERATOR and pieces[0].text == "("
+    return pieces[1:-1] if opened and closing_bracket(pieces, 0) == len(pieces) - 1 else None
 
 
 def closing_bracket(pieces: Pieces, opening: int) -> int:

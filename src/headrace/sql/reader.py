@@ -76,6 +76,8 @@ def read(
     _check_names(names, case_sensitive)
     if described is not None:
         _compare(context, output, described)
+    if len({name.lower() for name in names}) < len(names):
+        context.refuse_at("columns that differ by case only", shape.at)
     refusals = findings.all()
     if refusals or output.opaque:
         return Reading(None, refusals, sources, names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import UserError
@@ -66,6 +66,7 @@ def test_nothing() -> None:
     assert (empty.order(), empty.levels(), empty.cycle(), empty.names) == ((), (), (), ())
 
 
+@settings(deadline=None)
 @given(ACYCLIC)
 def test_producers_come_first(edges: dict[int, list[int]]) -> None:
     dag = Dag(edges)
@@ -76,6 +77,7 @@ def test_producers_come_first(edges: dict[int, list[int]]) -> None:
     assert all(level[producer] < level[consumer] for producer, consumer in dag.edges)
 
 
+@settings(deadline=None)
 @given(ACYCLIC, st.randoms())
 def test_the_order_does_not_depend_on_how_the_graph_was_written(edges: dict[int, list[int]], random: object) -> None:
     shuffled = list(edges.items())
@@ -83,6 +85,7 @@ def test_the_order_does_not_depend_on_how_the_graph_was_written(edges: dict[int,
     assert Dag(dict(shuffled)).order() == Dag(edges).order()
 
 
+@settings(deadline=None)
 @given(ACYCLIC, st.integers(0, 20))
 def test_upstream_and_downstream_are_inverse(edges: dict[int, list[int]], name: int) -> None:
     dag = Dag(edges)
@@ -90,6 +93,7 @@ def test_upstream_and_downstream_are_inverse(edges: dict[int, list[int]], name: 
     assert all(name in dag.downstream(producer) for producer in dag.upstream(name))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=3)))
 def test_every_cycle_found_is_one(edges: dict[int, list[int]]) -> None:
     dag = Dag(edges)

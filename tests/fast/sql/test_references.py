@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sqlglot
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
@@ -118,7 +118,10 @@ def test_alias(item: str, aliased: bool) -> None:
 @pytest.mark.parametrize("alias", ["", " x", " AS x"])
 def test_time_travel_and_samples_are_recognised(suffix: str, alias: str) -> None:
     found = references(f"SELECT * FROM t {suffix}{alias} JOIN u ON true")
-    assert [(r.parts, r.time_travel, r.has_alias) for r in found] == [(("t",), True, bool(alias)), (("u",), False, False)]
+    assert [(r.parts, r.time_travel, r.has_alias) for r in found] == [
+        (("t",), True, bool(alias)),
+        (("u",), False, False),
+    ]
 
 
 def test_table_as_a_query_becomes_a_select() -> None:
@@ -140,7 +143,16 @@ def test_a_name_by_expression_cannot_be_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "SELEC 1", "SELECT a FROM", "SELECT a FROM t WHERE (a", "SELECT a FROM t)", "SELECT , FROM t", "WITH a SELECT 1"]
+    "query",
+    [
+        "",
+        "SELEC 1",
+        "SELECT a FROM",
+        "SELECT a FROM t WHERE (a",
+        "SELECT a FROM t)",
+        "SELECT , FROM t",
+        "WITH a SELECT 1",
+    ],
 )
 def test_no_query_is_a_syntax_error_with_a_place(query: str) -> None:
     with pytest.raises(UserError) as error:
@@ -156,7 +168,7 @@ BLANK = st.sampled_from([" ", "\n", " /* FROM z */ ", " -- JOIN y\n"])
 
 
 @st.composite
-def queries(draw: st.DrawFn, depth: int = 3) -> str:
+def queries(draw: st.DrawFn, depth: int = 2) -> str:
     gap = draw(BLANK)
     item = draw(items(depth))
     for _ in range(draw(st.integers(0, 2))):
@@ -190,6 +202,7 @@ def by_sqlglot(query: str) -> list[str]:
     return sorted(found)
 
 
+@settings(deadline=None)
 @given(queries())
 def test_random_queries(query: str) -> None:
     found = references(query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.sql.script import split_script
@@ -25,6 +25,7 @@ STATEMENTS = [
 SEPARATORS = [";", " ; ", ";\n-- done;\n", ";;", " /* ; */ ;"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(STATEMENTS), st.sampled_from(SEPARATORS))))
 def test_splitting_undoes_joining(parts: list[tuple[str, str]]) -> None:
     script = "".join(statement + separator for statement, separator in parts)
@@ -33,6 +34,7 @@ def test_splitting_undoes_joining(parts: list[tuple[str, str]]) -> None:
     assert all(script[part.start : part.start + len(part.text)] == part.text for part in found)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab;'`\"-/*\n () BEGIN END CASE", max_size=40))
 def test_nothing_but_blanks_comments_and_semicolons_is_lost(script: str) -> None:
     try:

@@ -41,7 +41,12 @@ def test_create_at_its_shortest() -> None:
     create = parse_statement("create stream table t as table s")
     assert isinstance(create, CreateStreamTable)
     assert (create.name, create.query.sql, create.schedule) == (("t",), "table s", None)
-    assert (create.refresh_mode, create.or_replace, create.if_not_exists, create.initialize) == ("AUTO", False, False, True)
+    assert (create.refresh_mode, create.or_replace, create.if_not_exists, create.initialize) == (
+        "AUTO",
+        False,
+        False,
+        True,
+    )
 
 
 def test_options_come_in_any_order() -> None:

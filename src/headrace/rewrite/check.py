@@ -60,6 +60,8 @@ def _small(node: Relation) -> bool:
             return node.moment is Moment.CHANGE
         case Join() | SemiJoin() | LookupJoin():
             return any(_small(side) for side in node.inputs)
+        case Aggregate() if not node.keys:
+            return True
         case Project() | Filter() | Aggregate():
             return _small(node.inputs[0])
     return bool(node.inputs) and all(_small(side) for side in node.inputs)

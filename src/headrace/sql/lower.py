@@ -264,7 +264,7 @@ class _Lowering:
 
     def _repeat(self, relation: Repeat) -> _Block:
         block = self._open(relation.input)
-        copies = f"explode(sequence(1, {block.items[WEIGHT]}))"
+        copies = f"explode(sequence(1, CAST({block.items[WEIGHT]} AS int)))"
         kept = {name: sql for name, sql in block.items.items() if name != WEIGHT}
         query = _render(replace(block, items=kept | {_COPY: copies}))
         return self._nest(query, tuple(kept))

@@ -1,0 +1,225 @@
+"""A query kept up to date step by step, and checked against recomputation after each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.schema import Column
+from headrace.algebra.text import text
+from headrace.compiler import CompiledView, compile_view
+from headrace.delta.apply import delete_rows, difference, insert_rows, merged_state
+from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
+from headrace.names import LAKE, WEIGHT, TableName
+from headrace.rewrite.check import naive
+from headrace.sql.lower import lower
+from kit.case import Case, Row, Table, Window, bag
+from kit.executor import Executor
+
+NAMESPACE = ("shop",)
+_WEIGHT = Column(WEIGHT, "bigint")
+
+
+def table_name(name: str) -> TableName:
+    """A test table's full name."""
+    return TableName(LAKE, NAMESPACE, name)
+
+
+class Maintained:
+    """One view over tables that live in an executor.
+
+    Args:
+        executor: Runs the SQL.
+        case: The query and the tables; its history is for `replay`.
+    """
+
+    def __init__(self, executor: Executor, case: Case) -> None:
+        self.executor = executor
+        self.tables = {table.name: table for table in case.tables}
+        self.contents = {table.name: list(table.rows) for table in case.tables}
+        self.query = case.query
+        for table in case.tables:
+            executor.define(table.name, table.columns, table.rows)
+        self.view = self._compiled()
+        assert not self.view.refusals, self.view.refusals
+        self.stored: dict[str, Counter[Row]] = {}
+        self._load()
+        self.first = self.state
+
+    def _compiled(self) -> CompiledView:
+        def schema(name: TableName) -> tuple[Column, ...]:
+            return self.tables[name.table].columns
+
+        def describe(sql: str) -> tuple[Column, ...]:
+            for name in self.tables:
+                sql = sql.replace(table_name(name).sql, self.executor.table(name))
+            return self.executor.describe(sql)
+
+        return compile_view(self.query, resolve=lambda p: table_name(p[-1]), schema=schema, describe=describe)
+
+    # reading
+
+    def bind(self, leaf: Scan | Stored) -> str:
+        """Where a leaf is found in the executor."""
+        if isinstance(leaf, Stored):
+            return self.executor.table(leaf.name)
+        suffix = {Moment.AFTER: "", Moment.BEFORE: "__before", Moment.CHANGE: "__change"}
+        return self.executor.table(leaf.source.table + suffix[leaf.moment])
+
+    def sql(self, relation: Relation) -> str:
+        """A relation in SQL."""
+        return lower(relation, self.bind, hints=True)
+
+    def rows(self, relation: Relation) -> Counter[Row]:
+        """A relation's rows."""
+        return bag(self.executor.rows(self.sql(relation)))
+
+    @property
+    def state(self) -> Counter[Row]:
+        """What is stored, as last read."""
+        return self.stored[STATE]
+
+    def _read(self, name: str) -> Counter[Row]:
+        self.stored[name] = bag(self.executor.rows(f"SELECT * FROM {self.executor.table(name)}"))
+        return self.stored[name]
+
+    def expected(self) -> Counter[Row]:
+        """The user's own query over the tables as they are."""
+        return bag(self.executor.rows(self.query))
+
+    def _load(self) -> None:
+        program = self.view.full_program()
+        if program.companion is not None:
+            self.executor.keep(COMPANION, self.sql(program.companion))
+            self._read(COMPANION)
+        self.executor.keep(STATE, self.query if program.state is None else self.sql(program.state))
+        assert self._read(STATE) == self.expected(), "the full program differs from the query"
+
+    # following
+
+    def step(self, window: Window) -> Counter[Row]:
+        """Let a window pass, refresh, check everything; returns the change of the state."""
+        touched = {name: change for name, change in window.items() if change}
+        for name, change in touched.items():
+            self._move(self.tables[name], change)
+        changed = frozenset(table_name(name) for name in touched)
+        gained = frozenset(table_name(n) for n, change in touched.items() if all(w > 0 for w, _ in change))
+        program = self.view.delta_program(changed, gained)
+        if program is None:
+            assert self.state == self.expected(), "a change was thought to have no effect"
+            return Counter()
+        _check_shape(program)
+        for step in program.steps:
+            idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
+            sql = self.sql(step.relation)
+            self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql)
+        self._follow(COMPANION, program.companion)
+        return self._follow(STATE, program.state)
+
+    def _move(self, table: Table, change: tuple[tuple[int, Row], ...]) -> None:
+        before = self.contents[table.name]
+        after = list(before)
+        for weight, row in change:
+            for _ in range(abs(weight)):
+                after.append(row) if weight > 0 else after.remove(row)
+        self.contents[table.name] = after
+        self.executor.define(f"{table.name}__before", table.columns, before)
+        self.executor.define(table.name, table.columns, after)
+        weighted = [(*row, weight) for weight, row in change]
+        self.executor.define(f"{table.name}__change", (*table.columns, _WEIGHT), weighted)
+
+    def _follow(self, name: str, change: TableChange | None) -> Counter[Row]:
+        if change is None:
+            return Counter()
+        columns = tuple(c for c in change.change.columns if c != WEIGHT)
+        stored = Stored(name, columns)
+        self.executor.keep(f"{name}_change", self.sql(change.change))
+        kept = Stored(f"{name}_change", (*columns, WEIGHT))
+        rows = self.executor.rows(self.sql(kept))
+        moved = _checked(rows, columns, change.key)
+        before = self.stored[name]
+        self.executor.keep(name, self.sql(merged_state(stored, kept, change.key)))
+        after = self._read(name)
+        expected = self.expected() if name == STATE else self._recomputed_companion()
+        assert after == expected, _differ(name, after, expected, moved)
+        assert _plus(before, moved) == after, f"{name}: applied rows and the change disagree"
+        return moved
+
+    def split(self) -> tuple[Counter[Row], Counter[Row]]:
+        """The rows the last change adds and removes, as the builders for writing give them."""
+        kept = Stored(f"{STATE}_change", (*(c.name for c in self.view.output), WEIGHT))
+        return self.rows(insert_rows(kept)), self.rows(delete_rows(kept))
+
+    def _recomputed_companion(self) -> Counter[Row]:
+        companion = self.view.full_program().companion
+        assert companion is not None
+        return self.rows(companion)
+
+    def difference(self) -> Counter[Row]:
+        """What consumers would receive for a FULL refresh now."""
+        columns = tuple(c.name for c in self.view.output)
+        self.executor.keep("state_new", self.query)
+        return _signed(self.executor.rows(self.sql(difference(Stored(STATE, columns), Stored("state_new", columns)))))
+
+
+def replay(executor: Executor, case: Case, *, verbose: bool = False) -> None:
+    """Play a history, then take everything away again.
+
+    Raises:
+        AssertionError: something differs from recomputation.
+    """
+    view = Maintained(executor, case)
+    if verbose:
+        print(text(view.view.tree) if view.view.tree else view.view.refusals)
+    log: list[Counter[Row]] = []
+    for window in case.windows:
+        log.append(view.step(window))
+        if verbose:
+            print(dict(window), "→", dict(log[-1]))
+    assert _plus(view.first, *log) == view.state, "state and log disagree"
+    emptied = {name: tuple((-1, row) for row in rows) for name, rows in view.contents.items()}
+    view.step(emptied)
+    again = Maintained(executor, Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables)))
+    assert again.state == view.expected(), "input, then minus the input, left something behind"
+
+
+def _checked(rows: list[Row], columns: tuple[str, ...], key: tuple[str, ...] | None) -> Counter[Row]:
+    """A change must name each row once, with a weight, and each key at most once for each sign."""
+    moved = _signed(rows)
+    assert len(moved) == len(rows), f"a row occurs twice in a change: {rows}"
+    assert all(moved.values()), f"a row of weight zero: {rows}"
+    if key is not None:
+        places = [columns.index(name) for name in key]
+        assert set(moved.values()) <= {1, -1}, f"a keyed row of another weight: {rows}"
+        signs = Counter((w, *(row[i] for i in places)) for row, w in moved.items())
+        assert not signs or max(signs.values()) == 1, f"a key occurs twice: {rows}"
+    return moved
+
+
+def _signed(rows: list[Row]) -> Counter[Row]:
+    result: Counter[Row] = Counter()
+    for *row, weight in rows:
+        assert isinstance(weight, int)
+        (only,) = bag([tuple(row)])
+        result[only] += weight
+    return result
+
+
+def _plus(*bags: Mapping[Row, int]) -> Counter[Row]:
+    total: Counter[Row] = Counter()
+    for each in bags:
+        for row, weight in each.items():
+            total[row] += weight
+    return Counter({row: weight for row, weight in total.items() if weight})
+
+
+def _check_shape(program: DeltaProgram) -> None:
+    relations = [step.relation for step in program.steps] + [program.state.change]
+    for relation in relations:
+        found = list(naive(relation))
+        assert not found, found
+
+
+def _differ(name: str, got: Counter[Row], expected: Counter[Row], moved: Counter[Row]) -> str:
+    return f"{name}: missing {dict(expected - got)}, unexpected {dict(got - expected)}, change {dict(moved)}"

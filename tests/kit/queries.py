@@ -1,0 +1,161 @@
+"""Random queries of the kinds that are maintained, up to three levels deep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from kit.case import Case, Table
+from kit.expressions import NUMBERS, TYPES, Field, Scope, condition, expression
+from kit.histories import histories
+from kit.values import tables
+
+Shown = tuple[Field, ...]
+"""The output columns of a query: bare names and types."""
+
+
+@dataclass
+class _Writer:
+    """Writes one query; aliases are unique over the whole of it."""
+
+    draw: st.DrawFn
+    tables: tuple[Table, ...]
+    ctes: dict[str, Shown] = field(default_factory=dict)
+    aliases: int = 0
+
+    def choose(self, *options: str) -> str:
+        return self.draw(st.sampled_from(options))
+
+    def often(self) -> bool:
+        return self.draw(st.integers(0, 2)) > 0
+
+    def seldom(self) -> bool:
+        return self.draw(st.integers(0, 3)) == 0
+
+    def alias(self) -> str:
+        self.aliases += 1
+        return f"q{self.aliases}"
+
+    # queries
+
+    def query(self, depth: int) -> tuple[str, Shown]:
+        """A SELECT or a union of two."""
+        sql, shown = self.select(depth)
+        if depth > 0 and self.seldom():
+            other = self.projection(depth - 1, [each.type for each in shown])
+            return f"{sql} UNION {self.choose('ALL ', 'ALL ', '')}{other}", shown
+        return sql, shown
+
+    def select(self, depth: int) -> tuple[str, Shown]:
+        source, scope = self.source(depth)
+        where = f" WHERE {condition(self.draw, scope)}" if self.seldom() else ""
+        kind = self.choose("plain", "plain", "distinct", "group", "group", "global")
+        if kind in ("group", "global"):
+            return self.grouped(f"{source}{where}", scope, keyed=kind == "group")
+        types = [self.choose(*TYPES) for _ in range(self.draw(st.integers(1, 3)))]
+        items = [expression(self.draw, scope, type_) for type_ in types]
+        distinct = "DISTINCT " if kind == "distinct" else ""
+        return _written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
+
+    def projection(self, depth: int, types: list[str]) -> str:
+        """A SELECT with columns of given types, to stand in a union."""
+        source, scope = self.source(depth)
+        items = [expression(self.draw, scope, type_, 1) for type_ in types]
+        return _written("SELECT ", items, types, f" FROM {source}")[0]
+
+    def grouped(self, source: str, scope: Scope, *, keyed: bool) -> tuple[str, Shown]:
+        keys = []
+        if keyed:
+            types = [self.choose(*TYPES) for _ in range(self.draw(st.integers(1, 2)))]
+            keys = [(expression(self.draw, scope, type_, 1), type_) for type_ in types]
+            keys = [(sql, type_) for sql, type_ in dict(keys).items() if any(f.sql in sql for f in scope)]
+        calls = [self.call(scope) for _ in range(self.draw(st.integers(1, 3)))]
+        shown = [*(k for k in keys if self.often()), *calls]
+        group = f" GROUP BY {', '.join(sql for sql, _ in keys)}" if keys else ""
+        having = ""
+        if self.seldom():
+            results = tuple(Field(sql, type_) for sql, type_ in calls)
+            having = f" HAVING {condition(self.draw, results)}"
+        return _written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
+
+    def call(self, scope: Scope) -> tuple[str, str]:
+        """An aggregate call and its type."""
+        function = self.choose("count(*)", "count", "sum", "sum", "avg", "min", "max")
+        filter_ = f" FILTER (WHERE {condition(self.draw, scope)})" if self.seldom() else ""
+        if function == "count(*)":
+            return f"count(*){filter_}", "bigint"
+        type_ = self.choose(*(NUMBERS if function in ("sum", "avg") else TYPES))
+        call = f"{function}({expression(self.draw, scope, type_, 1)}){filter_}"
+        if function == "count":
+            return call, "bigint"
+        if function == "avg":
+            return (f"CAST({call} AS DECIMAL(18,6))", "decimal") if type_ == "decimal" else (call, "double")
+        return call, {"int": "bigint"}.get(type_, type_) if function == "sum" else type_
+
+    # FROM
+
+    def source(self, depth: int) -> tuple[str, Scope]:
+        sql, scope = self.item(depth)
+        for _ in range(self.draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
+            right, added = self.item(depth - 1)
+            sql = f"{sql}{self.join(right, scope, added)}"
+            scope += added
+        return sql, scope
+
+    def join(self, right: str, scope: Scope, added: Scope) -> str:
+        pairs = [(a.sql, b.sql) for a in scope for b in added if a.type == b.type]
+        if not pairs or self.seldom():
+            return self.choose(f", {right}", f" CROSS JOIN {right}")
+        left_key, right_key = self.draw(st.sampled_from(pairs))
+        on = f"{left_key} {self.choose('=', '=', '=', '<=>', '<')} {right_key}"
+        if self.seldom():
+            on += f" AND {condition(self.draw, scope + added)}"
+        return f" JOIN {right} ON {on}"
+
+    def item(self, depth: int) -> tuple[str, Scope]:
+        alias = self.alias()
+        options: list[Callable[[], tuple[str, Shown]]] = [self.table]
+        if depth > 0:
+            options.append(lambda: self.bracketed(depth - 1))
+        if self.ctes:
+            options.append(self.cte)
+        sql, shown = self.draw(st.sampled_from(options))()
+        return f"{sql} AS {alias}", tuple(Field(f"{alias}.{each.sql}", each.type) for each in shown)
+
+    def table(self) -> tuple[str, Shown]:
+        table = self.draw(st.sampled_from(self.tables))
+        return table.name, tuple(Field(c.name, c.type.split("(")[0]) for c in table.columns)
+
+    def bracketed(self, depth: int) -> tuple[str, Shown]:
+        sql, shown = self.query(depth)
+        return f"({sql})", shown
+
+    def cte(self) -> tuple[str, Shown]:
+        name = self.draw(st.sampled_from(sorted(self.ctes)))
+        return name, self.ctes[name]
+
+
+def _written(head: str, items: list[str], types: list[str], tail: str) -> tuple[str, Shown]:
+    shown = tuple(Field(f"c{i}", type_) for i, type_ in enumerate(types))
+    return head + ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(items)) + tail, shown
+
+
+@st.composite
+def queries(draw: st.DrawFn, over: tuple[Table, ...], depth: int = 2) -> str:
+    """A query over tables, sometimes with a CTE that is used more than once."""
+    writer = _Writer(draw, over)
+    head = ""
+    if writer.seldom():
+        sql, shown = writer.query(depth - 1)
+        head = f"WITH w AS ({sql}) "
+        writer.ctes["w"] = shown
+    return head + writer.query(depth)[0]
+
+
+@st.composite
+def cases(draw: st.DrawFn, depth: int = 2, windows: int = 4) -> Case:
+    """A query with a history of its tables."""
+    over = draw(tables())
+    return Case(draw(queries(over, depth)), over, draw(histories(over, windows)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -66,6 +67,11 @@ class Database:
     def is_sqlite(self) -> bool:
         """Whether this is SQLite; else it is PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def file(self) -> Path:
+        """The SQLite file."""
+        return Path(str(self.url.database).removeprefix("file:"))
 
     @contextmanager
     def faults(self) -> Iterator[None]:

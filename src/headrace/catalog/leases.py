@@ -18,6 +18,8 @@ from headrace.catalog import schema as t
 from headrace.catalog.records import Lease
 from headrace.errors import EnvironmentFault
 
+_INSERT = t.insert_or_skip(t.lease, "resource", "token", "expires_at", "heartbeat_at")
+
 
 def acquire(
     connection: Connection,
@@ -90,16 +92,9 @@ def _is_valid(lease: Lease, found: Lease | None) -> bool:
 
 
 def _create_rows(connection: Connection, resources: Sequence[str], now: dt.datetime) -> None:
-    rows = [{"resource": r, "expires_at": now, "heartbeat_at": now} for r in resources]
-    if not rows:
-        return
-    # Rows that exist already are skipped; on PostgreSQL this waits for others who are inserting the same ones.
-    skip = sa.text(
-        "INSERT INTO hr_lease (resource, owner, token, expires_at, heartbeat_at)"
-        " VALUES (:resource, NULL, 0, :expires_at, :heartbeat_at) ON CONFLICT DO NOTHING"
-    )
-    times = [sa.bindparam(name, type_=t.UtcTime()) for name in ("expires_at", "heartbeat_at")]
-    connection.execute(skip.bindparams(*times), rows)
+    rows = [{"resource": r, "token": 0, "expires_at": now, "heartbeat_at": now} for r in resources]
+    if rows:
+        connection.execute(_INSERT, rows)
 
 
 def _lock(connection: Connection, resources: Sequence[str]) -> list[Lease]:

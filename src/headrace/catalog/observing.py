@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog import versions
 from headrace.catalog.records import Observation, Observed, Version
-from headrace.catalog.relations import ensure_relations, name_condition, parse_name
+from headrace.catalog.relations import ensure_relations, lock_relations, name_condition, parse_name
 from headrace.names import TableName
 
 
@@ -32,7 +32,7 @@ def observe(connection: Connection, observations: Sequence[Observation], now: dt
     """Number the heads, appending versions where they are new; see `Catalog.observe`."""
     names = sorted({o.source for o in observations})
     ids = ensure_relations(connection, names)
-    _lock(connection, ids.values())
+    lock_relations(connection, ids.values())  # or two observers of one source would both append
     newest = versions.newest_of(connection, names)
     answers, rows = [], []
     for observation in observations:
@@ -48,12 +48,6 @@ def observe(connection: Connection, observations: Sequence[Observation], now: dt
         connection.execute(sa.insert(t.version), rows)
     _note(connection, observations, ids)
     return tuple(answers)
-
-
-def _lock(connection: Connection, ids: Iterable[int]) -> None:
-    """Two observers of one source must not both append. The lock leaves foreign keys to the row alone."""
-    rows = sa.select(t.relation.c.id).where(t.relation.c.id.in_(ids)).order_by(t.relation.c.id)
-    connection.execute(rows.with_for_update(key_share=True)).all()
 
 
 def _recreated(observation: Observation, head: Version | None) -> bool:

@@ -44,7 +44,7 @@ def prepare(database: Database, *, events: Events, create: bool, now: dt.datetim
 
 
 def _require_file(database: Database) -> None:
-    if database.is_sqlite and not Path(str(database.url.database)).is_file():
+    if database.is_sqlite and not database.file.is_file():
         raise _missing(database)
 
 
@@ -106,13 +106,14 @@ def _keep(database: Database, revision: str, now: dt.datetime) -> str:
     """Back up a SQLite catalog beside itself; returns the sentence that says what was done."""
     if not database.is_sqlite:
         return "It was one transaction, so there is nothing to undo; back up the PostgreSQL database by your own means."
-    source = Path(str(database.url.database))
+    source = database.file
     target = source.with_name(f"{source.name}.backup-{revision}-{now:%Y%m%dT%H%M%S.%fZ}")
     try:
         with contextlib.closing(sqlite3.connect(source)) as old, contextlib.closing(sqlite3.connect(target)) as new:
             old.backup(new)
     except sqlite3.Error as error:
-        target.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            target.unlink()
         raise EnvironmentFault(
             "CATALOG_BACKUP_FAILED",
             f"The catalog must be migrated, but its backup {target} could not be written; nothing was changed.",

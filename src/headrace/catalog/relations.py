@@ -76,9 +76,19 @@ def ensure_relations(connection: Connection, names: Iterable[TableName]) -> dict
     wanted = set(names)
     ids = relation_ids(connection, wanted)
     if missing := sorted(wanted - ids.keys()):
-        connection.execute(sa.insert(t.relation), [_new_row(name) for name in missing])
+        # Somebody else may be inserting the same names: theirs are waited for, skipped, and then found.
+        connection.execute(_INSERT, [_new_row(name) for name in missing])
         ids |= relation_ids(connection, missing)
     return ids
+
+
+_INSERT = t.insert_or_skip(t.relation, "name", "catalog_name", "table_namespace", "table_name", "kind")
+
+
+def lock_relations(connection: Connection, ids: Iterable[int]) -> None:
+    """Keep others from changing relations until the transaction ends; foreign keys to them are left alone."""
+    rows = sa.select(t.relation.c.id).where(t.relation.c.id.in_(sorted(ids))).order_by(t.relation.c.id)
+    connection.execute(rows.with_for_update(key_share=True)).all()
 
 
 def _new_row(name: TableName) -> dict[str, object]:

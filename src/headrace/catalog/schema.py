@@ -175,6 +175,14 @@ published = sa.Table(
 )
 """What each stored table's `lake` pointer was when Headrace last published it; notices foreign writers."""
 
+
+def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:
+    """An insert of rows that skips those that exist already; both databases write it alike, unlike SQLAlchemy."""
+    names, values = ", ".join(columns), ", ".join(f":{c}" for c in columns)
+    statement = sa.text(f"INSERT INTO {table.name} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING")
+    return statement.bindparams(*(sa.bindparam(c, type_=table.c[c].type) for c in columns))
+
+
 iceberg_metadata = sa.MetaData()
 
 iceberg_tables = sa.Table(

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import history, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
-from headrace.catalog.relations import ensure_relations, not_found, relation_ids, stored_name, stream_id
+from headrace.catalog.relations import ensure_relations, lock_relations, not_found, relation_ids, stored_name, stream_id
 from headrace.catalog.streams import read_streams
 from headrace.errors import UserError
 from headrace.names import TableName
@@ -35,6 +35,7 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
     """
     ids = ensure_relations(connection, (definition.name, *definition.sources))
     own = ids[definition.name]
+    lock_relations(connection, [own])
     exists = sa.select(t.stream_table.c.relation_id).where(t.stream_table.c.relation_id == own)
     if connection.execute(exists).first() is not None:
         raise UserError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from headrace import config
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Status, StreamTable
 from headrace.engine import gather
 from headrace.engine import status as _status
 from headrace.engine.results import (
@@ -302,12 +302,12 @@ class Headrace:
             HeadraceError: The first failure, after everything that does not depend on it was refreshed.
         """
         if isinstance(names, str):
-            return self._engine()[1].refresh(self._name(names), self._heads(), full=full)
+            return self._engine()[2].refresh(self._name(names), self._heads(), full=full)
         wanted = [self._name(n) for n in names] if names is not None else None
         return self._refresh_in_order(wanted, full)
 
     def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
-        refresher, heads = self._engine()[1], self._heads()
+        creator, heads = self._engine()[2], self._heads()
         dependencies = self._catalog.dependencies()
         order = [n for n in Dag(dependencies).order() if n in dependencies and (wanted is None or n in wanted)]
         if wanted is not None:
@@ -321,7 +321,7 @@ class Headrace:
                 failed.add(name)
                 continue
             try:
-                results.append(refresher.refresh(name, heads, full=full))
+                results.append(creator.refresh(name, heads, full=full))
             except HeadraceError as error:
                 failed.add(name)
                 first = first or error
@@ -341,9 +341,12 @@ class Headrace:
         for name in order:
             frontier = frontiers.get(name, Frontier())
             moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
-            if moved or name not in newest or not frontier or tables[name].status.value != "ACTIVE":
+            if moved or name not in newest or not frontier or self._unsettled(tables[name]):
                 behind.append(name)
         return behind
+
+    def _unsettled(self, table: StreamTable) -> bool:
+        return table.status is not Status.ACTIVE or self._engine()[2].outdated(table)
 
     def _heads(self) -> Heads:
         return self._engine()[1].heads()

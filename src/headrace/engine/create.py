@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
-from headrace.engine.define import check_name, define, require_differential, sources_of
+from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
+from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
@@ -130,6 +131,32 @@ class Creator:
             stored = tuple(t for table in tables for t in table.stored)
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
         return tuple(doomed)
+
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
+        """Refresh a stream table; one whose views were changed is defined again first.
+
+        Raises:
+            HeadraceError: What went wrong; what was published before stays.
+        """
+        table = self.catalog.stream_table(name)
+        if not self.outdated(table):
+            return self.refresher.refresh(name, heads, full=full)
+        wish = Wish(name, table.query, table.schedule, table.refresh_mode, or_replace=True)
+        details = from_json(table.details)
+        again, _ = define(
+            table.query,
+            catalog=self.catalog,
+            session=self.session,
+            plans=self.plans,
+            namespace=details.namespace,
+            semantics=details.semantics,
+        )
+        return self._replace(table, wish, again)
+
+    def outdated(self, table: StreamTable) -> bool:
+        """Whether a view that a stream table reads through was changed since it was defined."""
+        known = from_json(table.details).view_locations
+        return bool(known) and view_locations(self.catalog, known) != dict(known)
 
     # ---- creating
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.algebra.relations import Relation, Scan
@@ -70,7 +71,7 @@ def define(
     )
     if staged := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
-    details = Details(query, namespace, semantics, (), (), views, (), None)
+    details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
     runner = session.runner().under(semantics)
     output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
@@ -130,14 +131,20 @@ def refuse_time_travel(query: str) -> None:
             )
 
 
+def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableName, str]:
+    """The metadata files of views; those that are gone are left out."""
+    names = tuple(views)
+    return {n: p.metadata_location for n, p in catalog.pointers(LAKE, names).items()} if names else {}
+
+
 def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
     """The text of a catalog view, all names written in full; None when it is no view."""
     if name.catalog != LAKE:
         return None
     pointer = catalog.pointers(LAKE, [name]).get(name)
-    found = read_view(pointer.metadata_location) if pointer else None
-    if found is None:
+    if pointer is None or not pointer.is_view:
         return None
+    found = read_view(pointer.metadata_location)
     text = bind_text(found.sql, namespace=found.namespace, catalogs=catalogs, views={}, bind=lambda inner: inner.sql)
     columns = ", ".join(quote(c) for c in found.columns)
     return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"

@@ -7,7 +7,7 @@ compiled plan: the plan is compiled again from the text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.algebra.schema import Column
@@ -43,6 +43,7 @@ class Details:
         views: Catalog views it goes through, with the text each had.
         refusals: What keeps it from being DIFFERENTIAL; empty when it can be.
         companion: Columns of the companion table, or None when none is needed.
+        view_locations: Metadata files of those views; another one means the view was changed.
     """
 
     query: str
@@ -53,6 +54,7 @@ class Details:
     views: Mapping[TableName, str]
     refusals: tuple[RefusalInfo, ...]
     companion: tuple[Column, ...] | None
+    view_locations: Mapping[TableName, str] = field(default_factory=dict)
 
     @property
     def incremental(self) -> bool:
@@ -72,7 +74,10 @@ def to_json(details: Details) -> dict[str, Any]:
         },
         "output": _columns_out(details.output),
         "sources": [{"name": list(s.name.parts), "columns": _columns_out(s.columns)} for s in details.sources],
-        "views": [{"name": list(v.parts), "text": t} for v, t in details.views.items()],
+        "views": [
+            {"name": list(v.parts), "text": t, "location": details.view_locations.get(v)}
+            for v, t in details.views.items()
+        ],
         "refusals": [r.as_dict() for r in details.refusals],
         "companion": None if details.companion is None else _columns_out(details.companion),
     }
@@ -89,6 +94,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         views={_name_in(v["name"]): v["text"] for v in data["views"]},
         refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
         companion=None if data["companion"] is None else _columns_in(data["companion"]),
+        view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
     )
 
 

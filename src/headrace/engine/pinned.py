@@ -48,7 +48,7 @@ class PinnedState:
         self._catalog = catalog
         self._when = when
         with catalog.reading() as reader:
-            self._locations = {n: p.metadata_location for n, p in reader.pointers(LAKE, None).items()}
+            self._pointers = reader.pointers(LAKE, None)
             self._versions = reader.versions_as_of(when) if when is not None else {}
             self._streams = frozenset(t.name for t in reader.stream_tables())
             self._time = _time_of(reader.publications(None), when)
@@ -65,10 +65,11 @@ class PinnedState:
                 f"{name} is in catalog {name.catalog}; only tables in {LAKE} are read pinned.",
                 hint="Read it with VERSION AS OF in plain Spark SQL.",
             )
-        location = self._locations.get(name)
-        if location is None:
+        pointer = self._pointers.get(name)
+        if pointer is None:
             raise UserError("TABLE_NOT_FOUND", f"Table {name} does not exist.")
-        if (view := read_view(location)) is not None:
+        if pointer.is_view:
+            view = read_view(pointer.metadata_location)
             text = bind_text(
                 view.sql,
                 namespace=view.namespace,
@@ -78,7 +79,7 @@ class PinnedState:
             )
             columns = ", ".join(quote(c) for c in view.columns)
             return f"(SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns}))"
-        pin = self._pin(name, metadata(location))
+        pin = self._pin(name, metadata(pointer.metadata_location))
         return rows_sql(name, pin.meta, pin.snapshot)
 
     def _pin(self, name: TableName, meta: TableMeta) -> Pin:

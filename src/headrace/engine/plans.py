@@ -55,7 +55,7 @@ class Plans:
             return columns[name]
 
         def describe(sql: str) -> tuple[Column, ...]:
-            return runner.describe(sql)
+            return runner.describe(pinned_free(details, catalogs) if sql == details.query else sql)
 
         return compile_view(
             details.query,

@@ -137,6 +137,9 @@ class Refresher:
     def _run(self, facts: Facts, choice: Choice, generation: int) -> Run:
         runner = self.session.runner().under(facts.details.semantics)
         catalogs = self.session.catalogs()
+        for source in facts.sources:
+            if source.name.catalog != LAKE:
+                runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
         run = Run(facts, runner, self.catalog, self.events, catalogs)
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:

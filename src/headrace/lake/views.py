@@ -24,15 +24,13 @@ class ViewText:
     columns: tuple[str, ...]
 
 
-def read_view(location: str) -> ViewText | None:
-    """The view whose metadata is at a location; None when it is a table's.
+def read_view(location: str) -> ViewText:
+    """The view whose metadata is at a location.
 
     Raises:
         EnvironmentFault: `METADATA_UNREADABLE`.
     """
     data = read_json(location)
-    if "view-uuid" not in data:
-        return None
     current = next(v for v in data["versions"] if v["version-id"] == data["current-version-id"])
     texts = {r.get("dialect", "").lower(): r["sql"] for r in current["representations"] if r.get("type") == "sql"}
     sql = texts.get("spark") or next(iter(texts.values()))

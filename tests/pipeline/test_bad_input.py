@@ -1,0 +1,203 @@
+"""Every mistake gets a plain message and a code, and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.engine.results import Mode, Status
+from headrace.errors import HeadraceError, Unsupported, UserError
+from headrace.reasons import FullReason
+
+
+@pytest.fixture
+def source(hr: Headrace, ns: str) -> str:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, s STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, 'a'), (2, 0, 'b')")
+    return f"lake.{ns}.t"
+
+
+def code_of(hr: Headrace, ns: str, query: str, name: str = "s", mode: str = "AUTO") -> HeadraceError:
+    before = [t.name for t in hr.status()]
+    with pytest.raises(HeadraceError) as caught:
+        hr.create_stream_table(f"{ns}.{name}", query, refresh_mode=mode)
+    assert [t.name for t in hr.status()] == before
+    assert "\tat " not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT nope FROM {ns}.t", "COLUMN_NOT_FOUND"),
+        ("SELECT k FROM {ns}.nope", "TABLE_NOT_FOUND"),
+        ("SELECT k FROM {ns}.t WHERE", "SYNTAX_ERROR"),
+        ("SELECT k, v AS k FROM {ns}.t", "DUPLICATE_COLUMN"),
+        ("SELECT k, INTERVAL '1' DAY AS d FROM {ns}.t", "TYPE_NOT_STORABLE"),
+        ("SELECT k, NULL AS n FROM {ns}.t", "TYPE_NOT_STORABLE"),
+        ("SELECT k, v AS __hr_w FROM {ns}.t", "RESERVED_COLUMN"),
+        ("SELECT k FROM {ns}.t VERSION AS OF 1", "TIME_TRAVEL_SOURCE"),
+        ("SELECT sum(s) FILTER (WHERE FROM {ns}.t", "SYNTAX_ERROR"),
+    ],
+)
+def test_wrong_queries_create_nothing(hr: Headrace, ns: str, source: str, query: str, code: str) -> None:
+    assert code_of(hr, ns, query.format(ns=ns)).code == code
+
+
+def test_a_syntax_error_shows_line_and_caret(hr: Headrace, ns: str, source: str) -> None:
+    with pytest.raises(UserError) as caught:
+        hr.sql(f"SELECT 1;\n\nCREATE STREAM TABLE {ns}.s AS\nSELECT k FROM {ns}.t\nWHERE k = = 1")
+    assert caught.value.code == "SYNTAX_ERROR"
+    assert caught.value.place is not None
+    assert caught.value.place.line == 5
+    assert "^" in str(caught.value)
+
+
+def test_names(hr: Headrace, ns: str, source: str) -> None:
+    assert code_of(hr, ns, f"SELECT k FROM {ns}.t", name="t").code == "TABLE_EXISTS"
+    hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t")
+    assert code_of(hr, ns, f"SELECT v FROM {ns}.t").code == "STREAM_TABLE_EXISTS"
+    assert hr.create_stream_table(f"{ns}.s", f"SELECT v FROM {ns}.t", if_not_exists=True) is None
+    for bad in ("", "a..b", "_headrace.x", "staging.a.b", "`unclosed"):
+        with pytest.raises(UserError) as caught:
+            hr.create_stream_table(bad, f"SELECT k FROM {ns}.t")
+        assert caught.value.code == "INVALID_NAME"
+
+
+def test_cycles_are_named(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t")
+    hr.create_stream_table(f"{ns}.b", f"SELECT k FROM {ns}.a")
+    with pytest.raises(UserError) as caught:
+        hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.b", or_replace=True)
+    assert caught.value.code == "CYCLE"
+    assert f"{ns}.a" in caught.value.message
+    assert f"{ns}.b" in caught.value.message
+
+
+def test_dropping_what_has_consumers(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t")
+    hr.create_stream_table(f"{ns}.b", f"SELECT k FROM {ns}.a")
+    with pytest.raises(UserError) as caught:
+        hr.drop_stream_table(f"{ns}.a")
+    assert caught.value.code == "HAS_CONSUMERS"
+    assert set(hr.drop_stream_table(f"{ns}.a", cascade=True)) == {f"{ns}.a", f"{ns}.b"}
+    assert hr.drop_stream_table(f"{ns}.a", if_exists=True) == ()
+    with pytest.raises(UserError) as caught:
+        hr.drop_stream_table(f"{ns}.a")
+    assert caught.value.code == "STREAM_TABLE_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("query", "construct", "reason"),
+    [
+        ("SELECT a.k FROM {ns}.t a\nLEFT JOIN {ns}.t b ON a.k = b.k", "LEFT", FullReason.OPERATOR_NOT_MAINTAINED),
+        ("SELECT k, rand() AS r FROM {ns}.t", "rand", FullReason.NOT_DETERMINISTIC),
+        ("SELECT k, current_timestamp() AS r FROM {ns}.t", "current_timestamp", FullReason.NOT_DETERMINISTIC),
+        ("SELECT k, row_number() OVER (ORDER BY k) AS r FROM {ns}.t", "window", FullReason.OPERATOR_NOT_MAINTAINED),
+    ],
+)
+def test_auto_says_why_full_and_differential_refuses(
+    hr: Headrace, ns: str, source: str, query: str, construct: str, reason: FullReason
+) -> None:
+    refused = code_of(hr, ns, query.format(ns=ns), mode="DIFFERENTIAL")
+    assert isinstance(refused, Unsupported)
+    assert refused.code == "NOT_MAINTAINABLE"
+    assert construct.lower() in refused.message.lower()
+    assert refused.place is not None
+    hr.create_stream_table(f"{ns}.s", query.format(ns=ns))
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 1, 'c')")
+    result = hr.refresh(f"{ns}.s")
+    assert (result.mode, result.reason) == (Mode.FULL, reason)
+    assert hr.explain(f"{ns}.s").refusals[0].code is reason
+
+
+def test_a_division_error_keeps_what_was_published(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, 100 / v AS q FROM {ns}.t WHERE k <> 2", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 0, 'zero')")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "ARITHMETIC_ERROR"
+    assert hr.spark.table(f"lake.{ns}.s").count() == 1
+    last = hr.history(f"{ns}.s")[0]
+    assert (last.ok, last.error_code) == (False, "ARITHMETIC_ERROR")
+    hr.spark.sql(f"DELETE FROM {source} WHERE k = 3")
+    hr.refresh(f"{ns}.s")
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_failing_first_load_creates_nothing(hr: Headrace, ns: str, source: str) -> None:
+    assert code_of(hr, ns, f"SELECT 1 / v AS q FROM {ns}.t").code == "ARITHMETIC_ERROR"
+    assert not hr.spark.catalog.tableExists(f"lake.{ns}.s")
+
+
+def test_a_used_column_dropped_stops_only_its_readers(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.reader", f"SELECT k, s FROM {ns}.t")
+    hr.create_stream_table(f"{ns}.other", f"SELECT k, v FROM {ns}.t")
+    hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN s")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
+    with pytest.raises(UserError) as caught:
+        hr.refresh()
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+    reader, other = hr.status([f"{ns}.reader", f"{ns}.other"])
+    assert (reader.status, other.status) == (Status.STOPPED, Status.ACTIVE)
+    assert "CREATE OR REPLACE" in str(reader.stopped_reason)
+    assert hr.verify(f"{ns}.other").rows == 3
+    hr.create_stream_table(f"{ns}.reader", f"SELECT k FROM {ns}.t", or_replace=True)
+    assert hr.verify(f"{ns}.reader").ok
+
+
+def test_a_retyped_column_stops_its_reader(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t")
+    hr.spark.sql(f"ALTER TABLE {source} ALTER COLUMN v TYPE BIGINT")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9, 'x')")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+
+
+def test_a_recreated_source_is_loaded_again(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, count(*) AS n FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"DROP TABLE {source}")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "SOURCE_NOT_FOUND"
+    hr.spark.sql(f"CREATE TABLE {source} (k INT, v INT, s STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (7, 7, 'new')")
+    result = hr.refresh(f"{ns}.s")
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.SOURCE_RECREATED)
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_expired_history_falls_back_to_full(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 1, 'c')")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (4, 1, 'c')")
+    hr.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{ns}.t', older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
+    )
+    result = hr.refresh(f"{ns}.s")
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.HISTORY_EXPIRED)
+    assert "t" in str(result.detail)
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_foreign_writer_is_noticed_and_not_overwritten(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.s VALUES (100, 100)")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 1, 'c')")
+    with pytest.raises(HeadraceError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "FOREIGN_WRITER"
+    assert hr.spark.table(f"lake.{ns}.s").count() == 3
+    hr.refresh(f"{ns}.s", full=True)
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_options(hr: Headrace, ns: str, source: str) -> None:
+    with pytest.raises(UserError) as caught:
+        hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t", refresh_mode="SOMETIMES")
+    assert caught.value.code == "INVALID_OPTION"
+    with pytest.raises(UserError) as caught:
+        hr.at(123456789)
+    assert caught.value.code == "PUBLICATION_NOT_FOUND"

@@ -94,8 +94,9 @@ def keys(pieces: Iterable[Piece]) -> tuple[tuple[str, ...], ...]:
 
 def bracketed(pieces: Pieces, like: Piece) -> Pieces:
     """The pieces as one operand, in the place of another piece."""
-    if len(pieces) == 1:
-        return (replace(pieces[0], spaced=like.spaced, at=like.at),)
+    call = pieces[0].role is Role.CALL and closing_bracket(pieces, 1) == len(pieces) - 1
+    if len(pieces) == 1 or call:
+        return (replace(pieces[0], spaced=like.spaced, at=like.at), *pieces[1:])
     opening = Piece(Role.OPERATOR, "(", like.at, like.spaced)
     closing = Piece(Role.OPERATOR, ")", like.at, False)
     return (opening, replace(pieces[0], spaced=False), *pieces[1:], closing)

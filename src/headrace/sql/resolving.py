@@ -29,7 +29,13 @@ def pieces_of(context: Context, within: Range) -> Pieces:
     return pieces
 
 
-def resolved(context: Context, pieces: Pieces, scope: Scope, aliases: Aliases | None = None) -> Pieces:
+def resolved(
+    context: Context,
+    pieces: Pieces,
+    scope: Scope,
+    aliases: Aliases | None = None,
+    alias_first: frozenset[int] = frozenset(),
+) -> Pieces:
     """Replace every name by the column it means.
 
     Args:
@@ -37,11 +43,12 @@ def resolved(context: Context, pieces: Pieces, scope: Scope, aliases: Aliases | 
         pieces: The scalar.
         scope: Columns of the input; they win over aliases.
         aliases: Expressions of the same SELECT that may be referred to by alias.
+        alias_first: Indices of the pieces for which an alias wins over a column.
     """
     out: list[Piece] = []
     for i, piece in enumerate(pieces):
         if piece.role is Role.NAME:
-            out.extend(_name(context, piece, scope, aliases or {}))
+            out.extend(_name(context, piece, scope, aliases or {}, alias_first=i in alias_first))
             continue
         if piece.role is Role.CALL:
             _judge(context, pieces, i)
@@ -56,7 +63,10 @@ def scalar_of(context: Context, within: Range, scope: Scope) -> Pieces:
     return resolved(context, pieces_of(context, within), scope)
 
 
-def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases) -> Pieces:
+def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases, *, alias_first: bool) -> Pieces:
+    expression = aliases.get(context.fold(piece.parts[0]))
+    if alias_first and expression is not None:
+        return (*bracketed(expression, piece), *_fields(piece, 1))
     try:
         found = scope.resolve(piece.parts)
     except AmbiguousNameError:
@@ -66,7 +76,7 @@ def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases) -> Pie
         return (piece,)
     if found is not None:
         return (input_piece(found.column.internal, piece), *_fields(piece, found.parts))
-    if (expression := aliases.get(context.fold(piece.parts[0]))) is not None:
+    if expression is not None:
         return (*bracketed(expression, piece), *_fields(piece, 1))
     if len(piece.parts) == 1 and piece.parts[0].lower() in WITHOUT_BRACKETS:
         name = piece.parts[0].lower()

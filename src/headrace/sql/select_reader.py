@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Values
-from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, has_aggregate
+from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined, filtered
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved
-from headrace.sql.scope import Scope, Visible
+from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Range, Select
 from headrace.sql.tokens import Kind
 
@@ -142,7 +142,7 @@ class SelectReader:
         out = [Item(item.name, self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:
-            condition = self._over(grouping, self._having(self.select.having, scope))
+            condition = self._over(grouping, self._having(self.select.having, scope, grouping))
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
@@ -168,20 +168,39 @@ class SelectReader:
                 found.append(unbracketed(resolved(self.context, pieces, scope, self.aliases)))
         return found
 
-    def _having(self, within: Range, scope: Scope) -> Pieces:
+    def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Pieces:
+        """HAVING, where a name means a column inside aggregates, else a column grouped by, else an alias."""
         pieces = pieces_of(self.context, within)
-        condition = resolved(self.context, pieces, scope, self.aliases)
-        without = resolved(self.context, pieces, self._hiding_aliases(scope), self.aliases)
-        if keys(unbracketed(condition)) != keys(unbracketed(without)):
-            place = self.context.place(within[0])
-            message = "HAVING uses a name that is both a column of the input and an alias with another meaning."
-            self.context.refuse(not_maintained("ambiguous name in HAVING", place, message, "Choose another alias."))
-        return condition
+        alias_first: set[int] = set()
+        at = 0
+        while at < len(pieces):
+            if pieces[at].role is Role.CALL and has_aggregate(pieces[at : at + 1]):
+                at = call_at(pieces, at).end
+                continue
+            if pieces[at].role is Role.NAME and self._means_alias(pieces[at], scope, grouping):
+                alias_first.add(at)
+            at += 1
+        return resolved(self.context, pieces, scope, self.aliases, frozenset(alias_first))
 
-    def _hiding_aliases(self, scope: Scope) -> Scope:
-        """The scope without the columns that a select alias has the name of."""
-        columns: tuple[Visible, ...] = tuple(c for c in scope.columns if self.context.fold(c.name) not in self.aliases)
-        return Scope(columns, scope.case_sensitive, scope.opaque)
+    def _means_alias(self, piece: Piece, scope: Scope, grouping: Grouping) -> bool:
+        """Whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
+        if self.context.fold(piece.parts[0]) not in self.aliases:
+            return False
+        try:
+            found = scope.resolve(piece.parts)
+        except AmbiguousNameError:
+            return True
+        if found is None or found.parts > 1:
+            return False
+        as_column = keys((input_piece(found.column.internal, piece),))
+        if any(keys(grouped) == as_column for grouped in grouping.grouped):
+            return False
+        if any(as_column[0] in keys(grouped) for grouped in grouping.grouped):
+            message = f"{piece.text} is an alias and a column that is grouped by inside an expression."
+            place = self.context.place_of(piece.at)
+            refusal = not_maintained("ambiguous name in HAVING", place, message, "Choose another alias.")
+            self.context.refuse(refusal)
+        return True
 
     def _over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
         try:

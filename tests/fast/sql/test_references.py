@@ -19,7 +19,8 @@ QUERIES = [
     "SELECT extract(year FROM d), trim(BOTH ' ' FROM x), a IS NOT DISTINCT FROM b FROM «t»",
     "SELECT substring(a FROM 1 FOR 2), overlay(a PLACING b FROM 1) FROM «t»",
     "SELECT a FROM «t» WHERE x IN (SELECT y FROM «f») AND EXISTS (SELECT 1 FROM «g») AND b = (SELECT max(c) FROM «h»)",
-    "SELECT (SELECT max(x) FROM «a»), CASE WHEN b IN (SELECT 1 FROM «c») THEN 1 END FROM «d» ORDER BY (SELECT 1 FROM «e»)",
+    "SELECT (SELECT max(x) FROM «a»), CASE WHEN b IN (SELECT 1 FROM «c») THEN 1 END FROM «d»",
+    "SELECT a FROM «d» ORDER BY (SELECT 1 FROM «e»)",
     "SELECT a, count(*) FROM «t» GROUP BY a HAVING count(*) > (SELECT min(n) FROM «u») LIMIT 3",
     "SELECT a FROM «t» JOIN «u» ON t.a IN (SELECT 1 FROM «v») LEFT JOIN «w» USING (a) WHERE left(a, 2) = 'x'",
     "SELECT offset, a.limit, a.from FROM «kafka» WHERE offset > 3 LIMIT 5",
@@ -44,7 +45,7 @@ QUERIES = [
     "SELECT /*+ BROADCAST(t) */ a FROM «t» WHERE b BETWEEN 1 AND (SELECT 2 FROM «x»)",
     # common table expressions
     "WITH a AS (SELECT * FROM «a»), b(x) AS (SELECT * FROM a) SELECT * FROM b, «c.a»",
-    "WITH a AS (SELECT 1) SELECT * FROM (WITH b AS (SELECT * FROM a), a AS (SELECT * FROM b) SELECT * FROM a, b), A, «b»",
+    "WITH a AS (SELECT 1) SELECT * FROM (WITH b AS (SELECT * FROM a), a AS (TABLE b) SELECT * FROM a, b), A, «b»",
     "SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, «a»",
     "WITH a AS (SELECT 1) SELECT * FROM «t» WHERE x IN (SELECT y FROM A) AND EXISTS (WITH t AS (TABLE a) TABLE t)",
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r JOIN «s») SELECT * FROM r",

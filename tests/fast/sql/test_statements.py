@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from headrace.errors import UserError
@@ -13,6 +15,7 @@ from headrace.sql.statements import (
     RefreshStreamTable,
     ShowStreamTables,
     SparkStatement,
+    Statement,
     parse_script,
     parse_statement,
 )
@@ -92,13 +95,9 @@ def test_alter_query() -> None:
         ("SHOW STREAM TABLES IN a.b LIKE 'x'", ShowStreamTables(sql="", namespace=("a", "b"), like="x")),
     ],
 )
-def test_the_other_statements(sql: str, expected: object) -> None:
+def test_the_other_statements(sql: str, expected: Statement) -> None:
     statement = parse_statement(sql)
-    assert statement == type(statement)(**{**{s: getattr(expected, s) for s in _fields(expected)}, "sql": sql})
-
-
-def _fields(value: object) -> tuple[str, ...]:
-    return tuple(type(value).__dataclass_fields__)  # type: ignore[attr-defined]
+    assert statement == replace(expected, sql=sql)
 
 
 def test_explain_of_a_query() -> None:

@@ -1,0 +1,60 @@
+"""Types are filled in from what the engine says, and branches of a union are cast to the union's."""
+
+from __future__ import annotations
+
+from fast.sql.reading_cases import resolve, schema
+
+from headrace.algebra.relations import Aggregate, Project, Relation, Scan, Union
+from headrace.algebra.schema import Column
+from headrace.algebra.text import text
+from headrace.algebra.tree import walk
+from headrace.sql.argument_types import with_types
+from headrace.sql.reader import read
+
+
+def typed(query: str, types: dict[str, str]) -> Relation:
+    """The tree, when columns have these types, by name."""
+    tree = read(query, resolve=resolve, schema=schema).tree
+    assert tree is not None
+    return with_types(tree, lambda r: tuple(Column(name, types.get(name, "int")) for name in r.columns))
+
+
+def test_calls_know_their_types() -> None:
+    tree = typed(
+        "SELECT region, sum(amount), count(*) FROM orders GROUP BY region",
+        {"amount": "decimal(12,2)", "sum_amount": "decimal(22,2)", "count_all": "bigint"},
+    )
+    (aggregate,) = (node for node in walk(tree) if isinstance(node, Aggregate))
+    assert [(c.function, c.argument_type, c.type) for c in aggregate.calls] == [
+        ("sum", "decimal(12,2)", "decimal(22,2)"),
+        ("count", None, "bigint"),
+    ]
+
+
+def test_branches_of_other_types_are_cast() -> None:
+    tree = read("SELECT a, b FROM t UNION ALL SELECT id, region FROM orders", resolve=resolve, schema=schema).tree
+    assert tree is not None
+
+    def describe(relation: Relation) -> tuple[Column, ...]:
+        wide = isinstance(relation, Union) or any(
+            isinstance(n, Scan) and n.source.table == "orders" for n in walk(relation)
+        )
+        return tuple(
+            Column(name, kind if wide else "int")
+            for name, kind in zip(relation.columns, ("bigint", "int"), strict=True)
+        )
+
+    assert text(with_types(tree, describe)).splitlines() == [
+        "Union",
+        "  Project [CAST(`a` AS BIGINT) AS a, b]",
+        "    Project [`t.a` AS a, `t.b` AS b]",
+        "      Scan shop.t AFTER [a AS t.a, b AS t.b]",
+        "  Project [`orders.id` AS id, `orders.region` AS region]",
+        "    Scan shop.orders AFTER [id AS orders.id, region AS orders.region]",
+    ]
+
+
+def test_equal_branches_stay() -> None:
+    tree = typed("SELECT a FROM t UNION ALL SELECT b FROM t", {})
+    assert isinstance(tree, Union)
+    assert all(isinstance(branch, Project) and isinstance(branch.input, Scan) for branch in tree.branches)

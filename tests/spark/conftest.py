@@ -29,7 +29,9 @@ class Lake:
     runner: SparkRunner
 
     def meta(self, table: TableName) -> TableMeta:
-        query = "SELECT metadata_location FROM iceberg_tables WHERE catalog_name=? AND table_namespace=? AND table_name=?"
+        query = (
+            "SELECT metadata_location FROM iceberg_tables WHERE catalog_name=? AND table_namespace=? AND table_name=?"
+        )
         path = self.settings.catalog_url.removeprefix("sqlite:///")
         with sqlite3.connect(path) as connection:
             row = connection.execute(query, (table.catalog, table.namespace_text, table.table)).fetchone()

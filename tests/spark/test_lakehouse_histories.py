@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 
 from headrace.lake.metadata import TableMeta
-from headrace.names import WEIGHT, TableName
+from headrace.names import TableName
 from headrace.sources.history import ChangePlan, PositionDiff
 from headrace.sources.lakehouse import changes_sql, plan_changes, rows_sql
 
@@ -58,7 +59,8 @@ def statements(table: TableName, rng: random.Random, mode: str) -> Iterator[str]
                 f"UPDATE {name} SET v = v WHERE {pick()}",
                 f"DELETE FROM {name} WHERE {pick()}",
                 f"DELETE FROM {name} WHERE g <=> {group()}",
-                f"MERGE INTO {name} t USING (SELECT * FROM VALUES (1, {group()}), (3, {group()}), (20, 'a') AS s(k, g)) s "
+                f"MERGE INTO {name} t "
+                f"USING (SELECT * FROM VALUES (1, {group()}), (3, {group()}), (20, 'a') AS x(k, g)) s "
                 f"ON t.k = s.k WHEN MATCHED AND s.k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET g = s.g "
                 f"WHEN NOT MATCHED THEN INSERT (k, g, v, d) VALUES (s.k, s.g, 1, NULL)",
                 f"INSERT OVERWRITE {name} VALUES {rows(3)}",
@@ -109,7 +111,7 @@ def test_rows_before_plus_changes_are_rows_after(
             break
     meta = lake.meta(table)
     bags = {p: rows_at(lake, table, meta, p) for p in dict.fromkeys(points)}
-    pairs = [*zip(points, points[1:], strict=False), (points[1], points[-1])]
+    pairs = [*pairwise(points), (points[1], points[-1])]
     pairs += [(rng.choice(points), rng.choice(points)) for _ in range(8)]
     for start, end in dict.fromkeys(pairs):
         plan = plan_changes(meta, start, end)
@@ -119,4 +121,3 @@ def test_rows_before_plus_changes_are_rows_after(
         bag.update(weighted(lake, changes_sql(table, meta, plan, COLUMNS, inline)))
         got = {row: n for row, n in bag.items() if n}
         assert got == dict(bags[end]), (start, end, plan, log)
-    assert WEIGHT == "__hr_w"

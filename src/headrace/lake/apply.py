@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from headrace.algebra.schema import Column
 from headrace.errors import InternalError, Unsupported
-from headrace.lake.compare import consolidate, incomparable, key_expressions, same
+from headrace.lake.bag import BagDelete, plan_bag, rollback_sql
+from headrace.lake.change import (
+    MEASURES,
+    Change,
+    Target,
+    append_sql,
+    change_of,
+    delete_sql,
+    measures,
+    names,
+    overwrite_sql,
+)
+from headrace.lake.compare import incomparable
 from headrace.lake.metadata import TableMeta
-from headrace.names import WEIGHT, TableName, quote
+from headrace.names import LAKE, WEIGHT, TableName, quote
 
 SMALL_STATE_ROWS = 200_000
 """A state of at most this many rows (old and new together) is rewritten whole."""
+
+
+REAPPEND_FACTOR = 4
+"""Putting back copies that a delete took along is cheaper than counting first, up to this multiple of what must go."""
+
+__all__ = [
+    "MEASURES",
+    "Apply",
+    "Change",
+    "Method",
+    "Target",
+    "change_of",
+    "measures",
+    "plan_apply",
+    "plan_log",
+    "plan_store",
+    "run_apply",
+]
 
 
 class Runner(Protocol):
@@ -37,40 +67,6 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A stored table as applying sees it.
-
-    Args:
-        table: Its name in `staging`.
-        columns: Its columns.
-        key: Columns that identify a row, NULL-safely; None for a bag.
-        rows: Rows it has, None when unknown.
-    """
-
-    table: TableName
-    columns: tuple[Column, ...]
-    key: tuple[str, ...] | None
-    rows: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A materialized change.
-
-    Args:
-        view: Temporary view: the target's columns and the weight, consolidated (no row twice, no weight 0).
-        inserted: Sum of the positive weights.
-        deleted: Sum of the negative weights, as a positive number.
-        rows: Distinct rows in the view.
-    """
-
-    view: str
-    inserted: int
-    deleted: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Apply:
     """A planned application: what will be run, and what must be true afterwards.
 
@@ -79,29 +75,16 @@ class Apply:
         method: The way chosen.
         statements: What is run, in order, each one Iceberg commit.
         growth: By how many rows the table must have grown afterwards; None for any.
-        first_growth: By how many rows it must have grown after the first statement, where `exact` is given.
-        exact: What to run instead of the first statement if that turns out to delete too many rows.
+        deleted: How many rows the first statement must remove, where `bag` is given.
+        bag: What to do when the first statement removed more than that, because rows have further copies.
     """
 
     table: TableName
     method: Method
     statements: tuple[str, ...]
     growth: int | None
-    first_growth: int = 0
-    exact: str | None = None
-
-
-MEASURES: Mapping[str, str] = {
-    "rows": "count(*)",
-    "inserted": f"coalesce(sum(CASE WHEN {WEIGHT} > 0 THEN {WEIGHT} END), 0)",
-    "deleted": f"coalesce(-sum(CASE WHEN {WEIGHT} < 0 THEN {WEIGHT} END), 0)",
-}
-"""Aggregates to ask of `materialize`, for `change_of`."""
-
-
-def change_of(view: str, measured: Mapping[str, Any]) -> Change:
-    """The change in `view`, from what `MEASURES` gave."""
-    return Change(view, int(measured["inserted"]), int(measured["deleted"]), int(measured["rows"]))
+    deleted: int = 0
+    bag: BagDelete | None = None
 
 
 def plan_store(target: Target, query: str) -> Apply:
@@ -112,7 +95,7 @@ def plan_store(target: Target, query: str) -> Apply:
 def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, version: int) -> str:
     """Statement that appends a change to a log."""
     return (
-        f"INSERT INTO {log.sql} SELECT {_names(columns)}, CAST({WEIGHT} AS BIGINT), CAST({version} AS BIGINT) "
+        f"INSERT INTO {log.sql} SELECT {names(columns)}, CAST({WEIGHT} AS BIGINT), CAST({version} AS BIGINT) "
         f"FROM {quote(change.view)}"
     )
 
@@ -126,88 +109,26 @@ def plan_apply(target: Target, change: Change) -> Apply:
     if not change.inserted and not change.deleted:
         return Apply(target.table, Method.NOTHING, (), 0)
     growth = change.inserted - change.deleted
-    append = (_append(target, change),) if change.inserted else ()
+    append = (append_sql(target, change),) if change.inserted else ()
     if not change.deleted:
         return Apply(target.table, Method.APPEND, append, growth)
     _check_comparable(target)
     if target.rows is not None and target.rows + change.inserted <= SMALL_STATE_ROWS:
-        return Apply(target.table, Method.OVERWRITE, (_overwrite(target, change),), growth)
+        return Apply(target.table, Method.OVERWRITE, (overwrite_sql(target, change),), growth)
     if target.key is not None:
-        return Apply(target.table, Method.DELETE_BY_KEY, (_delete(target, change), *append), growth)
-    statements = (_delete(target, change), *append)
-    return Apply(target.table, Method.DELETE_ROWS, statements, growth, -change.deleted, _delete_copies(target, change))
+        return Apply(target.table, Method.DELETE_BY_KEY, (delete_sql(target, change, target.identity), *append), growth)
+    bag = plan_bag(target, change)
+    return Apply(target.table, Method.DELETE_ROWS, (bag.attempts[0], *append), growth, change.deleted, bag)
 
 
 def _check_comparable(target: Target) -> None:
-    bad = incomparable(_identity(target))
+    bad = incomparable(target.identity)
     if bad:
         raise Unsupported(
             "TYPE_NOT_COMPARABLE",
-            f"Rows of {target.table.within('lake')} cannot be deleted one by one: {', '.join(bad)} cannot be compared.",
+            f"Rows of {target.table.within(LAKE)} cannot be deleted one by one: {', '.join(bad)} cannot be compared.",
             hint="Leave the column out, cast it to a comparable type, or use REFRESH MODE FULL.",
         )
-
-
-def _identity(target: Target) -> tuple[Column, ...]:
-    """The columns that tell rows apart."""
-    if target.key is None:
-        return target.columns
-    by_name = {c.name: c for c in target.columns}
-    return tuple(by_name[k] for k in target.key)
-
-
-def _append(target: Target, change: Change) -> str:
-    return f"INSERT INTO {target.table.sql} {_inserted(target, change)}"
-
-
-def _inserted(target: Target, change: Change) -> str:
-    """The new rows, each as often as its weight says."""
-    source = f"SELECT {_names(target.columns)} FROM {quote(change.view)}"
-    if target.key is not None:
-        return f"{source} WHERE {WEIGHT} > 0"
-    return f"{source} LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
-
-
-def _old(change: Change) -> str:
-    return f"(SELECT * FROM {quote(change.view)} WHERE {WEIGHT} < 0)"
-
-
-def _delete(target: Target, change: Change) -> str:
-    condition = same(_identity(target), "s", "c")
-    return f"DELETE FROM {target.table.sql} AS s WHERE EXISTS (SELECT 1 FROM {_old(change)} AS c WHERE {condition})"
-
-
-def _delete_copies(target: Target, change: Change) -> str:
-    """Delete as many copies of each row as its weight says, by file and position."""
-    keys = ", ".join(e for c in _identity(target) for e in key_expressions(c, "s"))
-    victims = (
-        f"SELECT s._file AS __hr_file, s._pos AS __hr_pos, c.{WEIGHT} AS __hr_n, "
-        f"row_number() OVER (PARTITION BY {keys} ORDER BY s._file, s._pos) AS __hr_i "
-        f"FROM {target.table.sql} AS s JOIN {_old(change)} AS c ON {same(_identity(target), 's', 'c')}"
-    )
-    return (
-        f"MERGE INTO {target.table.sql} AS t "
-        f"USING (SELECT __hr_file, __hr_pos FROM ({victims}) WHERE __hr_i <= -__hr_n) AS v "
-        f"ON t._file = v.__hr_file AND t._pos = v.__hr_pos WHEN MATCHED THEN DELETE"
-    )
-
-
-def _overwrite(target: Target, change: Change) -> str:
-    table, names = target.table.sql, _names(target.columns)
-    if target.key is not None:
-        kept = f"SELECT {_names(target.columns, 's')} FROM {table} AS s LEFT ANTI JOIN {_old(change)} AS c"
-        query = f"{kept} ON {same(_identity(target), 's', 'c')} UNION ALL {_inserted(target, change)}"
-        return f"INSERT OVERWRITE {table} SELECT /*+ COALESCE(1) */ {names} FROM ({query})"
-    both = f"SELECT {names}, 1L AS {WEIGHT} FROM {table} UNION ALL SELECT {names}, {WEIGHT} FROM {quote(change.view)}"
-    return (
-        f"INSERT OVERWRITE {table} SELECT /*+ COALESCE(1) */ {names} FROM ({consolidate(both, target.columns)}) "
-        f"LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
-    )
-
-
-def _names(columns: tuple[Column, ...], alias: str | None = None) -> str:
-    prefix = f"{alias}." if alias else ""
-    return ", ".join(prefix + quote(c.name) for c in columns)
 
 
 def run_apply(plan: Apply, runner: Runner, read: Callable[[], TableMeta]) -> TableMeta:
@@ -225,30 +146,46 @@ def run_apply(plan: Apply, runner: Runner, read: Callable[[], TableMeta]) -> Tab
         InternalError: `STATE_DIVERGED` when the table did not hold the rows the change removes; nothing must be
             published then.
     """
-    before = meta = read()
-    statements = plan.statements
-    if plan.exact is not None:
-        runner.run(statements[0])
-        meta = read()
-        if _grown(before, meta) != plan.first_growth:
-            # Some of the rows have further copies that must stay. Rare, and only known once it has happened.
-            runner.run(_roll_back(plan.table, before))
-            runner.run(plan.exact)
-        statements = statements[1:]
-    for statement in statements:
+    before = read()
+    if plan.bag is None:
+        for statement in plan.statements:
+            runner.run(statement)
+    else:
+        _delete_from_bag(plan, plan.bag, before, runner, read)
+    after = read()
+    if plan.growth is not None and rows_grown(before, after) != plan.growth:
+        raise _diverged(plan, rows_grown(before, after))
+    return after
+
+
+def _delete_from_bag(
+    plan: Apply, bag: BagDelete, before: TableMeta, runner: Runner, read: Callable[[], TableMeta]
+) -> None:
+    """Try the cheap deletes; their outcome, not a count beforehand, tells whether they were exact.
+
+    Every row that must go is matched, so that a delete which removed exactly as many rows removed exactly those.
+    """
+    undo = rollback_sql(plan.table, before)
+    removed = 0
+    for number, statement in enumerate(bag.attempts):
+        if number:
+            runner.run(undo)
         runner.run(statement)
-    meta = read()
-    if plan.growth is not None and _grown(before, meta) != plan.growth:
-        raise _diverged(plan, before, meta)
-    return meta
+        removed = -rows_grown(before, read())
+        if removed == plan.deleted:
+            for rest in plan.statements[1:]:
+                runner.run(rest)
+            return
+        if removed < plan.deleted:
+            raise _diverged(plan, -removed)
+    if before.current_snapshot_id is not None and removed <= max(REAPPEND_FACTOR * plan.deleted, SMALL_STATE_ROWS):
+        runner.run(bag.reappend(before.current_snapshot_id))
+        return
+    for statement in (undo, bag.by_position, *plan.statements[1:]):
+        runner.run(statement)
 
 
-def _roll_back(table: TableName, to: TableMeta) -> str:
-    name = ".".join(map(quote, table.parts[1:])).replace("'", "\\'")
-    return f"CALL {quote(table.catalog)}.system.rollback_to_snapshot('{name}', {to.current_snapshot_id})"
-
-
-def _grown(before: TableMeta, after: TableMeta) -> int:
+def rows_grown(before: TableMeta, after: TableMeta) -> int:
     """Rows `after` has more than `before`, by the counters of the snapshots between them."""
     grown = 0
     for snapshot in after.ancestors(after.current_snapshot_id):
@@ -258,10 +195,10 @@ def _grown(before: TableMeta, after: TableMeta) -> int:
     return grown
 
 
-def _diverged(plan: Apply, before: TableMeta, after: TableMeta) -> InternalError:
+def _diverged(plan: Apply, grown: int) -> InternalError:
     return InternalError(
         "STATE_DIVERGED",
-        f"Applying a change to {plan.table.within('lake')} moved {_grown(before, after)} rows, expected {plan.growth}.",
+        f"Applying a change to {plan.table.within(LAKE)} moved {grown} rows, expected {plan.growth}.",
         detail=f"Method {plan.method}. Nothing was published.",
-        hint=f"Run `headrace refresh {plan.table.within('lake')} --full` to rebuild it, and please report this.",
+        hint=f"Run `headrace refresh {plan.table.within(LAKE)} --full` to rebuild it, and please report this.",
     )

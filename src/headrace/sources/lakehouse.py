@@ -190,7 +190,7 @@ def _deleted(
         f"WHERE file_path IN ({files})"
     )
     return (
-        f"SELECT {_projection(meta, rows_at, columns, 's.')}, {weight}L AS {quote(WEIGHT)} "
-        f"FROM (SELECT *, _file AS __hr_file, _pos AS __hr_pos FROM {_at(table, rows_at)}) AS s "
-        f"LEFT SEMI JOIN ({deletes}) AS d ON s.__hr_file = d.file_path AND s.__hr_pos = d.pos"
+        f"SELECT {_projection(meta, rows_at, columns, '__hr_s.')}, {weight}L AS {quote(WEIGHT)} "
+        f"FROM (SELECT *, _file AS __hr_file, _pos AS __hr_pos FROM {_at(table, rows_at)}) AS __hr_s "
+        f"LEFT SEMI JOIN ({deletes}) AS __hr_d ON __hr_s.__hr_file = __hr_d.file_path AND __hr_s.__hr_pos = __hr_d.pos"
     )

@@ -135,8 +135,15 @@ class SparkRunner:
             self._frames[name] = frame
             return _force(frame, aggregates) if aggregates else {}
 
+    def view(self, name: str, sql: str) -> None:
+        """Make a query readable as view `name`; it is computed by whoever reads it."""
+        with translated(sql):
+            frame = self.session.sql(sql)
+            frame.createOrReplaceTempView(name)
+            self._frames[name] = frame
+
     def release(self, name: str) -> None:
-        """Forget a materialized view and free its memory; unknown names are ignored."""
+        """Forget a view and free what it holds in memory; unknown names are ignored."""
         frame = self._frames.pop(name, None)
         if frame is None:
             return

@@ -1,0 +1,110 @@
+"""Deleting rows from a big bag: rows have no key, and equal ones may be several of which only some must go.
+
+Measured on 6 M rows of 13 columns, 2 cores, deleting 60,000: by two columns 1.0 s, by four 1.4 s, by all 13 3.1 s,
+by a MERGE that numbers the copies of every row 10 s. So few columns are tried first, chosen to be nearly unique; then
+all of them; and copies are only counted once it has turned out that there are some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.algebra.schema import Column
+from headrace.lake.change import (
+    REMOVED,
+    STORED,
+    Change,
+    Target,
+    delete_sql,
+    inserted_rows,
+    is_cheap,
+    match,
+    names,
+    removed_rows,
+)
+from headrace.lake.compare import key_expressions
+from headrace.lake.metadata import TableMeta
+from headrace.names import WEIGHT, TableName, quote
+
+LOCATOR_COLUMNS = 4
+"""So many of the most telling columns are compared first."""
+
+LOCATOR_ROWS = 500_000
+"""In a smaller table comparing all columns is quick enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class BagDelete:
+    """Ways to delete a change's old rows from a bag.
+
+    Args:
+        attempts: Deletes that remove all copies of the rows they match, cheapest first; the last compares whole rows.
+        by_position: Deletes exactly as many copies as the weights say.
+        target: The table.
+        change: The change.
+    """
+
+    attempts: tuple[str, ...]
+    by_position: str
+    target: Target
+    change: Change
+
+    def reappend(self, before: int) -> str:
+        """Statement that, after all copies were deleted, adds the new rows and those copies that must stay.
+
+        Args:
+            before: The snapshot that still has them.
+        """
+        target, change = self.target, self.change
+        grouping = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
+        shown = ", ".join(f"any_value({STORED}.{quote(c.name)}) AS {quote(c.name)}" for c in target.columns)
+        counted = (
+            f"SELECT {shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
+            f"FROM (SELECT * FROM {target.table.sql} VERSION AS OF {before}) AS {STORED} "
+            f"JOIN {removed_rows(change)} ON {match(change, target.columns)} GROUP BY {grouping}"
+        )
+        kept = (
+            f"SELECT {names(target.columns)} FROM ({counted}) "
+            f"LATERAL VIEW explode(sequence(1L, __hr_left)) __hr_copies AS __hr_copy WHERE __hr_left > 0"
+        )
+        return f"INSERT INTO {target.table.sql} {kept} UNION ALL {inserted_rows(target, change)}"
+
+
+def plan_bag(target: Target, change: Change) -> BagDelete:
+    """Plan deleting from a bag."""
+    columns = locator(target, change)
+    attempts = [delete_sql(target, change, columns)] if columns is not None else []
+    attempts.append(delete_sql(target, change, target.columns))
+    return BagDelete(tuple(attempts), by_position_sql(target, change), target, change)
+
+
+def locator(target: Target, change: Change) -> tuple[Column, ...] | None:
+    """A few cheap columns that probably tell the removed rows from all others; None when comparing all is better."""
+    if target.rows is not None and target.rows < LOCATOR_ROWS:
+        return None
+    known = change.spreads
+    cheap = [c for c in target.columns if c.name in known and is_cheap(c) and known[c.name].distinct > 1]
+    cheap.sort(key=lambda c: (known[c.name].nulls > 0, -known[c.name].distinct))
+    chosen = tuple(cheap[:LOCATOR_COLUMNS])
+    return chosen if 0 < len(chosen) < len(target.columns) else None
+
+
+def by_position_sql(target: Target, change: Change) -> str:
+    """Statement that deletes as many copies of each row as its weight says, by file and position."""
+    keys = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
+    copies = (
+        f"SELECT {STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, {REMOVED}.{WEIGHT} AS __hr_n, "
+        f"row_number() OVER (PARTITION BY {keys} ORDER BY {STORED}._file, {STORED}._pos) AS __hr_i "
+        f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {match(change, target.columns)}"
+    )
+    return (
+        f"MERGE INTO {target.table.sql} AS __hr_t "
+        f"USING (SELECT __hr_file, __hr_pos FROM ({copies}) WHERE __hr_i <= -__hr_n) AS __hr_v "
+        f"ON __hr_t._file = __hr_v.__hr_file AND __hr_t._pos = __hr_v.__hr_pos WHEN MATCHED THEN DELETE"
+    )
+
+
+def rollback_sql(table: TableName, to: TableMeta) -> str:
+    """Statement that takes a table back to an earlier state."""
+    name = ".".join(map(quote, table.parts[1:])).replace("'", "\\'")
+    return f"CALL {quote(table.catalog)}.system.rollback_to_snapshot('{name}', {to.current_snapshot_id})"

@@ -1,0 +1,198 @@
+"""A measured change, and the statements that apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.algebra.schema import Column
+from headrace.lake.compare import consolidate, same
+from headrace.names import WEIGHT, TableName, quote
+
+STORED = "__hr_s"
+"""Alias of the stored table. No user column may be called so: Spark would read `alias._file` as that column's field."""
+
+REMOVED = "__hr_c"
+"""Alias of the rows a change removes."""
+
+_CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
+_ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
+_MEASURED_COLUMNS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A stored table as applying sees it.
+
+    Args:
+        table: Its name in `staging`.
+        columns: Its columns.
+        key: Columns that identify a row, NULL-safely; None for a bag.
+        rows: Rows it has, None when unknown.
+    """
+
+    table: TableName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] | None
+    rows: int | None
+
+    @property
+    def identity(self) -> tuple[Column, ...]:
+        """The columns that tell rows apart."""
+        if self.key is None:
+            return self.columns
+        by_name = {c.name.lower(): c for c in self.columns}
+        return tuple(by_name[k.lower()] for k in self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What is known of one column's values among the rows a change removes.
+
+    Args:
+        nulls: How many are NULL.
+        distinct: About how many different ones there are; 0 when not measured.
+        low: The smallest as a SQL literal, None when not measured.
+        high: The biggest.
+    """
+
+    nulls: int
+    distinct: int = 0
+    low: str | None = None
+    high: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A materialized change.
+
+    Args:
+        view: Temporary view: the target's columns and the weight, consolidated (no row twice, no weight 0).
+        inserted: Sum of the positive weights.
+        deleted: Sum of the negative weights, as a positive number.
+        rows: Distinct rows in the view.
+        spreads: What is known of the removed rows' columns, by name.
+    """
+
+    view: str
+    inserted: int
+    deleted: int
+    rows: int
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+
+
+MEASURES: Mapping[str, str] = {
+    "rows": "count(*)",
+    "inserted": f"coalesce(sum(CASE WHEN {WEIGHT} > 0 THEN {WEIGHT} END), 0)",
+    "deleted": f"coalesce(-sum(CASE WHEN {WEIGHT} < 0 THEN {WEIGHT} END), 0)",
+}
+"""The least that `change_of` needs."""
+
+
+def is_cheap(column: Column) -> bool:
+    """Whether a column is quick to read and to compare: of a fixed, small width."""
+    if column.type.startswith("decimal("):
+        return int(column.type[8:].split(",")[0].rstrip(")")) <= 18
+    return column.type in _CHEAP
+
+
+def measures(columns: tuple[Column, ...]) -> dict[str, str]:
+    """Aggregates to ask of `materialize` for a change to a table of `columns`; `change_of` reads the answers.
+
+    They ride on the job that computes the change, and tell by which columns its rows are found fastest.
+    """
+    wanted = dict(MEASURES)
+    for number, column in enumerate(columns[:_MEASURED_COLUMNS]):
+        old = f"CASE WHEN {WEIGHT} < 0 THEN {quote(column.name)} END"
+        wanted[f"nulls_{number}"] = f"count(CASE WHEN {WEIGHT} < 0 AND {quote(column.name)} IS NULL THEN 1 END)"
+        if is_cheap(column):
+            wanted[f"distinct_{number}"] = f"approx_count_distinct({old})"
+        if column.type in _ORDERED:
+            wanted[f"low_{number}"], wanted[f"high_{number}"] = f"min({old})", f"max({old})"
+    return wanted
+
+
+def change_of(view: str, measured: Mapping[str, Any], columns: tuple[Column, ...] = ()) -> Change:
+    """The change in `view`.
+
+    Args:
+        view: Its temporary view.
+        measured: What `materialize` returned for `MEASURES`, or for `measures(columns)`.
+        columns: The columns given to `measures`.
+    """
+    spreads = {}
+    for number, column in enumerate(columns):
+        if (nulls := measured.get(f"nulls_{number}")) is not None:
+            low, high = (_literal(measured.get(f"{end}_{number}"), column.type) for end in ("low", "high"))
+            spreads[column.name] = Spread(int(nulls), int(measured.get(f"distinct_{number}") or 0), low, high)
+    return Change(view, int(measured["inserted"]), int(measured["deleted"]), int(measured["rows"]), spreads)
+
+
+def _literal(value: Any, type_: str) -> str | None:
+    if value is None:
+        return None
+    return f"DATE'{value}'" if type_ == "date" else str(value)
+
+
+def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
+    """A select list of columns."""
+    prefix = f"{alias}." if alias else ""
+    return ", ".join(prefix + quote(c.name) for c in columns)
+
+
+def removed_rows(change: Change) -> str:
+    """The rows a change removes, as a table expression named `REMOVED`."""
+    return f"(SELECT * FROM {quote(change.view)} WHERE {WEIGHT} < 0) AS {REMOVED}"
+
+
+def match(change: Change, columns: tuple[Column, ...]) -> str:
+    """A condition that a row of `STORED` is one of `REMOVED`, by `columns`.
+
+    Where no removed row has a NULL, `=` says the same as `<=>` and is a third faster; bounds let files be skipped.
+    """
+    known = change.spreads
+    sharp = [Column(c.name, c.type, c.nullable and _has_nulls(known.get(c.name))) for c in columns]
+    bounds = [
+        f"{STORED}.{quote(c.name)} BETWEEN {s.low} AND {s.high}"
+        for c in columns
+        if (s := known.get(c.name)) is not None and not s.nulls and s.low is not None and s.high is not None
+    ]
+    return " AND ".join((*bounds, same(sharp, STORED, REMOVED)))
+
+
+def _has_nulls(spread: Spread | None) -> bool:
+    return spread is None or spread.nulls > 0
+
+
+def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
+    """Statement that deletes every row that agrees with a removed one in `columns`, all copies of it."""
+    exists = f"EXISTS (SELECT 1 FROM {removed_rows(change)} WHERE {match(change, columns)})"
+    return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
+
+
+def inserted_rows(target: Target, change: Change) -> str:
+    """Query for the new rows, each as often as its weight says."""
+    source = f"SELECT {names(target.columns)} FROM {quote(change.view)}"
+    if target.key is not None:
+        return f"{source} WHERE {WEIGHT} > 0"
+    return f"{source} LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
+
+
+def append_sql(target: Target, change: Change) -> str:
+    """Statement that adds the new rows."""
+    return f"INSERT INTO {target.table.sql} {inserted_rows(target, change)}"
+
+
+def overwrite_sql(target: Target, change: Change) -> str:
+    """Statement that writes the whole table anew, changed."""
+    table, listed = target.table.sql, names(target.columns)
+    if target.key is not None:
+        kept = f"SELECT {names(target.columns, STORED)} FROM {table} AS {STORED} LEFT ANTI JOIN {removed_rows(change)}"
+        query = f"{kept} ON {match(change, target.identity)} UNION ALL {inserted_rows(target, change)}"
+        return f"INSERT OVERWRITE {table} SELECT /*+ COALESCE(1) */ {listed} FROM ({query})"
+    both = f"SELECT {listed}, 1L AS {WEIGHT} FROM {table} UNION ALL SELECT {listed}, {WEIGHT} FROM {quote(change.view)}"
+    return (
+        f"INSERT OVERWRITE {table} SELECT /*+ COALESCE(1) */ {listed} FROM ({consolidate(both, target.columns)}) "
+        f"LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
+    )

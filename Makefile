@@ -8,6 +8,8 @@ BIN := .venv/bin
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 PYTEST = $(BIN)/python -m pytest
 WORKERS ?= 2
+# A process each: a JVM holds one Spark session, and every tier configures its own.
+SPARK_TIERS = tests/spark tests/pipeline tests/cli
 SCALE ?= 0.1
 ROUNDS ?= 5
 
@@ -40,13 +42,15 @@ test-fast: .venv/.stamp-setup ## Tests without a JVM, under two minutes
 	$(PYTEST) tests/fast -n $(WORKERS)
 
 test-spark: setup ## Tests with a real Spark
-	$(WITH_JAVA) $(PYTEST) tests/spark tests/cli
+	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
 
 test-crash: setup ## Processes killed at every stage
 	$(WITH_JAVA) $(PYTEST) tests/crash
 
+test-long: export HEADRACE_TEST_LONG = 1
 test-long: setup ## The random histories again, many more of them
-	$(WITH_JAVA) HEADRACE_TEST_LONG=1 $(PYTEST) tests
+	$(PYTEST) tests/fast -n $(WORKERS)
+	@for tier in $(SPARK_TIERS) tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
 
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench
@@ -55,7 +59,7 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 lock: ## Renew the lock files (needs uv; for maintainers)
-	$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.lock
+	$(LOCK) --upgrade pyproject.toml --group pyproject.toml:dev -o requirements/dev.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 
 clean: ## Remove what make created, the environment included

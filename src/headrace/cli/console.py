@@ -45,9 +45,16 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
     if asked.json:
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
         return
+    write(render())
+
+
+def write(parts: Iterable[RenderableType]) -> None:
+    """Print renderables on stdout; text is left to the terminal to wrap, so that copied SQL stays whole."""
+    from rich.text import Text
+
     console = stdout()
-    for part in render():
-        console.print(part)
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, (str, Text)))
 
 
 def confirm(asked: Invocation, document: Any, sentence: str) -> None:

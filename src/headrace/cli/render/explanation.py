@@ -33,7 +33,7 @@ def _refusal(refusal: RefusalInfo) -> RenderableType:
     from rich.text import Text
 
     place = f" (line {refusal.line}, column {refusal.column})" if refusal.line else ""
-    hint = f" Hint: {refusal.hint}" if refusal.hint else ""
+    hint = f"\n    Hint: {refusal.hint}" if refusal.hint else ""
     return Text.assemble(
         ("  ! ", "yellow"), f"{refusal.code.value} {refusal.construct}{place}: {refusal.message}{hint}"
     )

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.console import show, stdout
+from headrace.cli.console import show, write
 from headrace.cli.invocation import Invocation
 from headrace.cli.progress import following, spinning
 from headrace.cli.render import demo as render
@@ -41,12 +41,11 @@ class _Teller:
     """Prints unless only JSON is wanted."""
 
     def __init__(self, asked: Invocation) -> None:
-        self._console = None if asked.json else stdout()
+        self._silent = asked.json
 
     def say(self, *parts: Any) -> None:
-        for part in parts:
-            if self._console is not None:
-                self._console.print(part)
+        if not self._silent:
+            write(parts)
 
 
 def _build(demo: Demo, asked: Invocation, tell: _Teller) -> None:

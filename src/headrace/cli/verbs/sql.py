@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace.cli.console import show, stdout
+from headrace.cli.console import show, write
 from headrace.cli.invocation import Invocation, invocation
 from headrace.cli.progress import following
 from headrace.cli.render import answers
@@ -77,9 +77,7 @@ def run_script(hr: Headrace, script: str, asked: Invocation, limit: int) -> list
         if asked.json:
             documents.append({"statement": found[0].sql, "result": answers.document(value)})
         else:
-            console = stdout()
-            for part in answers.answer(value):
-                console.print(part)
+            write(answers.answer(value))
 
 
 def _prompt(asked: Invocation, limit: int) -> None:

@@ -1,0 +1,135 @@
+"""The command as a real process: exit statuses, streams, JSON, imports."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fast.cli.conftest import Process, command, environment
+
+HEAVY = ("pyspark", "sqlglot", "alembic", "prompt_toolkit", "pyiceberg", "pyarrow", "pydantic", "psycopg")
+
+
+def test_version(process: Process) -> None:
+    done = process("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("headrace 0.")
+
+
+def test_outside_a_project(process: Process) -> None:
+    done = process("status")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "[PROJECT_NOT_FOUND]" in done.stderr
+    assert "Hint: Run `headrace init <folder>`" in done.stderr
+
+
+def test_errors_as_json_leave_stdout_empty(process: Process) -> None:
+    done = process("status", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    error = json.loads(done.stderr)["error"]
+    assert error["code"] == "PROJECT_NOT_FOUND"
+    assert error["retryable"] is False
+
+
+def test_wrong_usage(process: Process) -> None:
+    done = process("status", "--what")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_project_is_made_once(process: Process, tmp_path: Path) -> None:
+    assert process("init", "shop").returncode == 0
+    again = process("init", "shop")
+    assert again.returncode == 1
+    assert "[PROJECT_EXISTS]" in again.stderr
+    assert process("status", "-p", "shop", "--json").stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("[headrace", "CONFIG_INVALID"),
+        ("[headrace]\nspeed = 9", "CONFIG_INVALID"),
+        ("[wrong]\n", "CONFIG_INVALID"),
+        ("[headrace]\nformat_version = 1", "CONFIG_INVALID"),
+        ("[headrace]\ncatalog_url = 'mysql://x/y'", "CONFIG_INVALID"),
+    ],
+)
+def test_settings_that_are_wrong(process: Process, project: Path, text: str, code: str) -> None:
+    (project / "headrace.toml").write_text(text)
+    done = process("status", "-p", project, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["error"]["code"] == code
+
+
+def test_a_catalog_that_is_no_database(process: Process, project: Path) -> None:
+    for file in project.glob("headrace.db*"):
+        file.unlink()
+    (project / "headrace.db").write_text("this is no database, but long enough to be taken for one" * 100)
+    done = process("status", "-p", project)
+    assert done.returncode == 1
+    assert "[CATALOG_CORRUPT]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_says_that_nothing_was_published(project: Path) -> None:
+    child = subprocess.Popen(
+        command("-p", project, "sql"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        # Children of a shell that ignores SIGINT (a background job) would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    with child:
+        _wait_until_it_reads_stdin(child.pid)
+        child.send_signal(signal.SIGINT)
+        stdout, stderr = child.communicate(timeout=60)
+    assert (child.returncode, stdout) == (130, "")
+    assert stderr == "Interrupted. Nothing of what was under way has been published.\n"
+
+
+def _wait_until_it_reads_stdin(pid: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if "pipe_read" in Path(f"/proc/{pid}/wchan").read_text() or _reading(pid):
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never read stdin")
+
+
+def _reading(pid: int) -> bool:
+    """Whether the process is in read(0, …); what the kernel calls the place it waits at differs by version."""
+    try:
+        return Path(f"/proc/{pid}/syscall").read_text().split()[:2] == ["0", "0x0"]
+    except (OSError, PermissionError):
+        return False
+
+
+def test_a_closed_pipe_is_no_defect(project: Path) -> None:
+    child = subprocess.Popen(
+        command("-p", project, "status"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.wait()
+    child.stderr.close()
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["status"], ["history"], ["graph"], ["refresh", "--help"]])
+def test_looking_imports_nothing_heavy(project: Path, args: list[str]) -> None:
+    code = (
+        "import sys\nfrom headrace.cli.main import app\n"
+        f"try: app({['-p', str(project), *args]!r}, prog_name='headrace')\n"
+        "except SystemExit as end: print('\\n', end.code, *sorted(m for m in sys.modules if '.' not in m))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
+    status, *modules = done.stdout.splitlines()[-1].split()
+    assert status in ("0", "None")
+    assert not set(modules) & set(HEAVY)

@@ -1,0 +1,149 @@
+"""Renderers: what stands in the tables, and that they fit 100 columns."""
+
+import dataclasses
+from collections.abc import Iterable
+from io import StringIO
+
+import pytest
+from fast.cli.samples import NOW, info, past, refreshed, refusal
+from rich.console import Console, RenderableType
+
+from headrace.cli.render import answers, explanation, tables
+from headrace.doctor import Check, Outcome
+from headrace.engine.results import Explanation, Mode, Status, VerifyResult
+from headrace.reasons import FullReason
+
+
+def drawn(parts: Iterable[RenderableType]) -> str:
+    console = Console(file=StringIO(), width=100, highlight=False)
+    for part in parts:
+        console.print(part)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines())) <= 100
+    return text
+
+
+def test_refreshes_show_mode_rows_time_and_the_reason_for_full() -> None:
+    full = refreshed(
+        "shop.b", mode=Mode.FULL, reason=FullReason.HISTORY_EXPIRED, detail="history of shop.orders is gone"
+    )
+    text = drawn(tables.refreshes([refreshed(), full]))
+    assert "DIFFERENTIAL      1,204         3   310 ms" in text
+    assert "history of shop.orders is gone" in text
+
+
+def test_a_full_refresh_without_detail_shows_the_reason_in_words() -> None:
+    assert "first load" in drawn(tables.refreshes([refreshed(mode=Mode.FULL, reason=FullReason.FIRST_LOAD)]))
+
+
+def test_nothing_to_refresh_is_said() -> None:
+    assert drawn(tables.refreshes([])) == "Everything is up to date.\n"
+
+
+def test_numbers_are_right_aligned() -> None:
+    lines = drawn(tables.refreshes([refreshed(rows_inserted=1), refreshed(rows_inserted=1_000_000)])).splitlines()
+    ends = [line.index(number) + len(number) for line, number in zip(lines[3:5], (" 1 ", "1,000,000 "), strict=True)]
+    assert ends[0] == ends[1]
+
+
+def test_status_tells_what_is_behind_stopped_failed_and_full_only() -> None:
+    infos = [
+        info(),
+        info(
+            "shop.new",
+            status=Status.NEW,
+            last_refresh=None,
+            last_mode=None,
+            last_seconds=None,
+            rows=None,
+            schedule=None,
+        ),
+        info(
+            "shop.stopped", status=Status.STOPPED, stopped_reason="shop.orders lost its column amount; alter the query."
+        ),
+        info("shop.failed", last_error="[DIVIDE_BY_ZERO] division by zero"),
+        info("shop.full", incremental=False, refusals=(refusal(),)),
+    ]
+    text = drawn(tables.standing(infos, NOW))
+    assert "6,001,215" in text
+    assert "3 min ago" in text
+    assert "never" in text
+    assert "shop.stopped is stopped: shop.orders lost its column amount; alter the query." in text
+    assert "shop.failed failed last time: [DIVIDE_BY_ZERO] division by zero" in text
+    assert "shop.full is refreshed in full: rand() is not a function of the sources" in text
+
+
+def test_status_of_an_empty_project_says_how_to_go_on() -> None:
+    assert "headrace create --help" in drawn(tables.standing([], NOW))
+
+
+def test_history_shows_reasons_and_errors() -> None:
+    failed = past(ok=False, reason=None, error_code="DISK_FULL", error_message="The disk is full.", publication=None)
+    text = drawn(tables.history([past(), failed]))
+    assert "FIRST_LOAD" in text
+    assert "DISK_FULL" in text
+    assert "Nothing was refreshed yet." in drawn(tables.history([]))
+
+
+def test_verification_shows_rows_that_differ() -> None:
+    wrong = VerifyResult(
+        "shop.b", False, 10, 1, 2, 0, 0.2, ({"weight": 1, "region": "EU"}, {"weight": -2, "region": None})
+    )
+    text = drawn(tables.verifications([VerifyResult("shop.a", True, 4, 0, 0, 3, 0.1), wrong]))
+    assert "yes" in text
+    assert "NO" in text
+    assert "+1  region=EU" in text
+    assert "−2  region=NULL" in text
+    assert "3 rows differ only in the last digits" in text
+
+
+def test_brackets_in_messages_are_not_markup() -> None:
+    assert "[red]x[/]" in drawn(
+        tables.refreshes([refreshed(mode=Mode.FULL, reason=FullReason.COST, detail="[red]x[/]")])
+    )
+    found = [Check("Java", Outcome.FAIL, "none [JAVA_MISSING]", "Install [one]")]
+    assert "none [JAVA_MISSING]" in drawn(tables.checks(found))
+    assert "→ Install [one]" in drawn(tables.checks(found))
+
+
+def test_explanation_shows_mode_refusals_and_sections() -> None:
+    found = Explanation("shop.b", Mode.FULL, FullReason.NOT_DETERMINISTIC, (refusal(),), (("SQL", "SELECT [1]"),))
+    text = drawn(explanation.explanation(found))
+    assert "shop.b: FULL (NOT_DETERMINISTIC: the query is not a function of its sources)" in text
+    assert "! NOT_DETERMINISTIC rand() (line 1, column 8)" in text
+    assert "Hint: Leave it out." in text
+    assert "SELECT [1]" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ((), "OK"),
+        (None, "OK"),
+        (("shop.a", "shop.b"), "shop.a, shop.b"),
+        (refreshed(), "shop.revenue"),
+        ((info(),), "ACTIVE"),
+        (answers.Rows((), (), (), False), "OK"),
+    ],
+)
+def test_answers_by_their_type(value: object, text: str) -> None:
+    assert text in drawn(answers.answer(value))
+
+
+def test_rows_keep_duplicate_columns_and_say_when_there_are_more() -> None:
+    rows = answers.Rows(("a", "a"), ("int", "string"), ((1, None), (22, "x")), True)
+    text = drawn(answers.rows(rows))
+    assert "NULL" in text
+    assert "2 rows shown; there are more (--limit)" in text
+    assert rows.as_dict() == {
+        "columns": ["a", "a"],
+        "types": ["int", "string"],
+        "rows": [[1, None], [22, "x"]],
+        "more": True,
+    }
+
+
+def test_every_result_has_a_json_form() -> None:
+    assert answers.document((refreshed(),))[0]["mode"] == "DIFFERENTIAL"
+    assert answers.document("x") == "x"
+    assert set(refreshed().as_dict()) == {field.name for field in dataclasses.fields(refreshed())}

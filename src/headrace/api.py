@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -39,7 +38,11 @@ if TYPE_CHECKING:
     from headrace.sql.statements import Statement
 
 
-def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSession | None = None) -> Headrace:  # noqa: A001
+Names = list[str] | tuple[str, ...]
+"""Several names; a type that a single `str` does not fit."""
+
+
+def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSession | None = None) -> Headrace:
     """Open a project.
 
     Args:
@@ -177,10 +180,10 @@ class Headrace:
         Returns:
             The last statement's result: a DataFrame for Spark's, else what the method of that name returns.
         """
-        result: Any = None
+        last: Any = None
         for _, result in self.statements(text):
-            pass
-        return result
+            last = result
+        return last
 
     def statements(self, text: str) -> Iterator[tuple[Statement, Any]]:
         """Run a script statement by statement, yielding each with its result."""
@@ -259,9 +262,7 @@ class Headrace:
             return
         if mode is not None:
             require_differential(gather.details_of(table), mode)
-        self._catalog.alter_stream_table(
-            full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule
-        )
+        self._catalog.alter_stream_table(full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule)
 
     def drop_stream_table(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> tuple[str, ...]:
         """Drop a stream table.
@@ -285,9 +286,11 @@ class Headrace:
     @overload
     def refresh(self, names: str, *, full: bool = ...) -> RefreshResult: ...
     @overload
-    def refresh(self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ...) -> tuple[RefreshResult, ...]: ...
     def refresh(
-        self, names: str | list[str] | tuple[str, ...] | None = None, *, full: bool = False
+        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ...
+    ) -> tuple[RefreshResult, ...]: ...
+    def refresh(
+        self, names: str | Names | None = None, *, full: bool = False
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
@@ -354,8 +357,8 @@ class Headrace:
     @overload
     def verify(self, names: str) -> VerifyResult: ...
     @overload
-    def verify(self, names: list[str] | tuple[str, ...] | None = ...) -> tuple[VerifyResult, ...]: ...
-    def verify(self, names: str | list[str] | tuple[str, ...] | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
+    def verify(self, names: Names | None = ...) -> tuple[VerifyResult, ...]: ...
+    def verify(self, names: str | Names | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
         """Compare stream tables with their queries at their frontiers.
 
         Args:
@@ -491,8 +494,3 @@ def parse_mode(text: str) -> RefreshMode:
         raise UserError(
             "INVALID_OPTION", f"'{text}' is no refresh mode.", hint="Use AUTO, FULL or DIFFERENTIAL."
         ) from None
-
-
-def new_tag() -> str:
-    """A suffix for temporary names."""
-    return uuid.uuid4().hex[:8]

@@ -176,9 +176,7 @@ class Creator:
                 if companion and details.companion:
                     self._make(names.companion, details.companion, suffix)
                 self.catalog.publish(
-                    Publication(
-                        swaps=tuple(Swap(t, None) for t in created), definitions=(definition,), leases=leases()
-                    )
+                    Publication(swaps=tuple(Swap(t, None) for t in created), definitions=(definition,), leases=leases())
                 )
             except HeadraceError:
                 self.catalog.reset_staging(created, held=leases())

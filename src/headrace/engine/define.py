@@ -82,9 +82,14 @@ def define(
         return replace(details, refusals=refusals or (_unread(),)), None
     used = used_columns(view.tree)
     narrowed = tuple(
-        SourceUse(s.name, tuple(c for c in s.columns if c.name in used.get(s.name, frozenset()))) for s in details.sources
+        SourceUse(s.name, tuple(c for c in s.columns if c.name in used.get(s.name, frozenset())))
+        for s in details.sources
     )
     return replace(details, sources=narrowed, companion=view.companion), view
+
+
+def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
+    return SourceUse(use.name, tuple(c for c in use.columns if c.name in columns))
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
@@ -197,4 +202,3 @@ def require_differential(details: Details, mode: RefreshMode) -> None:
 def sources_of(details: Details) -> tuple[TableName, ...]:
     """The relations a definition reads."""
     return tuple(use.name for use in details.sources)
-

@@ -13,9 +13,7 @@ from headrace.engine.stages import Stage
 from headrace.names import TableName
 
 
-def explain_refresh(
-    facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]
-) -> Explanation:
+def explain_refresh(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> Explanation:
     """How the next refresh of a stream table would run."""
     stages = _stages(facts, choice, view, catalogs)
     sections = [

@@ -1,4 +1,4 @@
-"""Gathers the facts of one refresh from the catalog, pointers and metadata; no Spark job, no JVM for tables in `lake`."""
+"""Gathers the facts of one refresh: from the catalog, pointers and metadata files, without a Spark job."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
-from headrace.delta.program import COMPANION, STATE, DeltaProgram
+from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
@@ -57,33 +57,38 @@ def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], 
     return bind
 
 
-def read_stages(facts: Facts) -> tuple[Stage, ...]:
-    """Reading the sources' changes."""
-    views = change_views(facts)
-    return tuple(ReadChange(s.name, views[s.name], s.change) for s in facts.sources if s.change is not None)
-
-
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind = binder(facts)
-    stages: list[Stage] = list(read_stages(facts))
+    stages: list[Stage] = []
     for step in program.steps:
         only_if = lower(step.only_if, bind, hints=True) if step.only_if is not None else None
-        stages.append(
-            Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=True), only_if)
-        )
-    for name, change in ((STATE_CHANGE, program.state), (COMPANION_CHANGE, program.companion)):
-        if change is not None and not isinstance(change.change, Stored):
-            stages.append(Compute(name, view_name(facts, name), lower(change.change, bind)))
-    return tuple(stages)
+        stages.append(Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=True), only_if))
+    if not isinstance(program.state.change, Stored):
+        sql = lower(program.state.change, bind)
+        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql))
+    return (*_read_stages(facts, "\n".join(sql for stage in stages for sql in stage.statements)), *stages)
 
 
-def changed_view(facts: Facts, program: DeltaProgram, name: str) -> str:
-    """The temporary name that holds the change of the state or of the companion."""
-    change = program.state if name == STATE_CHANGE else program.companion
-    if change is not None and isinstance(change.change, Stored):
-        return view_name(facts, change.change.name)
-    return view_name(facts, name)
+def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
+    """Reading the sources' changes; one that `readers` name more than once is kept in memory."""
+    views = change_views(facts)
+    return tuple(
+        ReadChange(s.name, views[s.name], s.change, readers.count(quote(views[s.name])) > 1)
+        for s in facts.sources
+        if s.change is not None
+    )
+
+
+def companion_stage(facts: Facts, companion: TableChange) -> Compute:
+    """Computing the companion's change, which runs beside the writing of the state."""
+    return Compute(COMPANION_CHANGE, view_name(facts, COMPANION_CHANGE), lower(companion.change, binder(facts)))
+
+
+def changed_view(facts: Facts, program: DeltaProgram) -> str:
+    """The temporary name that holds the change of the state."""
+    change = program.state.change
+    return view_name(facts, change.name if isinstance(change, Stored) else STATE_CHANGE)
 
 
 def user_text(facts: Facts, catalogs: frozenset[str]) -> str:

@@ -44,6 +44,10 @@ class Runner(Protocol):
         """Run a query once, keep its rows under a temporary name, and return aggregates over them by name."""
         ...
 
+    def view(self, name: str, sql: str) -> None:
+        """Give a query a temporary name; whoever reads it computes it."""
+        ...
+
     def release(self, name: str) -> None:
         """Forget a temporary name and free what it holds."""
         ...

@@ -128,10 +128,7 @@ class Refresher:
         choice = choose(facts)
         self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
-        if choice.mode is Mode.NO_CHANGE:
-            run = None
-        else:
-            run = self._run(facts, choice, know.table.generation)
+        run = None if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, know.table.generation)
         return self._publish(know, definition, facts, choice, run, expected, leases, started, clock)
 
     def _run(self, facts: Facts, choice: Choice, generation: int) -> Run:
@@ -149,7 +146,7 @@ class Refresher:
                     run.full(view)
                 elif program is not None:
                     run.differential(program)
-            run.outcome.jobs = counted.jobs
+            run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
         finally:
             run.close()
         return run
@@ -227,7 +224,11 @@ class Refresher:
         """Whether the contents changed; a FULL refresh that found the same rows publishes no new version."""
         if run is None:
             return False
-        return choice.mode is Mode.DIFFERENTIAL or not run.outcome.compared or bool(run.outcome.inserted + run.outcome.deleted)
+        return (
+            choice.mode is Mode.DIFFERENTIAL
+            or not run.outcome.compared
+            or bool(run.outcome.inserted + run.outcome.deleted)
+        )
 
     # ---- care
 
@@ -238,7 +239,8 @@ class Refresher:
             raise EnvironmentFault(
                 "FOREIGN_WRITER",
                 f"{foreign[0].name} was written by somebody else since Headrace published it; nothing was overwritten.",
-                hint=f"Keep those rows elsewhere if you need them, then run REFRESH STREAM TABLE {know.table.name} FULL.",
+                hint="Keep those rows elsewhere if you need them, then run "
+                f"REFRESH STREAM TABLE {know.table.name} FULL.",
             )
         pointers = self.catalog.pointers(LAKE, stored)
         return {t: pointers[t].metadata_location if t in pointers else None for t in stored}
@@ -279,3 +281,7 @@ class Refresher:
                 self.catalog.reset_staging(table.stored)
         except HeadraceError:
             return  # the catalog itself is the trouble; the error that is already on its way says so
+
+
+def _sum(parallel: int | None, own: int | None) -> int | None:
+    return None if own is None else own + (parallel or 0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
@@ -19,9 +21,20 @@ from headrace.engine.ports import Runner
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
 from headrace.events import Events, StageFinished, StageStarted
-from headrace.lake.apply import MEASURES, Change, Method, Target, change_of, plan_apply, plan_log, run_apply
+from headrace.lake.apply import (
+    MEASURES,
+    Change,
+    Method,
+    Target,
+    change_of,
+    measures,
+    plan_apply,
+    plan_log,
+    run_apply,
+)
 from headrace.lake.metadata import TableMeta
-from headrace.names import STAGING, WEIGHT, TableName
+from headrace.names import LAKE, STAGING, TableName
+from headrace.sources.lakehouse import rows_sql
 from headrace.sql.lower import lower
 
 
@@ -92,36 +105,68 @@ class Run:
 
     def differential(self, program: DeltaProgram) -> None:
         """Compute the change, then apply it."""
-        facts = self.facts
-        measured = self._compute(program)
-        state = measured[plan.STATE_CHANGE]
+        state = self._compute(program)
         self.outcome.inserted, self.outcome.deleted = state.inserted, state.deleted
-        if program.companion is not None and facts.companion is not None:
-            companion = measured[plan.COMPANION_CHANGE]
-            self._apply(facts.companion, facts.details.companion or (), program.companion.key, None, companion)
-        self._apply(facts.name, facts.details.output, program.state.key, facts.state_rows, state)
-        if facts.log is not None and state.rows:
-            self._append_log(state)
+        writes = [lambda: self._follow_state(program, state)]
+        if program.companion is not None:
+            writes.append(lambda: self._follow_companion(program))
+        if self.facts.log is not None and state.rows:
+            writes.append(lambda: self._append_log(state))
+        self._at_once(writes)
+
+    def _follow_state(self, program: DeltaProgram, change: Change) -> None:
+        facts = self.facts
+        self._apply(facts.name, facts.details.output, program.state.key, facts.state_rows, change)
+
+    def _follow_companion(self, program: DeltaProgram) -> None:
+        facts, companion = self.facts, program.companion
+        if companion is None or facts.companion is None:
+            return
+        stage = plan.companion_stage(facts, companion)
+        with self._timed(stage):
+            columns = facts.details.companion or ()
+            change = change_of(stage.view, self._keep(stage.view, stage.sql, measures(columns)), columns)
+        self._apply(facts.companion, columns, companion.key, None, change)
+
+    def _at_once(self, writes: list[Callable[[], None]]) -> None:
+        """Write independent tables side by side: small commits wait for files and locks more than for a processor."""
+        if len(writes) == 1:
+            return writes[0]()
+
+        def counted(write: Callable[[], None]) -> int | None:
+            with self.runner.jobs(f"refresh {self.facts.name}") as group:
+                write()
+            return group.jobs
+
+        with ThreadPoolExecutor(len(writes), thread_name_prefix="headrace-write") as pool:
+            futures = [pool.submit(counted, write) for write in writes]
+        jobs = [future.result() for future in futures]
+        self.outcome.jobs = None if None in jobs else sum(j for j in jobs if j is not None)
+        return None
 
     # ---- stages
 
-    def _compute(self, program: DeltaProgram) -> Mapping[str, Change]:
-        names = {
-            plan.changed_view(self.facts, program, plan.STATE_CHANGE): plan.STATE_CHANGE,
-            plan.changed_view(self.facts, program, plan.COMPANION_CHANGE): plan.COMPANION_CHANGE,
-        }
-        measured: dict[str, Change] = {}
+    def _compute(self, program: DeltaProgram) -> Change:
+        """Run the first half; the measured change of the state."""
+        wanted = plan.changed_view(self.facts, program)
+        measured: Change | None = None
         for stage in plan.compute_stages(self.facts, program):
             with self._timed(stage):
-                if isinstance(stage, ReadChange):
+                if isinstance(stage, ReadChange) and not stage.shared:
+                    self._views.append(stage.view)
+                    self.runner.view(stage.view, stage.sql)
+                elif isinstance(stage, ReadChange):
                     self._keep(stage.view, stage.sql)
                 elif isinstance(stage, Compute):
                     needed = stage.only_if is None or bool(self.runner.run(f"SELECT 1 FROM ({stage.only_if}) LIMIT 1"))
                     sql = stage.sql if needed else f"SELECT * FROM ({stage.sql}) WHERE false"
-                    if stage.view in names:
-                        measured[names[stage.view]] = change_of(stage.view, self._keep(stage.view, sql, MEASURES))
+                    if stage.view == wanted:
+                        columns = self.facts.details.output
+                        measured = change_of(stage.view, self._keep(stage.view, sql, measures(columns)), columns)
                     else:
                         self._keep(stage.view, sql)
+        if measured is None:
+            raise InternalError("PLAN_INVALID", "The program computes no change of the state.")
         return measured
 
     def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
@@ -129,7 +174,12 @@ class Run:
         return self.runner.materialize(name, sql, aggregates)
 
     def _apply(
-        self, table: TableName, columns: tuple[Column, ...], key: tuple[str, ...] | None, rows: int | None, change: Change
+        self,
+        table: TableName,
+        columns: tuple[Column, ...],
+        key: tuple[str, ...] | None,
+        rows: int | None,
+        change: Change,
     ) -> None:
         if rows is None:
             rows = self._staged(table).row_count
@@ -148,7 +198,7 @@ class Run:
             for sql in stage.sqls:
                 self.runner.run(sql)
         table = stage.table
-        self.outcome.written[self._lake_name(table)] = self._staged(table)
+        self.outcome.written[table.within(LAKE)] = self._staged(table)
 
     def _append_log(self, change: Change) -> None:
         facts = self.facts
@@ -158,9 +208,6 @@ class Run:
         self._write(Write(log, "log", (plan_log(log, facts.details.output, change, facts.next_version),)))
 
     def _difference(self, before: TableMeta, after: TableMeta) -> Change:
-        from headrace.algebra.relations import Stored
-        from headrace.sources.lakehouse import rows_sql
-
         facts = self.facts
         names = tuple(c.name for c in facts.details.output)
         rows = {
@@ -169,16 +216,11 @@ class Run:
         }
         relation = difference(Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names))
         view = plan.view_name(facts, "difference")
-        stage = Compute("difference", view, lower(relation, lambda leaf: rows[leaf.name]))  # type: ignore[union-attr]
+        stage = Compute("difference", view, lower(relation, lambda leaf: rows[_stored_name(leaf)]))
         with self._timed(stage):
             return change_of(view, self._keep(view, stage.sql, MEASURES))
 
     # ---- helpers
-
-    def _lake_name(self, table: TableName) -> TableName:
-        from headrace.names import LAKE
-
-        return table.within(LAKE)
 
     def _staged(self, table: TableName) -> TableMeta:
         name = table.within(STAGING)
@@ -198,6 +240,7 @@ class Run:
         self.events.emit(StageFinished(table, stage.title, seconds))
 
 
-Prepare = Callable[[Facts], Run]
-"""Makes the run of a refresh."""
-__all__ = ["WEIGHT", "Outcome", "Prepare", "Run"]
+def _stored_name(leaf: Scan | Stored) -> str:
+    if isinstance(leaf, Scan):
+        raise InternalError("PLAN_INVALID", f"A comparison of stored rows reads {leaf.source}.")
+    return leaf.name

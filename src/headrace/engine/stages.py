@@ -15,7 +15,7 @@ class ReadChange:
         source: The source.
         view: Temporary view.
         sql: Rows that changed, with weights.
-        shared: Whether several terms read it, so that it is worth keeping in memory.
+        shared: Whether it is read more than once, so that it is worth keeping in memory.
     """
 
     source: TableName

@@ -12,7 +12,9 @@ from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
 
 
-def status(catalog: Catalog, moved: Mapping[TableName, int], names: Iterable[TableName] | None) -> tuple[StreamTableInfo, ...]:
+def status(
+    catalog: Catalog, moved: Mapping[TableName, int], names: Iterable[TableName] | None
+) -> tuple[StreamTableInfo, ...]:
     """One line per stream table.
 
     Args:

@@ -48,9 +48,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
     start = time.perf_counter()
     know = gather.known(catalog, name)
     if know.newest is None:
-        raise UserError(
-            "NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first."
-        )
+        raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
     details = gather.details_of(know.table)
     names = frozenset(know.streams)
     observed = heads.of((*know.table.sources, name), names)
@@ -103,9 +101,7 @@ def _compare(
     return VerifyResult(str(name), ok, rows, missing, unexpected, rounded, seconds, tuple(samples))
 
 
-def pair_rounded(
-    rows: list[tuple[Any, ...]], columns: tuple[Column, ...]
-) -> tuple[int, list[tuple[Any, ...]]]:
+def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:
     """Match missing rows with unexpected ones that differ only in the last digits of floating-point columns.
 
     Args:

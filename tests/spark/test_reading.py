@@ -9,6 +9,7 @@ from fast.sql.corpus import QUERIES, SCALARS, SPARK_QUERIES, SPARK_TABLES
 
 from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
+from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.spark.runner import SparkRunner
 from headrace.sql.argument_types import with_types
@@ -53,7 +54,11 @@ def lowered(runner: SparkRunner, query: str) -> tuple[str, str]:
 
 
 def rows(runner: SparkRunner, sql: str) -> Counter[str]:
-    return Counter(repr(tuple(row)) for row in runner.run(sql))
+    """The rows, or the code of the error that both sides must then have in common."""
+    try:
+        return Counter(repr(tuple(row)) for row in runner.run(sql))
+    except UserError as error:
+        return Counter([error.code])
 
 
 def kinds(runner: SparkRunner, sql: str) -> list[tuple[str, str]]:

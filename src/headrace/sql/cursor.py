@@ -96,7 +96,9 @@ class Cursor:
 
     def skip_group(self) -> Range:
         """Step over a balanced pair of brackets; the range is what is inside."""
-        closing = _CLOSING[self.word]
+        closing = _CLOSING.get(self.word)
+        if closing is None:
+            raise self.error("( was expected here")
         opened = self.at
         self.at += 1
         while self.word != closing:

@@ -178,7 +178,7 @@ class _Cutter:
         if at < end and self.tokens[at].text == "(":
             return self.call(start, at, end, variables, ".".join(token.name.lower() for token in names))
         if names[0].name.lower() in variables:
-            return self.emit_all(Role.LITERAL, start, at)
+            return self.emit_all(Role.LITERAL, start, min(at, end))
         if at + 1 < end and self.tokens[at].text == "." and self.tokens[at + 1].text == "*":
             return self.emit_all(Role.STAR, start, at + 2)
         head = piece_of(Role.NAME, names[0], self.tokens[start - 1] if start else None)
@@ -295,6 +295,9 @@ class _Cutter:
 
     def type(self, at: int, end: int) -> int:
         """A type after `::`."""
+        if at >= end:
+            self.cursor.at = at
+            raise self.cursor.error("A type was expected here")
         start = at
         at += 1
         if self.word(start, end) == "INTERVAL":
@@ -311,4 +314,4 @@ class _Cutter:
             at = self.closing(at) + 1
         elif self.word(start, end) == "TIMESTAMP" and self.word(at, end) in ("WITH", "WITHOUT"):
             at += 3
-        return self.emit_all(Role.LITERAL, start, at)
+        return self.emit_all(Role.LITERAL, start, min(at, end))

@@ -90,20 +90,19 @@ class SelectReader:
         return [Item(name, expression)]
 
     def _without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
-        aliases = [piece for piece in pieces if piece.role is Role.ALIAS]
-        if not pieces or pieces[-1].role is not Role.ALIAS:
+        first = len(pieces)
+        while first and pieces[first - 1].role is Role.ALIAS:
+            first -= 1
+        if first == len(pieces):
             return pieces, None
-        first = pieces.index(next(p for p in aliases if _outside_brackets(pieces, p)))
         written = pieces[first:]
         if len(written) > 1:
-            self.context.refuse(
-                not_maintained("several aliases for one expression", self.context.place_of(pieces[first].at))
-            )
-        before = (
-            first - 1 if pieces[first - 1].text.upper() == "AS" and pieces[first - 1].role is Role.OPERATOR else first
-        )
+            place = self.context.place_of(written[0].at)
+            self.context.refuse(not_maintained("several aliases for one expression", place))
+        explicit = first > 0 and pieces[first - 1].role is Role.OPERATOR and pieces[first - 1].text.upper() == "AS"
         text = written[0].text
-        return pieces[:before], text[1:-1].replace("``", "`") if text.startswith("`") else text
+        name = text[1:-1].replace("``", "`") if text.startswith("`") else text
+        return pieces[: first - 1 if explicit else first], name
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
         """The columns of `*`, `alias.*`, with or without EXCEPT; None when the item is no star."""
@@ -232,9 +231,3 @@ def _own_name(pieces: Pieces) -> str | None:
 
 def _shown(column: Visible) -> str | None:
     return None if column.name.startswith("\0") else column.name
-
-
-def _outside_brackets(pieces: Pieces, piece: Piece) -> bool:
-    before = pieces[: pieces.index(piece)]
-    opened = sum(p.role is Role.OPERATOR and p.text in ("(", "[") for p in before)
-    return opened == sum(p.role is Role.OPERATOR and p.text in (")", "]") for p in before)

@@ -193,6 +193,8 @@ def _time_travel(cursor: Cursor) -> tuple[Extra, ...]:
 def _value(cursor: Cursor) -> Range:
     """The value after AS OF: operands joined by arithmetic."""
     start = cursor.at
+    if cursor.done:
+        raise cursor.error("A version or a time was expected here")
     while True:
         while cursor.word in ("TIMESTAMP", "DATE", "INTERVAL", "-", "+"):
             cursor.at += 1
@@ -202,9 +204,9 @@ def _value(cursor: Cursor) -> Range:
             cursor.at += 1
         if cursor.word == "(":
             cursor.skip_group()
-        if cursor.tokens[start].word and cursor.peek(-2).word == "INTERVAL":
+        if cursor.peek(-2).word == "INTERVAL":
             cursor.at += 1
-        if cursor.word not in ("+", "-"):
+        if cursor.done or cursor.word not in ("+", "-"):
             return start, cursor.at
 
 

@@ -1,1 +1,1 @@
-"""What the catalog's tests share: databases to run on, an Iceberg that only moves pointers, a clock, children to kill."""
+"""What the catalog's tests share: databases, an Iceberg that only moves pointers, a clock, children to kill."""

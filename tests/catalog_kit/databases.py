@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -31,6 +32,11 @@ class Postgres:
         self._numbers = itertools.count(1)
         self.prepared = self.fresh()
         Catalog.open(self.prepared).close()
+
+    @property
+    def prepared_name(self) -> str:
+        """The prepared database's name."""
+        return self.prepared.partition("?")[0].rpartition("/")[2]
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.socket_folder}"
@@ -67,14 +73,14 @@ def postgres_server() -> Iterator[Postgres]:
 @contextmanager
 def sql(url: str, *, autocommit: bool = False) -> Iterator[sa.Connection]:
     """A connection of somebody who is not Headrace; commits at the end."""
-    url = url.replace("postgresql://", "postgresql+psycopg://")
+    with _engine(url, autocommit).begin() as connection:
+        yield connection
+
+
+@cache
+def _engine(url: str, autocommit: bool) -> sa.Engine:
     options = {"isolation_level": "AUTOCOMMIT"} if autocommit else {}
-    engine = sa.create_engine(url, poolclass=sa.NullPool, **options)
-    try:
-        with engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
+    return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=sa.NullPool, **options)
 
 
 def empty(url: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from catalog_kit.databases import sql
 
+from catalog_kit.databases import sql
 from headrace.names import LAKE, STAGING, TableName
 
 _INSERT = sa.text(
@@ -21,8 +21,7 @@ _READ = sa.text(
     " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
 )
 _DROP = sa.text(
-    "DELETE FROM iceberg_tables"
-    " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
+    "DELETE FROM iceberg_tables WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
 )
 
 
@@ -36,9 +35,7 @@ class Iceberg:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def commit(
-        self, name: TableName, location: str, *, catalog: str = STAGING, expected: str | None = None
-    ) -> None:
+    def commit(self, name: TableName, location: str, *, catalog: str = STAGING, expected: str | None = None) -> None:
         """Let a table point at new metadata, from `expected` or from what it is; creates it when it is not there."""
         with sql(self._url) as connection:
             where = _where(name, catalog)

@@ -7,9 +7,9 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from catalog_kit.databases import sql
 
 import headrace.catalog
+from catalog_kit.databases import sql
 from headrace.catalog.schema import VERSION_TABLE
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from catalog_kit.clock import START
 from catalog_kit.iceberg import Iceberg
-
 from headrace.catalog import (
     Catalog,
     Definition,
@@ -21,10 +21,22 @@ from headrace.catalog import (
     StreamTable,
     Swap,
 )
+from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 
 TTL = dt.timedelta(seconds=60)
+
+
+Result = TypeVar("Result")
+
+
+def attempt(work: Callable[[], Result]) -> Result | HeadraceError:
+    """What work returns, or the error it ends with."""
+    try:
+        return work()
+    except HeadraceError as error:
+        return error
 
 
 def lake(text: str) -> TableName:
@@ -38,7 +50,7 @@ REVENUE, TOP = lake("shop.revenue"), lake("shop.top")
 
 
 def define(name: TableName = REVENUE, *sources: TableName, **more: object) -> Definition:
-    return Definition(name, f"SELECT * FROM {', '.join(map(str, sources))}", sources or (ORDERS,), **more)  # type: ignore[arg-type]
+    return Definition(name, f"SELECT * FROM {', '.join(map(str, sources))}", sources or (ORDERS,), **more)
 
 
 def create(catalog: Catalog, name: TableName = REVENUE, *sources: TableName, **more: object) -> StreamTable:
@@ -51,7 +63,7 @@ def see(catalog: Catalog, source: TableName = ORDERS, snapshot: int | None = 1) 
 
 
 def entry(name: TableName, **more: object) -> HistoryEntry:
-    return HistoryEntry(name, START, START + dt.timedelta(seconds=1), RanAs.FULL, **more)  # type: ignore[arg-type]
+    return HistoryEntry(name, START, START + dt.timedelta(seconds=1), RanAs.FULL, **more)
 
 
 def refresh(

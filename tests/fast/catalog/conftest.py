@@ -8,16 +8,10 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.clock import ManualClock
-from catalog_kit.databases import BACKENDS, Postgres, empty, postgres_server
+from catalog_kit.databases import BACKENDS, empty
 from catalog_kit.iceberg import Iceberg
 
 from headrace.catalog import Catalog
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

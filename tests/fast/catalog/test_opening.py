@@ -295,5 +295,3 @@ def test_a_closed_catalog_leaves_no_connection(postgres) -> None:
         while connection.execute(sa.text(others)).scalar_one() and dt.datetime.now() < deadline:
             connection.rollback()
         assert connection.execute(sa.text(others)).scalar_one() == 0
-
-

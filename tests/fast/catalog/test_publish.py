@@ -124,7 +124,9 @@ def test_a_lost_lease_publishes_nothing(ready: Catalog, iceberg: Iceberg, clock:
     assert refused(ready, publication).code == "LEASE_LOST"
 
 
-def test_an_expired_lease_that_nobody_took_still_publishes(ready: Catalog, iceberg: Iceberg, clock: ManualClock) -> None:
+def test_an_expired_lease_that_nobody_took_still_publishes(
+    ready: Catalog, iceberg: Iceberg, clock: ManualClock
+) -> None:
     leases = ready.acquire([resource_of(REVENUE)], "one", TTL)
     clock.advance(TTL.total_seconds() + 1)
     assert ready.publish(refresh(ready, iceberg, 1, REVENUE, leases=leases)).id == 1
@@ -253,7 +255,7 @@ def test_a_drop_takes_definition_and_pointers_at_once(ready: Catalog, iceberg: I
     assert ready.find_stream_table(REVENUE) is None
     assert (iceberg.pointer(REVENUE), iceberg.pointer(REVENUE, STAGING)) == (None, None)
     assert ready.foreign_writes() == ()
-    assert [e.stream_id for e in ready.history(REVENUE)][0] is None
+    assert ready.history(REVENUE)[0].stream_id is None
 
 
 def test_two_tables_swap_names(ready: Catalog, iceberg: Iceberg) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources
+from headrace.algebra.types import groupable
 from headrace.delta.derive import companion_relation, delta_program, full_program
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
@@ -16,7 +17,7 @@ from headrace.sql.argument_types import with_types
 from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
 from headrace.sql.reader import read
-from headrace.sql.refusals import Refusal
+from headrace.sql.refusals import Refusal, not_maintained
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
 
@@ -54,18 +55,24 @@ class CompiledView:
         return FullProgram(_tidied(program.companion), _tidied(program.state))
 
     def delta_program(
-        self, changed: frozenset[TableName], appended: frozenset[TableName] = frozenset()
+        self,
+        changed: frozenset[TableName],
+        appended: frozenset[TableName] = frozenset(),
+        sizes: Mapping[TableName, int] | None = None,
     ) -> DeltaProgram | None:
         """How the stored tables follow a change.
 
         Args:
             changed: Sources that changed.
             appended: Those among them that only gained rows, if that is known.
+            sizes: Rows in each source, as far as known; only speed depends on it.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
-        program = delta_program(self.tree, changed, appended, ansi=self.ansi) if self.tree is not None else None
+        if self.tree is None:
+            return None
+        program = delta_program(self.tree, changed, appended, sizes=sizes, ansi=self.ansi)
         if program is None:
             return None
         steps = tuple(Step(s.name, rewrite(s.relation, STEP), _tidied(s.only_if)) for s in program.steps)
@@ -99,7 +106,31 @@ def compile_view(
     if reading.tree is None:
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
-    return replace(view, sources=reading.sources, refusals=reading.refusals)
+    output = describe(query)
+    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output)
+    if refusals:
+        return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
+    return replace(view, sources=reading.sources, output=output)
+
+
+def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """Rows are matched by their values, so every column must have equality."""
+    message = "Column '{}' is of a type that has no equality: {}."
+    return tuple(
+        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type))
+        for c in output
+        if not groupable(c.type)
+    )
+
+
+def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """What Spark sees in the text decides; a reading that gives other types is not trusted."""
+    message = "Column '{}' is {} in Spark's reading and {} in this one."
+    return tuple(
+        not_maintained("select list", None, message.format(theirs.name, theirs.type, mine.type))
+        for mine, theirs in zip(own, spark, strict=True)
+        if mine.type != theirs.type
+    )
 
 
 def compile_tree(tree: Relation, describe: Describe, *, query: str = "", ansi: bool = True) -> CompiledView:

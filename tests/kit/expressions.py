@@ -75,7 +75,9 @@ def condition(draw: st.DrawFn, scope: Scope, depth: int = 1) -> str:
         return f"{first} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
     if type_ == "boolean":
         return first
-    second = expression(draw, scope, type_, 0)
+    # another column or a constant: a column compared with itself says little
+    others = [field.sql for field in scope if field.type == type_ and field.sql != first]
+    second = draw(st.sampled_from([*others, *_LITERALS[type_]]))
     if kind == "between":
         return f"{first} BETWEEN {second} AND {expression(draw, scope, type_, 0)}"
     if kind == "in":

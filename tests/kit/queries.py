@@ -24,6 +24,7 @@ class _Writer:
     tables: tuple[Table, ...]
     ctes: dict[str, Shown] = field(default_factory=dict)
     aliases: int = 0
+    columns: int = 0
 
     def choose(self, *options: str) -> str:
         return self.draw(st.sampled_from(options))
@@ -37,6 +38,13 @@ class _Writer:
     def alias(self) -> str:
         self.aliases += 1
         return f"q{self.aliases}"
+
+    def type(self, scope: Scope) -> str:
+        """A type, mostly of something in scope."""
+        return self.choose(*(each.type for each in scope), *(each.type for each in scope), *TYPES)
+
+    def number(self, scope: Scope) -> str:
+        return self.choose(*(each.type for each in scope if each.type in NUMBERS), *NUMBERS)
 
     # queries
 
@@ -54,21 +62,21 @@ class _Writer:
         kind = self.choose("plain", "plain", "distinct", "group", "group", "global")
         if kind in ("group", "global"):
             return self.grouped(f"{source}{where}", scope, keyed=kind == "group")
-        types = [self.choose(*TYPES) for _ in range(self.draw(st.integers(1, 3)))]
+        types = [self.type(scope) for _ in range(self.draw(st.integers(1, 3)))]
         items = [expression(self.draw, scope, type_) for type_ in types]
         distinct = "DISTINCT " if kind == "distinct" else ""
-        return _written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
+        return self.written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
 
     def projection(self, depth: int, types: list[str]) -> str:
         """A SELECT with columns of given types, to stand in a union."""
         source, scope = self.source(depth)
         items = [expression(self.draw, scope, type_, 1) for type_ in types]
-        return _written("SELECT ", items, types, f" FROM {source}")[0]
+        return self.written("SELECT ", items, types, f" FROM {source}")[0]
 
     def grouped(self, source: str, scope: Scope, *, keyed: bool) -> tuple[str, Shown]:
         keys = []
         if keyed:
-            types = [self.choose(*TYPES) for _ in range(self.draw(st.integers(1, 2)))]
+            types = [self.type(scope) for _ in range(self.draw(st.integers(1, 2)))]
             keys = [(expression(self.draw, scope, type_, 1), type_) for type_ in types]
             keys = [(sql, type_) for sql, type_ in dict(keys).items() if any(f.sql in sql for f in scope)]
         calls = [self.call(scope) for _ in range(self.draw(st.integers(1, 3)))]
@@ -78,7 +86,7 @@ class _Writer:
         if self.seldom():
             results = tuple(Field(sql, type_) for sql, type_ in calls)
             having = f" HAVING {condition(self.draw, results)}"
-        return _written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
+        return self.written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
 
     def call(self, scope: Scope) -> tuple[str, str]:
         """An aggregate call and its type."""
@@ -86,13 +94,20 @@ class _Writer:
         filter_ = f" FILTER (WHERE {condition(self.draw, scope)})" if self.seldom() else ""
         if function == "count(*)":
             return f"count(*){filter_}", "bigint"
-        type_ = self.choose(*(NUMBERS if function in ("sum", "avg") else TYPES))
+        type_ = self.number(scope) if function in ("sum", "avg") else self.type(scope)
         call = f"{function}({expression(self.draw, scope, type_, 1)}){filter_}"
         if function == "count":
             return call, "bigint"
         if function == "avg":
             return (f"CAST({call} AS DECIMAL(18,6))", "decimal") if type_ == "decimal" else (call, "double")
         return call, {"int": "bigint"}.get(type_, type_) if function == "sum" else type_
+
+    def written(self, head: str, items: list[str], types: list[str], tail: str) -> tuple[str, Shown]:
+        """A SELECT; an alias occurs once in a query, so that none is mistaken for a column."""
+        names = [f"c{self.columns + i}" for i in range(len(items))]
+        self.columns += len(items)
+        shown = tuple(Field(name, type_) for name, type_ in zip(names, types, strict=True))
+        return head + ", ".join(f"{sql} AS {name}" for sql, name in zip(items, names, strict=True)) + tail, shown
 
     # FROM
 
@@ -135,11 +150,6 @@ class _Writer:
     def cte(self) -> tuple[str, Shown]:
         name = self.draw(st.sampled_from(sorted(self.ctes)))
         return name, self.ctes[name]
-
-
-def _written(head: str, items: list[str], types: list[str], tail: str) -> tuple[str, Shown]:
-    shown = tuple(Field(f"c{i}", type_) for i, type_ in enumerate(types))
-    return head + ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(items)) + tail, shown
 
 
 @st.composite

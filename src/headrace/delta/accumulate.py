@@ -177,7 +177,9 @@ def _moved(a: Accumulator) -> Scalar:
         return _checked(total) if a.name == ROWS else compose("CAST({t} AS bigint)", t=total)
     if a.kind is Kind.SUM:
         assert a.count is not None
-        template = f"CAST(COALESCE({{old}}, 0) + CAST(COALESCE({{add}}, 0) AS {a.type}) AS {a.type})"
+        # zero is of the sum's own type: beside an integer, Spark would make room for ten digits and lose decimals
+        zero = f"CAST(0 AS {a.type})"
+        template = f"CAST(COALESCE({{old}}, {zero}) + COALESCE(CAST({{add}} AS {a.type}), {zero}) AS {a.type})"
         total = compose(template, old=old, add=add)
         counted = compose(
             "COALESCE({old}, 0) + COALESCE({add}, 0) > 0", old=column(OLD + a.count), add=column(ADD + a.count)

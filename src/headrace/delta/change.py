@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.algebra.relations import Empty, Moment, Project, Relation, Stored, Union
@@ -18,12 +19,14 @@ class Change:
     Args:
         changed: The sources that changed.
         appended: Those among them that only gained rows.
+        sizes: Rows in each source, as far as known; the order of joins follows them.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
         steps: What was asked to be computed once, in order.
     """
 
     changed: frozenset[TableName]
     appended: frozenset[TableName] = frozenset()
+    sizes: Mapping[TableName, int] = field(default_factory=dict)
     ansi: bool = True
     steps: list[Step] = field(default_factory=list)
 
@@ -46,6 +49,10 @@ class Change:
     def touches(self, relation: Relation) -> bool:
         """Whether a changed source is read below a relation."""
         return not self.changed.isdisjoint(sources(relation))
+
+    def size(self, relation: Relation) -> int:
+        """Rows in the largest source below a relation, as far as known."""
+        return max((self.sizes.get(source, 0) for source in sources(relation)), default=0)
 
     def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
         """Have a relation computed once; the name gets a number when it is taken."""

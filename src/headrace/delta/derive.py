@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from headrace.algebra.relations import Empty, Relation
 from headrace.delta import accumulate
 from headrace.delta.change import Change
@@ -27,6 +29,7 @@ def delta_program(
     changed: frozenset[TableName],
     appended: frozenset[TableName] = frozenset(),
     *,
+    sizes: Mapping[TableName, int] | None = None,
     ansi: bool = True,
 ) -> DeltaProgram | None:
     """How a query's stored tables follow a change.
@@ -35,12 +38,13 @@ def delta_program(
         tree: The query.
         changed: Sources that changed.
         appended: Those among them that only gained rows.
+        sizes: Rows in each source, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
 
     Returns:
         None when the result cannot have changed.
     """
-    change = Change(changed, appended, ansi)
+    change = Change(changed, appended, sizes or {}, ansi)
     root = root_of(tree)
     if not change.touches(tree):
         return None

@@ -3,7 +3,8 @@
 Δ(L ⋈ R) = ΔL ⋈ R′ + L ⋈ ΔR, where R′ is R after the change. Weights multiply, so a deletion needs no case of its own.
 Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
-inputs that share a condition with what it has, so that no term multiplies two inputs that did not change.
+inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
+input is read once for all changes of the others, so the largest stands last.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
 
@@ -20,7 +21,8 @@ from headrace.delta.change import Change, arrange, empty, union_all
 def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
-    inputs = connected(inputs[0], inputs[1:], conditions)
+    smallest_first = sorted(inputs, key=change.size)
+    inputs = connected(smallest_first[0], smallest_first[1:], conditions)
     columns = inputs[0].columns
     total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
     for i, right in enumerate(inputs[1:], start=1):

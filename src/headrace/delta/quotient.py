@@ -50,9 +50,6 @@ def _by_remainder(precision: int, scale: int, result: str, total: Scalar, count:
     twice = compose("CAST(2 * {n} AS decimal(16,0))", n=count)
     floor = compose(f"CAST(({{a}} - {{a}} % {{b}}) / {{b}} AS {decimal(precision + 4, 0)})", a=doubled, b=twice)
     last = f"CAST(0.{'0' * (scale + 3)}1 AS {decimal(scale + 4, scale + 4)})"
-    return compose(
-        f"CASE WHEN {{n}} > 0 THEN CAST({{q}} * {last} * CASE WHEN {{s}} < 0 THEN -1 ELSE 1 END AS {result}) END",
-        q=floor,
-        s=total,
-        n=count,
-    )
+    sign = compose("CAST(CASE WHEN {s} < 0 THEN -1 ELSE 1 END AS decimal(1,0))", s=total)
+    template = f"CASE WHEN {{n}} > 0 THEN CAST({{q}} * {last} * {{sign}} AS {result}) END"
+    return compose(template, q=floor, sign=sign, n=count)

@@ -1,0 +1,82 @@
+"""The check notices wrong rules: each of these was a bug of some system once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.algebra.relations import Aggregate, Join, Relation
+from headrace.delta import accumulate, accumulators, rules
+from headrace.delta.change import Change, arrange, union_all, weigh
+from kit.duck import DuckExecutor
+from kit.fixture import parse
+from kit.maintained import replay
+
+ACID = Path(__file__).parents[1] / "differential" / "acid"
+EXECUTOR = DuckExecutor()
+
+
+def _both_after(join: Join, change: Change) -> Relation:
+    """Δ(L ⋈ R) = ΔL ⋈ R′ + L′ ⋈ ΔR: counts what met within the change twice."""
+    left, right = change.of(join.left), change.of(join.right)
+    terms = [
+        arrange(join.with_inputs(*sides), join.columns)
+        for sides in ((left, change.after(join.right)), (change.after(join.left), right))
+    ]
+    touched = [change.touches(join.left), change.touches(join.right)]
+    return union_all(*(term for term, is_touched in zip(terms, touched, strict=True) if is_touched))
+
+
+def _both_before(join: Join, change: Change) -> Relation:
+    """Forgets what met within the change."""
+    terms = []
+    if change.touches(join.left):
+        terms.append(join.with_inputs(change.of(join.left), change.before(join.right)))
+    if change.touches(join.right):
+        terms.append(join.with_inputs(change.before(join.left), change.of(join.right)))
+    return union_all(*(arrange(term, join.columns) for term in terms))
+
+
+def _only_after(aggregate: Aggregate, change: Change) -> Relation:
+    """Adds the new groups and forgets to take back the old ones."""
+    return weigh(change.after(aggregate), 1)
+
+
+WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
+    "after": (Join, _both_after, "join_key_updated_while_partner_deleted"),
+    "before": (Join, _both_before, "self_join"),
+    "three-way": (Join, _both_before, "co_deletes_in_a_three_way_join"),
+    "groups": (Aggregate, _only_after, "aggregate_over_aggregate"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    node, wrong, fixture = WRONG[name]
+    case = parse((ACID / f"{fixture}.txt").read_text()).case
+    replay(EXECUTOR, case)
+    monkeypatch.setattr(rules, "RULES", {**rules.RULES, node: wrong})
+    with pytest.raises((AssertionError, Exception), match="differ|missing|STATE_DIVERGED|is read|disagree"):
+        replay(EXECUTOR, case)
+
+
+def test_a_forgotten_rescan_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / "extreme_leaves.txt").read_text()).case
+    monkeypatch.setattr(accumulate, "_may_lose_extreme", lambda root, change: False)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+def test_a_sum_that_becomes_zero_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / "sum_whose_last_value_leaves.txt").read_text()).case
+    moved = accumulate._moved
+
+    def never_null(a: accumulators.Accumulator) -> object:
+        scalar = moved(a)
+        return scalar if a.kind is not accumulators.Kind.SUM else accumulate.compose("COALESCE({x}, 0)", x=scalar)
+
+    monkeypatch.setattr(accumulate, "_moved", never_null)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)

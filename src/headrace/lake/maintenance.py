@@ -1,0 +1,148 @@
+"""Keeping Headrace's own tables small and quick: what is due, as statements to run in `staging` and publish.
+
+Expiring deletes files at once, before anything is published; it only ever names snapshots nobody may still read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from headrace.lake.metadata import Snapshot, TableMeta
+from headrace.lake.tables import VERSION
+from headrace.names import TableName, quote
+
+
+class Chore(StrEnum):
+    """A kind of maintenance."""
+
+    COMPACT = "COMPACT"
+    EXPIRE = "EXPIRE"
+    TRIM_LOG = "TRIM_LOG"
+    REMOVE_ORPHANS = "REMOVE_ORPHANS"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of maintenance.
+
+    Args:
+        chore: Its kind.
+        table: The table, in `staging`.
+        sql: The statement.
+        commits: Whether it makes a new metadata file, which must be published.
+    """
+
+    chore: Chore
+    table: TableName
+    sql: str
+    commits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When maintenance is due.
+
+    Args:
+        keep: How long a snapshot stays readable after it was replaced, for readers and `hr.at()`.
+        small_files: Compact a table with more data files than this that are small on average.
+        small_file_bytes: What small is.
+        deleted_share: Compact a table of whose stored rows more than this share is deleted.
+        orphan_age: Files nobody refers to are removed when older than this; Iceberg refuses less than a day.
+    """
+
+    keep: dt.timedelta = dt.timedelta(days=1)
+    small_files: int = 20
+    small_file_bytes: int = 32 * 1024 * 1024
+    deleted_share: float = 0.2
+    orphan_age: dt.timedelta = dt.timedelta(days=3)
+
+
+class Runner(Protocol):
+    """What maintenance needs of Spark."""
+
+    def run(self, sql: str) -> list[Any]:
+        """Run one statement."""
+        ...
+
+
+def plan_maintenance(
+    table: TableName, meta: TableMeta, *, needed: Set[int], now: dt.datetime, policy: Policy | None = None
+) -> tuple[Task, ...]:
+    """What is due for a table: compaction first, since it makes older files expendable.
+
+    Args:
+        table: The table, in `staging`.
+        meta: Its metadata.
+        needed: Snapshots that must stay: those of frontiers, and the published one.
+        now: The time.
+        policy: When what is due.
+    """
+    policy = policy or Policy()
+    tasks = []
+    if meta.current is not None and _scattered(meta.current, policy):
+        tasks.append(compact(table))
+    if expired := expendable(meta, needed, now - policy.keep):
+        tasks.append(expire(table, expired))
+    return tuple(tasks)
+
+
+def _scattered(snapshot: Snapshot, policy: Policy) -> bool:
+    files, stored = snapshot.count("total-data-files"), snapshot.count("total-records")
+    small = files > policy.small_files and snapshot.count("total-files-size") < files * policy.small_file_bytes
+    return small or snapshot.count("total-position-deletes") > policy.deleted_share * max(1, stored)
+
+
+def expendable(meta: TableMeta, needed: Set[int], before: dt.datetime) -> tuple[int, ...]:
+    """Snapshots that can go: replaced before a time, not current, not needed, not tagged; oldest first.
+
+    A snapshot is replaced when its successor is committed, so the one that was current at `before` stays.
+    """
+    limit = before.timestamp() * 1000
+    replaced = {s.parent_id: s.timestamp_ms for s in meta.snapshots.values() if s.parent_id is not None}
+    kept = {*needed, *meta.refs.values(), meta.current_snapshot_id}
+    old = (s for s in meta.snapshots.values() if s.id not in kept and replaced.get(s.id, s.timestamp_ms) < limit)
+    return tuple(s.id for s in sorted(old, key=lambda s: s.sequence_number))
+
+
+def expire(table: TableName, snapshots: Iterable[int]) -> Task:
+    """Drop exactly these snapshots, and the files only they use."""
+    listed = ", ".join(f"{s}L" for s in snapshots)
+    # Without a date Iceberg adds its own default: everything older than five days.
+    arguments = f"older_than => TIMESTAMP'1970-01-01 00:00:00', retain_last => 1000000, snapshot_ids => ARRAY({listed})"
+    return Task(Chore.EXPIRE, table, _call(table, "expire_snapshots", arguments))
+
+
+def compact(table: TableName) -> Task:
+    """Rewrite small files and files with deleted rows; a `replace` snapshot, which consumers read as no change."""
+    options = "'min-input-files', '2', 'delete-file-threshold', '1', 'remove-dangling-deletes', 'true'"
+    return Task(Chore.COMPACT, table, _call(table, "rewrite_data_files", f"options => map({options})"))
+
+
+def trim_log(log: TableName, through: int) -> Task:
+    """Drop the change log's entries up to and including a version; whole files, so nothing is rewritten."""
+    return Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
+
+
+def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = None) -> Task:
+    """Delete files below the table's folder that no metadata refers to."""
+    before = (now - (policy or Policy()).orphan_age).astimezone(dt.UTC)
+    arguments = f"older_than => TIMESTAMP'{before:%Y-%m-%d %H:%M:%S}Z'"
+    return Task(Chore.REMOVE_ORPHANS, table, _call(table, "remove_orphan_files", arguments), commits=False)
+
+
+def _call(table: TableName, procedure: str, arguments: str) -> str:
+    name = ".".join(map(quote, table.parts[1:])).replace("'", "\\'")
+    return f"CALL {quote(table.catalog)}.system.{procedure}(table => '{name}', {arguments})"
+
+
+def run_tasks(tasks: Iterable[Task], runner: Runner) -> bool:
+    """Run tasks in order; whether any of them committed something that must be published."""
+    committed = False
+    for task in tasks:
+        runner.run(task.sql)
+        committed = committed or task.commits
+    return committed

@@ -1,0 +1,95 @@
+"""Maintenance drops what nobody needs, and nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+
+from headrace.algebra.schema import Column
+from headrace.errors import HeadraceError
+from headrace.lake.maintenance import Policy, compact, plan_maintenance, remove_orphans, run_tasks, trim_log
+from headrace.lake.pins import plan_pins
+from headrace.lake.tables import create_log, create_table
+from headrace.names import TableName
+
+COLUMNS = (Column("k", "int"),)
+SOON = dt.timedelta(days=30)
+
+
+def made(lake, table: TableName) -> list[int]:
+    """A table of six snapshots: five appends and a delete."""
+    location = f"{lake.settings.warehouse}/{table.table}"
+    lake.runner.run(create_table(table, COLUMNS, location=location, format_version=3))
+    ids = []
+    for n in range(5):
+        lake.runner.run(f"INSERT INTO {table.sql} SELECT id FROM range({n * 4}, {n * 4 + 4})")
+        ids.append(lake.meta(table).current_snapshot_id)
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k % 2 = 0")
+    return [*ids, lake.meta(table).current_snapshot_id]
+
+
+def count(lake, table: TableName, snapshot: int) -> int:
+    return lake.runner.scalar(f"SELECT count(*) FROM {table.sql} VERSION AS OF {snapshot}")
+
+
+def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: Callable[..., TableName]) -> None:
+    table = fresh("staging")
+    ids = made(lake, table)
+    now = dt.datetime.now(dt.UTC) + SOON
+    tasks = plan_maintenance(table, lake.meta(table), needed={ids[1]}, now=now)
+    assert [t.chore for t in tasks] == ["COMPACT", "EXPIRE"]
+    assert run_tasks(tasks, lake.runner)
+    meta = lake.meta(table)
+    assert meta.row_count == 10
+    assert meta.current is not None
+    assert meta.current.operation == "replace"
+    assert ids[1] in meta.snapshots
+    assert count(lake, table, ids[1]) == 8
+    assert not {ids[0], ids[2], ids[3], ids[4]} & meta.snapshots.keys()
+    assert not plan_maintenance(table, meta, needed={ids[1], ids[5]}, now=now)
+    run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC))], lake.runner)
+    assert count(lake, table, ids[1]) == 8
+
+
+def test_nothing_is_due_while_it_is_young(lake, fresh: Callable[..., TableName]) -> None:
+    table = fresh("staging")
+    made(lake, table)
+    policy = Policy(deleted_share=0.9)
+    assert plan_maintenance(table, lake.meta(table), needed=set(), now=dt.datetime.now(dt.UTC), policy=policy) == ()
+
+
+def test_a_pin_survives_the_users_own_expiry(lake, fresh: Callable[..., TableName]) -> None:
+    table = fresh("lake")
+    ids = made(lake, table)
+    for statement in plan_pins(table, lake.meta(table), {ids[2]}):
+        lake.runner.run(statement)
+    assert plan_pins(table, lake.meta(table), {ids[2]}) == ()
+    future = "older_than => TIMESTAMP'2100-01-01 00:00:00', retain_last => 1"
+    lake.runner.run(f"CALL lake.system.expire_snapshots(table => 'shop.{table.table}', {future})")
+    meta = lake.meta(table)
+    assert set(meta.snapshots) == {ids[2], ids[5]}
+    assert count(lake, table, ids[2]) == 12
+    for statement in plan_pins(table, meta, {ids[5]}):
+        lake.runner.run(statement)
+    assert set(lake.meta(table).refs.values()) == {ids[5]}
+
+
+def test_trimming_a_log_rewrites_nothing(lake, fresh: Callable[..., TableName]) -> None:
+    log = fresh("staging")
+    location = f"{lake.settings.warehouse}/{log.table}"
+    lake.runner.run(create_log(log, COLUMNS, location=location, format_version=3))
+    for version in (1, 2, 3):
+        lake.runner.run(f"INSERT INTO {log.sql} SELECT 1, 1L, {version}L")
+    lake.runner.run(trim_log(log, 2).sql)
+    summary = lake.meta(log).current.summary
+    assert (summary["operation"], summary["deleted-data-files"]) == ("delete", "2")
+    assert "added-data-files" not in summary
+    assert lake.runner.scalar(f"SELECT min(__hr_version) FROM {log.sql}") == 3
+
+
+def test_compacting_a_missing_table_is_a_plain_error(lake) -> None:
+    with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND") as caught:
+        lake.runner.run(compact(TableName("staging", ("shop",), "nope")).sql)
+    assert "\n\tat " not in str(caught.value)

@@ -41,12 +41,22 @@ def rows_at(lake, table: TableName, meta: TableMeta, snapshot: int | None) -> Co
 def statements(table: TableName, rng: random.Random, mode: str) -> Iterator[str]:
     """Endless random DML, with compactions and rollbacks between."""
     name = table.sql
-    value = lambda: rng.choice(["NULL", "0", "1.5", "2", "7.25"])  # noqa: E731
-    group = lambda: rng.choice(["NULL", "'a'", "'b'", "'c'"])  # noqa: E731
-    real = lambda: rng.choice(["NULL", "0.0D", "-0.0D", "double('NaN')", "1.5D"])  # noqa: E731
-    row = lambda: f"({rng.randrange(12)}, {group()}, {value()}, {real()})"  # noqa: E731
-    rows = lambda n: ", ".join(row() for _ in range(n))  # noqa: E731
-    pick = lambda: f"k % {rng.randint(2, 5)} = {rng.randrange(2)}"  # noqa: E731
+
+    def value() -> str:
+        return rng.choice(["NULL", "0", "1.5", "2", "7.25"])
+
+    def group() -> str:
+        return rng.choice(["NULL", "'a'", "'b'", "'c'"])
+
+    def real() -> str:
+        return rng.choice(["NULL", "0.0D", "-0.0D", "double('NaN')", "1.5D"])
+
+    def rows(n: int) -> str:
+        return ", ".join(f"({rng.randrange(12)}, {group()}, {value()}, {real()})" for _ in range(n))
+
+    def pick() -> str:
+        return f"k % {rng.randint(2, 5)} = {rng.randrange(2)}"
+
     while True:
         if mode == "mixed" and rng.random() < 0.3:
             chosen = rng.choice(["merge-on-read", "copy-on-write"])

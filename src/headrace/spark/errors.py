@@ -279,7 +279,7 @@ def _sentence(error: Exception, kind: _Kind) -> str:
     inner = re.findall(r"(?:Exception|Error): (\[[A-Z_.]+\].*)", text) if kind.message is None else []
     text = (inner or [text])[-1]
     text = re.split(r"\n\s*at |JVM stacktrace|\n\n|== SQL|;\n|Driver stacktrace|\n'|\n\+-", text, maxsplit=1)[0]
-    text = re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", text.strip())
+    text = re.sub(r"^(?:\[[A-Z_.0-9]+\]\s*)+", "", text.strip())
     text = re.sub(r"\s*SQLSTATE: \w+", "", text)
     text = re.sub(r"\s*\(line \d+, pos \d+\)", "", text)
     text = re.sub(r"If necessary set \S+ to \S+ to bypass this error\.?", "", text)

@@ -1,0 +1,94 @@
+import pytest
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
+from headrace.spark.errors import CONDITIONS, EVIDENCE, translate, translated
+
+SQL = "SELECT a,\n  b FROM shop.t"
+
+
+def pyspark_error(condition, message, kind=PySparkException):
+    error = kind(message=message)
+    error._errorClass = condition
+    return error
+
+
+@pytest.mark.parametrize("prefix", [p for p, _ in CONDITIONS])
+def test_every_condition_has_a_code_of_ours(prefix):
+    error = translate(pyspark_error(prefix, f"[{prefix}] Something. SQLSTATE: 42000"))
+    kind = dict(CONDITIONS)[prefix]
+    assert error.code == kind.code
+    assert isinstance(error, kind.family)
+    assert "SQLSTATE" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "retryable"),
+    [
+        ("java.io.IOException: No space left on device", "DISK_FULL", True),
+        ("org.apache.iceberg.exceptions.CommitFailedException: Cannot commit", "COMMIT_CONFLICT", True),
+        ("org.apache.iceberg.exceptions.CommitStateUnknownException: timeout", "COMMIT_UNKNOWN", True),
+        ("[SQLITE_BUSY] The database file is locked (database is locked)", "CATALOG_LOCKED", True),
+        ("java.lang.OutOfMemoryError: Java heap space", "SPARK_OUT_OF_MEMORY", False),
+        ("Cannot call methods on a stopped SparkContext.", "SPARK_LOST", True),
+        ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect", "CATALOG_UNAVAILABLE", True),
+        ("org.apache.iceberg.exceptions.NotFoundException: Failed to open input stream", "FILE_MISSING", False),
+        ("Job 3 cancelled part of cancelled job group headrace-1", "CANCELLED", True),
+        ("something nobody foresaw", "SPARK_ERROR", False),
+    ],
+)
+def test_other_failures_are_known_by_what_they_say(text, code, retryable):
+    error = translate(PySparkException(message=f"An error occurred.\n{text}\n\tat org.apache.Foo(Foo.java:1)"))
+    assert (error.code, error.retryable) == (code, retryable)
+    assert isinstance(error, EnvironmentFault)
+    assert "Foo.java" not in str(error)
+
+
+def test_a_cause_deep_in_the_chain_counts():
+    error = PySparkException(message="Job aborted due to stage failure")
+    error.__cause__ = RuntimeError("writing failed")
+    error.__cause__.__cause__ = OSError("No space left on device")
+    assert translate(error).code == "DISK_FULL"
+
+
+def test_a_lost_connection_is_known_by_its_class():
+    assert translate(ConnectionRefusedError("[Errno 111] Connection refused")).code == "SPARK_LOST"
+
+
+def test_a_failed_tasks_own_condition_stands_in_the_jobs_message():
+    text = "Job aborted: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero."
+    error = translate(PySparkException(message=text))
+    assert (error.code, error.message) == ("ARITHMETIC_ERROR", "Division by zero.")
+
+
+def test_a_syntax_error_has_its_place():
+    text = "[PARSE_SYNTAX_ERROR] Syntax error at or near 'FROM'. SQLSTATE: 42601 (line 2, pos 4)"
+    error = translate(pyspark_error("PARSE_SYNTAX_ERROR", text, ParseException), SQL)
+    assert error.message == "Syntax error at or near 'FROM'."
+    assert error.place is not None
+    assert error.place.render() == "2 |   b FROM shop.t\n        ^"
+
+
+def test_advice_becomes_the_hint():
+    text = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] Name `x` cannot be resolved. Did you mean one of the following? [`a`]."
+    error = translate(pyspark_error("UNRESOLVED_COLUMN.WITH_SUGGESTION", text, AnalysisException))
+    assert (error.message, error.hint) == ("Name `x` cannot be resolved.", "Did you mean one of the following? [`a`].")
+
+
+def test_an_unknown_analysis_error_is_the_users():
+    assert isinstance(translate(pyspark_error("NEW_ONE", "[NEW_ONE] Hm.", AnalysisException)), UserError)
+
+
+def test_our_own_mistakes_are_told_as_such():
+    assert isinstance(translate(KeyError("x")), InternalError)
+
+
+def test_our_errors_pass_unchanged():
+    mine = UserError("X", "y")
+    with pytest.raises(HeadraceError) as caught, translated():
+        raise mine
+    assert caught.value is mine
+
+
+def test_every_pattern_is_told_in_words():
+    assert all(kind.message or kind.hint or kind.code == "TABLE_NOT_FOUND" for _, kind in EVIDENCE)

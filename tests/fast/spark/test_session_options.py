@@ -1,0 +1,67 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headrace.config import default_settings
+from headrace.errors import UserError
+from headrace.spark.session import catalog_options, jdbc_options, session_options
+
+JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return default_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "sqlite:////p/headrace.db",
+            {"uri": "jdbc:sqlite:/p/headrace.db?busy_timeout=30000&journal_mode=WAL&synchronous=NORMAL"},
+        ),
+        (
+            "postgresql://ann:s%40crt@db.example:5433/lake?sslmode=require&application_name=x",
+            {
+                "uri": "jdbc:postgresql://db.example:5433/lake?sslmode=require",
+                "jdbc.user": "ann",
+                "jdbc.password": "s@crt",
+            },
+        ),
+        ("postgresql+psycopg://localhost/lake", {"uri": "jdbc:postgresql://localhost:5432/lake"}),
+        ("postgresql:///lake?host=db&user=ann", {"uri": "jdbc:postgresql://db:5432/lake", "jdbc.user": "ann"}),
+    ],
+)
+def test_the_jdbc_url_says_what_the_catalog_url_says(url, expected):
+    assert jdbc_options(url) == expected
+
+
+@pytest.mark.parametrize("url", ["mysql://h/d", "postgresql:///lake?host=/var/run/postgresql"])
+def test_a_database_spark_cannot_reach_is_refused(url):
+    with pytest.raises(UserError, match="CONFIG_INVALID"):
+        jdbc_options(url)
+
+
+def test_both_catalogs_are_the_same_but_for_the_name(settings):
+    options = catalog_options(settings)
+    lake = {k.replace(".lake", "."): v for k, v in options.items() if ".lake" in k}
+    staging = {k.replace(".staging", "."): v for k, v in options.items() if ".staging" in k}
+    assert lake == staging
+    assert options["spark.sql.catalog.lake.cache-enabled"] == "false"
+
+
+def test_users_options_win(settings):
+    mine = {"spark.driver.memory": "9g", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    options = session_options(replace(settings, spark_options=mine), JARS)
+    assert options.items() >= mine.items()
+
+
+def test_jars_reach_the_driver_of_a_local_session_and_the_executors_of_a_cluster(settings):
+    local = session_options(settings, JARS)
+    assert local["spark.driver.extraClassPath"] == "/jars/a.jar:/jars/b.jar"
+    assert "spark.jars" not in local
+    cluster = session_options(replace(settings, spark_master="spark://host:7077"), JARS)
+    assert cluster["spark.jars"] == "/jars/a.jar,/jars/b.jar"
+    assert "spark.driver.memory" not in cluster

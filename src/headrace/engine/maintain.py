@@ -1,0 +1,174 @@
+"""Maintenance of everything stored: compaction, expiry, log trimming, orphan files, pins on users' tables.
+
+Works table by table under the table's lease, in `staging`, and publishes like everything else. A table that is being
+refreshed is left for the next time: maintenance is never in the way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.catalog import Catalog, Lease, Publication, StreamTable, Swap, Version, resource_of
+from headrace.engine.heads import Heads, metadata
+from headrace.engine.held import held
+from headrace.engine.ports import Runner, Session
+from headrace.engine.results import Record
+from headrace.errors import HeadraceError, UserError
+from headrace.frontier import Frontier
+from headrace.lake.maintenance import Policy, Task, plan_maintenance, remove_orphans, run_tasks, trim_log
+from headrace.lake.pins import plan_pins
+from headrace.names import LAKE, STAGING, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceResult(Record):
+    """One thing maintenance did, or (dry run) would do.
+
+    Args:
+        name: The stored table, or the user's table that is pinned.
+        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `pin`, `skipped`.
+        detail: What exactly.
+    """
+
+    name: str
+    action: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What frontiers need, read once."""
+
+    tables: Mapping[TableName, StreamTable]
+    frontiers: Mapping[TableName, Frontier]
+    newest: Mapping[TableName, Version]
+    snapshots: Mapping[TableName, frozenset[int]]
+    streams: frozenset[TableName] = field(default_factory=frozenset)
+
+
+def maintain(
+    catalog: Catalog,
+    session: Session,
+    *,
+    older_than: dt.timedelta,
+    orphans_older_than: dt.timedelta,
+    dry_run: bool,
+) -> tuple[MaintenanceResult, ...]:
+    """Do what is due.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        older_than: Snapshots replaced more recently than this stay readable.
+        orphans_older_than: Unreferenced files younger than this stay; at least a day.
+        dry_run: Only say what is due.
+
+    Raises:
+        UserError: `INVALID_OPTION` for ages that would delete what running readers use.
+    """
+    if older_than < dt.timedelta(0) or orphans_older_than < dt.timedelta(days=1):
+        raise UserError(
+            "INVALID_OPTION",
+            "Snapshots cannot be kept for a negative time, nor orphan files for less than a day.",
+            hint="A refresh that runs right now writes files that nothing refers to yet.",
+        )
+    policy = Policy(keep=older_than, orphan_age=orphans_older_than)
+    scene, results = _scene(catalog), []
+    for table in scene.tables.values():
+        try:
+            with held(catalog, [resource_of(table.name)]) as leases:
+                results += _table(catalog, session, scene, table, policy, leases(), dry_run)
+        except HeadraceError as error:
+            if error.code != "LEASE_HELD":
+                raise
+            results.append(MaintenanceResult(str(table.name), "skipped", error.message))
+    return (*results, *_pins(catalog, session, scene, dry_run))
+
+
+def _scene(catalog: Catalog) -> _Scene:
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        frontiers, newest = reader.frontiers(), reader.newest_versions()
+        needed: dict[TableName, set[int]] = {}
+        for frontier in frontiers.values():
+            for name, version in reader.versions_at(frontier).items():
+                if version.snapshot_id is not None:
+                    needed.setdefault(name, set()).add(version.snapshot_id)
+    for name, version in newest.items():
+        if name in tables and version.snapshot_id is not None:
+            needed.setdefault(name, set()).add(version.snapshot_id)
+    return _Scene(tables, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
+
+
+def _table(
+    catalog: Catalog,
+    session: Session,
+    scene: _Scene,
+    table: StreamTable,
+    policy: Policy,
+    leases: tuple[Lease, ...],
+    dry_run: bool,
+) -> list[MaintenanceResult]:
+    catalog.reset_staging(table.stored, held=leases)
+    if foreign := catalog.foreign_writes(table.stored):
+        return [MaintenanceResult(str(foreign[0].name), "skipped", "it was written by somebody else")]
+    pointers = {n: p.metadata_location for n, p in catalog.pointers(LAKE, table.stored).items()}
+    now = dt.datetime.now(dt.UTC)
+    results = []
+    for stored in (t for t in table.stored if t in pointers):
+        staged, meta = stored.within(STAGING), metadata(pointers[stored])
+        current = {meta.current_snapshot_id} if meta.current_snapshot_id is not None else set()
+        needed = scene.snapshots.get(stored, frozenset()) | current
+        if stored == table.log:
+            through = trimmable(scene, table.name)
+            tasks: tuple[Task, ...] = () if through is None else (trim_log(staged, through),)
+            tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
+        else:
+            tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
+        tasks += (remove_orphans(staged, now, policy),)
+        results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
+        if not dry_run and run_tasks(tasks, session.runner()):
+            swap = Swap(stored, pointers[stored])
+            catalog.publish(Publication(swaps=(swap,), leases=leases))
+    return results + _unread_log(catalog, scene, table, leases, dry_run)
+
+
+def trimmable(scene: _Scene, name: TableName) -> int | None:
+    """The newest log version that every consumer has seen; None when nothing can go."""
+    seen = [f[name] for f in scene.frontiers.values() if name in f]
+    waiting = [t for t in scene.tables.values() if name in t.sources and name not in scene.frontiers.get(t.name, {})]
+    return min(seen) if seen and not waiting and min(seen) > 0 else None
+
+
+def _unread_log(
+    catalog: Catalog, scene: _Scene, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
+) -> list[MaintenanceResult]:
+    """Drop a change log that nobody reads any more; a new consumer starts a new one."""
+    if table.log is None or any(table.name in t.sources for t in scene.tables.values()):
+        return []
+    if not dry_run:
+        catalog.set_log_table(table.name, None)
+        catalog.publish(Publication(deletes=(table.log,), leases=leases))
+    return [MaintenanceResult(str(table.log), "drop_log", f"nobody reads the changes of {table.name}")]
+
+
+def _pins(catalog: Catalog, session: Session, scene: _Scene, dry_run: bool) -> list[MaintenanceResult]:
+    """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
+    sources = sorted({s for t in scene.tables.values() for s in t.sources} - scene.streams)
+    heads = Heads(catalog, session.location)
+    there = heads.versions(sources)
+    results = []
+    for source in (s for s in sources if s in there):
+        meta = heads.of([source], scene.streams)[source].meta
+        statements = plan_pins(source, meta, scene.snapshots.get(source, frozenset()))
+        if not dry_run:
+            _run_all(session.runner(), statements)
+        results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]
+    return results
+
+
+def _run_all(runner: Runner, statements: tuple[str, ...]) -> None:
+    for sql in statements:
+        runner.run(sql)

@@ -1,0 +1,64 @@
+"""Maintenance keeps what frontiers need and drops the rest, while everything still verifies."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.engine.results import Mode
+from headrace.errors import UserError
+
+NOW = dt.timedelta(0)
+
+
+def snapshots(hr: Headrace, table: str) -> int:
+    return int(hr.spark.sql(f"SELECT count(*) FROM lake.{table}.snapshots").first()[0])
+
+
+def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
+    source = f"lake.{ns}.t"
+    hr.spark.sql(f"CREATE TABLE {source} (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 1)")
+    hr.create_stream_table(f"{ns}.a", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.fast", f"SELECT k, sum(v) v FROM {ns}.a GROUP BY k", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.slow", f"SELECT a.k FROM {ns}.a a JOIN {ns}.t t ON a.k = t.k", refresh_mode="DIFFERENTIAL")
+    for i in range(4):
+        hr.spark.sql(f"INSERT INTO {source} VALUES ({i}, {i})")
+        hr.refresh([f"{ns}.a", f"{ns}.fast"])
+    [log] = [t.log for t in hr._catalog.stream_tables() if str(t.name) == f"{ns}.a"]
+    before = snapshots(hr, f"{ns}.a")
+    planned = hr.maintain(older_than=NOW, dry_run=True)
+    assert snapshots(hr, f"{ns}.a") == before
+    done = hr.maintain(older_than=NOW)
+    assert [r.action for r in done] == [r.action for r in planned]
+    # slow still stands at the first version: its snapshot, the change log since then and the source's pin must stay
+    assert snapshots(hr, f"{ns}.a") < before
+    assert hr.spark.table(f"lake.{log}").count() == 4
+    hr.spark.sql(f"CALL lake.system.expire_snapshots(table => '{ns}.t', older_than => TIMESTAMP '2100-01-01')")
+    assert hr.refresh(f"{ns}.slow").mode is Mode.DIFFERENTIAL
+    assert all(v.ok for v in hr.verify([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"]))
+    hr.maintain(older_than=NOW)
+    assert hr.spark.table(f"lake.{log}").count() == 0
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
+    hr.refresh([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"])
+    assert all(v.ok for v in hr.verify([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"]))
+
+
+def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT) USING iceberg")
+    hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
+    hr.drop_stream_table(f"{ns}.b")
+    assert "drop_log" in [r.action for r in hr.maintain(older_than=NOW)]
+    hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1)")
+    assert [r.mode for r in hr.refresh([f"{ns}.a", f"{ns}.b"])] == [Mode.DIFFERENTIAL, Mode.DIFFERENTIAL]
+    assert hr.spark.table(f"lake.{ns}.b").first()[0] == 1
+
+
+def test_ages_that_endanger_readers_are_refused(hr: Headrace) -> None:
+    with pytest.raises(UserError) as caught:
+        hr.maintain(orphans_older_than=dt.timedelta(hours=1))
+    assert caught.value.code == "INVALID_OPTION"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -253,6 +254,27 @@ def _unknown(words: list[str], line: str) -> list[str]:
         return [f"{line}: {verb}"]
     known = options_of(app.commands[verb]) | GROUP_OPTIONS
     return [f"{line}: {w}" for w in words if re.match(r"--?[a-z]", w) and w.split("=")[0] not in known]
+
+
+def test_commands_and_names_in_messages_exist() -> None:
+    wrong = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for text in (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
+            for command in re.findall(r"`(headrace [^`\n]*)`", text):
+                wrong += _unknown(shlex.split(command)[1:], command)
+            wrong += [f"{path}: {n}" for n in re.findall(r"headrace(?:\.[a-z_]+)+", text) if not _exists(n)]
+    assert not wrong
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, a public name of one, or a file of a project."""
+    if name in (config.FILE_NAME, "headrace.db"):
+        return True
+    module, _, attribute = name.rpartition(".")
+    if importlib.util.find_spec(module) is None:
+        return False
+    return hasattr(importlib.import_module(module), attribute) or importlib.util.find_spec(name) is not None
 
 
 # ---- links and paths

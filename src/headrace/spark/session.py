@@ -189,7 +189,8 @@ def check_session(session: SparkSession, settings: Settings) -> None:
             detail="\n".join(
                 f"{name} should be {_shown(name, wanted[name])}, is {_shown(name, given[name])}" for name in wrong
             ),
-            hint="Stop the session so that Headrace starts its own, or build it with headrace.spark_options(project).",
+            hint="Stop the session so that Headrace starts its own, or build it with the options of "
+            "headrace.spark.session.catalog_options (see docs/configuration.md).",
         )
 
 

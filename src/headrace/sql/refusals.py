@@ -34,7 +34,7 @@ HINTS: dict[str, str] = {
     "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
     "EXISTS": "A join with SELECT DISTINCT says the same.",
     "IN (subquery)": "A join with SELECT DISTINCT says the same.",
-    "LATERAL VIEW": "Explode in a view of its own, refreshed FULL.",
+    "LATERAL VIEW": "Explode in a stream table of its own, which is refreshed FULL, and read that.",
     "aggregate DISTINCT": "Make the values distinct in a subquery first: FROM (SELECT DISTINCT …).",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }

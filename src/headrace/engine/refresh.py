@@ -6,17 +6,15 @@ import datetime as dt
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headrace.catalog import (
     Catalog,
     Definition,
-    FrontierMove,
     HistoryEntry,
     Lease,
-    NewVersion,
     Outcome,
     Publication,
-    Swap,
     resource_of,
 )
 from headrace.clock import Clock, SystemClock
@@ -27,12 +25,37 @@ from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
+from headrace.engine.publishing import Finished, publication_of, result_of
 from headrace.engine.results import Mode, RefreshResult, Status
+from headrace.engine.run import Outcome as RunOutcome
 from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A refresh that is being tried.
+
+    Args:
+        started: When it began.
+        clock: The same on the monotonic clock, in seconds.
+        mode: How it runs, once that is decided.
+        stages: Seconds per stage so far.
+    """
+
+    started: dt.datetime
+    clock: float
+    mode: Mode = Mode.FULL
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return time.perf_counter() - self.clock
+
 
 STOPPING = frozenset({"SOURCE_SCHEMA_CHANGED"})
 """Errors that no later refresh can cure by itself; they stop the table."""
@@ -73,18 +96,18 @@ class Refresher:
         Raises:
             HeadraceError: What went wrong; what was published before stays, and history has the failure.
         """
-        started, clock = self.clock.now(), time.perf_counter()
+        attempt = Attempt(self.clock.now(), time.perf_counter())
         know = gather.known(self.catalog, name)
         try:
             self._refuse_stopped(know)
             observed = heads.of(know.table.sources, frozenset(know.streams))
             target = Frontier({s: h.version.version for s, h in observed.items()})
             if know.frontier == target and know.newest is not None and know.table.status is Status.ACTIVE and not full:
-                return self._unchanged(name, target, time.perf_counter() - clock)
+                return self._unchanged(name, target, attempt.seconds)
             with held(self.catalog, [resource_of(name)]) as leases:
-                return self._under_lease(name, heads, full, leases(), started, clock)
+                return self._under_lease(name, heads, full, leases(), attempt)
         except HeadraceError as error:
-            self._failed(know.table.name, started, error)
+            self._failed(know.table.name, attempt, error)
             raise
 
     def replace(self, definition: Definition, heads: Heads, leases: tuple[Lease, ...]) -> RefreshResult:
@@ -95,22 +118,22 @@ class Refresher:
             heads: The cut.
             leases: Leases of the caller, on the table.
         """
-        started, clock = self.clock.now(), time.perf_counter()
+        attempt = Attempt(self.clock.now(), time.perf_counter())
         know = gather.redefined(gather.known(self.catalog, definition.name), definition)
         try:
-            return self._move(know, definition, heads, True, leases, started, clock)
+            return self._move(know, definition, heads, True, leases, attempt)
         except HeadraceError as error:
-            self._failed(definition.name, started, error)
+            self._failed(definition.name, attempt, error)
             raise
 
     # ---- steps
 
     def _under_lease(
-        self, name: TableName, heads: Heads, full: bool, leases: tuple[Lease, ...], started: dt.datetime, clock: float
+        self, name: TableName, heads: Heads, full: bool, leases: tuple[Lease, ...], attempt: Attempt
     ) -> RefreshResult:
         know = gather.known(self.catalog, name)
         self._recover(know, leases)
-        return self._move(know, None, heads, full, leases, started, clock)
+        return self._move(know, None, heads, full, leases, attempt)
 
     def _move(
         self,
@@ -119,25 +142,29 @@ class Refresher:
         heads: Heads,
         full: bool,
         leases: tuple[Lease, ...],
-        started: dt.datetime,
-        clock: float,
+        attempt: Attempt,
     ) -> RefreshResult:
         name = know.table.name
         observed = heads.of(know.table.sources, frozenset(know.streams))
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
         choice = choose(facts)
+        attempt.mode = choice.mode
         self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
-        run = None if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, know.table.generation)
-        return self._publish(know, definition, facts, choice, run, expected, leases, started, clock)
+        generation = know.table.generation
+        nothing = RunOutcome(jobs=0)
+        outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, generation, attempt)
+        done = Finished(facts, choice, outcome, generation, expected, definition, attempt.started, self.clock.now())
+        return self._publish(done, leases, attempt)
 
-    def _run(self, facts: Facts, choice: Choice, generation: int) -> Run:
+    def _run(self, facts: Facts, choice: Choice, generation: int, attempt: Attempt) -> RunOutcome:
         runner = self.session.runner().under(facts.details.semantics)
         catalogs = self.session.catalogs()
         for source in facts.sources:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
         run = Run(facts, runner, self.catalog, self.events, catalogs)
+        attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
                 view = self.plans.view(facts.name, generation, facts.details) if facts.details.incremental else None
@@ -149,86 +176,27 @@ class Refresher:
             run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
         finally:
             run.close()
-        return run
+        return run.outcome
 
-    def _publish(
-        self,
-        know: gather.Known,
-        definition: Definition | None,
-        facts: Facts,
-        choice: Choice,
-        run: Run | None,
-        expected: Mapping[TableName, str | None],
-        leases: tuple[Lease, ...],
-        started: dt.datetime,
-        clock: float,
-    ) -> RefreshResult:
-        written = run.outcome.written if run else {}
-        moved = facts.first_load or (facts.name in written and self._moved(choice, run))
-        if not moved:
-            written = {t: m for t, m in written.items() if t != facts.name}
-        seconds = dict(run.outcome.seconds) if run else {}
-        estimate = choice.full_seconds if choice.mode is Mode.FULL else choice.differential_seconds
-        meta = written.get(facts.name)
-        rows_after = meta.row_count if meta else facts.state_rows
-        entry = HistoryEntry(
-            stream=facts.name,
-            started_at=started,
-            finished_at=self.clock.now(),
-            mode=choice.mode,
-            reason=choice.reason.value if choice.reason else None,
-            reason_detail=choice.detail,
-            rows_inserted=run.outcome.inserted if run else 0,
-            rows_deleted=run.outcome.deleted if run else 0,
-            rows_after=rows_after,
-            stages=seconds,
-            metrics={"jobs": run.outcome.jobs if run else 0, "estimate": estimate},
-            frontier=facts.frontier,
-        )
-        versions: tuple[NewVersion, ...] = ()
-        if moved and meta is not None:
-            versions = (NewVersion(facts.name, facts.next_version, meta.current_snapshot_id, rows_after, meta.uuid),)
+    def _publish(self, done: Finished, leases: tuple[Lease, ...], attempt: Attempt) -> RefreshResult:
         begin = time.perf_counter()
-        self.catalog.publish(
-            Publication(
-                swaps=tuple(Swap(t, expected[t], overwrite_foreign=facts.forced) for t in written),
-                versions=versions,
-                frontiers=(FrontierMove(facts.name, facts.frontier, know.table.generation),),
-                history=(entry,),
-                leases=leases,
-                definitions=(definition,) if definition else (),
-            )
-        )
-        seconds["publish"] = round(time.perf_counter() - begin, 4)
-        if not moved and run is not None:
-            self.catalog.reset_staging([facts.name], held=leases)
-        total = time.perf_counter() - clock
+        self._make_visible(publication_of(done, leases))
+        done.outcome.seconds["publish"] = round(time.perf_counter() - begin, 4)
+        if done.outcome.written.keys() != done.published.keys():
+            self.catalog.reset_staging(done.outcome.written, held=leases)
+        result = result_of(done, attempt.seconds)
         self.events.emit(
-            RefreshFinished(str(facts.name), choice.mode.value, entry.rows_inserted, entry.rows_deleted, total)
+            RefreshFinished(result.name, result.mode.value, result.rows_inserted, result.rows_deleted, result.seconds)
         )
-        return RefreshResult(
-            name=str(facts.name),
-            mode=choice.mode,
-            reason=choice.reason,
-            detail=choice.detail,
-            rows_inserted=entry.rows_inserted,
-            rows_deleted=entry.rows_deleted,
-            seconds=total,
-            frontier=facts.frontier.as_dict(),
-            stages=seconds,
-            jobs=run.outcome.jobs if run else 0,
-        )
+        return result
 
-    @staticmethod
-    def _moved(choice: Choice, run: Run | None) -> bool:
-        """Whether the contents changed; a FULL refresh that found the same rows publishes no new version."""
-        if run is None:
-            return False
-        return (
-            choice.mode is Mode.DIFFERENTIAL
-            or not run.outcome.compared
-            or bool(run.outcome.inserted + run.outcome.deleted)
-        )
+    def _make_visible(self, publication: Publication) -> None:
+        """Publish; when the connection broke at the end, ask what became of it before calling it a failure."""
+        try:
+            self.catalog.publish(publication)
+        except HeadraceError as error:
+            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
+                raise
 
     # ---- care
 
@@ -260,16 +228,19 @@ class Refresher:
     def _unchanged(self, name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:
         return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)
 
-    def _failed(self, name: TableName, started: dt.datetime, error: HeadraceError) -> None:
+    def _failed(self, name: TableName, attempt: Attempt, error: HeadraceError) -> None:
         self.events.emit(RefreshFailed(str(name), error.code, error.message))
+        if error.code == "LEASE_HELD":
+            return
         try:
             self.catalog.record_failure(
                 HistoryEntry(
                     stream=name,
-                    started_at=started,
+                    started_at=attempt.started,
                     finished_at=self.clock.now(),
-                    mode=Mode.FULL,
+                    mode=attempt.mode,
                     outcome=Outcome.FAILED,
+                    stages=dict(attempt.stages),
                     error_code=error.code,
                     error_message=str(error),
                 )
@@ -277,7 +248,7 @@ class Refresher:
             if error.code in STOPPING:
                 self.catalog.stop(name, error.code, f"{error.message} {error.hint or ''}".strip())
             table = self.catalog.find_stream_table(name)
-            if table is not None and error.code != "LEASE_HELD":
+            if table is not None:
                 self.catalog.reset_staging(table.stored)
         except HeadraceError:
             return  # the catalog itself is the trouble; the error that is already on its way says so

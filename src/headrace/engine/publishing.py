@@ -1,0 +1,129 @@
+"""What a finished refresh publishes: a pure function from what was planned and done to one publication."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap
+from headrace.engine.choose import Choice
+from headrace.engine.facts import Facts
+from headrace.engine.results import Mode, RefreshResult
+from headrace.engine.run import Outcome
+from headrace.lake.metadata import TableMeta
+from headrace.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A refresh whose stages have run.
+
+    Args:
+        facts: What it was planned from.
+        choice: How it ran.
+        outcome: What it did.
+        generation: Generation of the definition that was computed.
+        expected: `lake` metadata file of every stored table when it began; None for a new one.
+        definition: A definition that is published with it.
+        started: When it began.
+        ended: When its stages had run.
+    """
+
+    facts: Facts
+    choice: Choice
+    outcome: Outcome
+    generation: int
+    expected: Mapping[TableName, str | None]
+    definition: Definition | None
+    started: dt.datetime
+    ended: dt.datetime
+
+    @property
+    def moved(self) -> bool:
+        """Whether the contents changed; a FULL refresh that found the same rows makes no new version."""
+        if self.facts.name not in self.outcome.written:
+            return False
+        changed = bool(self.outcome.inserted + self.outcome.deleted)
+        return self.facts.first_load or self.choice.mode is Mode.DIFFERENTIAL or not self.outcome.compared or changed
+
+    @property
+    def published(self) -> Mapping[TableName, TableMeta]:
+        """The stored tables whose new contents become visible."""
+        return {t: m for t, m in self.outcome.written.items() if self.moved or t != self.facts.name}
+
+    @property
+    def rows_after(self) -> int | None:
+        """Rows in the state, if known."""
+        meta = self.published.get(self.facts.name)
+        if meta is not None and meta.row_count is not None:
+            return meta.row_count
+        if self.facts.state_rows is None or self.choice.mode is Mode.FULL:
+            return None if self.moved else self.facts.state_rows
+        return self.facts.state_rows + self.outcome.inserted - self.outcome.deleted
+
+    @property
+    def estimate(self) -> float | None:
+        """What the cost model said of the mode that ran."""
+        full = self.choice.mode is Mode.FULL
+        return self.choice.full_seconds if full else self.choice.differential_seconds
+
+
+def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
+    """The publication that makes a refresh visible."""
+    facts = done.facts
+    foreign = facts.forced or done.definition is not None
+    meta = done.published.get(facts.name)
+    versions: tuple[NewVersion, ...] = ()
+    if meta is not None:
+        versions = (NewVersion(facts.name, facts.next_version, meta.current_snapshot_id, done.rows_after, meta.uuid),)
+    return Publication(
+        swaps=tuple(
+            Swap(table, done.expected.get(table), staged=m.metadata_location, overwrite_foreign=foreign)
+            for table, m in done.published.items()
+        ),
+        versions=versions,
+        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation),),
+        history=(entry_of(done),),
+        leases=leases,
+        definitions=(done.definition,) if done.definition else (),
+    )
+
+
+def entry_of(done: Finished) -> HistoryEntry:
+    """The refresh in the history."""
+    return HistoryEntry(
+        stream=done.facts.name,
+        started_at=done.started,
+        finished_at=done.ended,
+        mode=done.choice.mode,
+        reason=done.choice.reason.value if done.choice.reason else None,
+        reason_detail=done.choice.detail,
+        rows_inserted=done.outcome.inserted,
+        rows_deleted=done.outcome.deleted,
+        rows_after=done.rows_after,
+        stages=dict(done.outcome.seconds),
+        metrics={"jobs": done.outcome.jobs, "estimate": done.estimate},
+        frontier=done.facts.frontier,
+    )
+
+
+def result_of(done: Finished, seconds: float) -> RefreshResult:
+    """The refresh as its caller sees it.
+
+    Args:
+        done: The refresh.
+        seconds: Its wall time, publishing included.
+    """
+    return RefreshResult(
+        name=str(done.facts.name),
+        mode=done.choice.mode,
+        reason=done.choice.reason,
+        detail=done.choice.detail,
+        rows_inserted=done.outcome.inserted,
+        rows_deleted=done.outcome.deleted,
+        seconds=seconds,
+        frontier=done.facts.frontier.as_dict(),
+        stages=dict(done.outcome.seconds),
+        jobs=done.outcome.jobs,
+    )

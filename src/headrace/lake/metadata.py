@@ -155,7 +155,7 @@ def read_metadata(location: str, properties: Mapping[str, str] | None = None) ->
 def read_json(location: str, properties: Mapping[str, str] | None = None) -> Json:
     """Read a metadata file of a table or a view as JSON; arguments and errors as for `read_metadata`."""
     try:
-        data = _read_bytes(location, properties or {})
+        data = read_bytes(location, properties)
         parsed: Json = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         return parsed
     except (OSError, ValueError) as error:
@@ -182,13 +182,14 @@ def local_path(location: str) -> Path | None:
     return None
 
 
-def _read_bytes(location: str, properties: Mapping[str, str]) -> bytes:
+def read_bytes(location: str, properties: Mapping[str, str] | None = None) -> bytes:
+    """The contents of a file of a table, wherever it is."""
     path = local_path(location)
     if path is not None:  # opening the file directly is ten times faster than going through a FileIO
         return path.read_bytes()
     from pyiceberg.io import load_file_io
 
-    with load_file_io(dict(properties), location).new_input(location).open() as stream:
+    with load_file_io(dict(properties or {}), location).new_input(location).open() as stream:
         return stream.read()
 
 

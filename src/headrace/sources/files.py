@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Any
 
-from headrace.lake.metadata import TableMeta
+from headrace.lake.avro import read_avro
+from headrace.lake.metadata import TableMeta, read_bytes
 
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile
+_DELETED = 2
+_PATH_FIELD = 2147483546
+"""Iceberg's field id of the data file's path in a position delete file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class FileDiff:
 
 @dataclass(slots=True)
 class _Side:
-    """What the manifests of one snapshot, which the other one does not share, list."""
+    """What the manifests of one snapshot, which the other one does not share, list as live."""
 
-    data: set[str]
-    deletes: dict[str, str | None]
+    data: set[str] = field(default_factory=set)
+    deletes: dict[str, str | None] = field(default_factory=dict)
 
 
 def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
@@ -42,48 +43,50 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
 
     Only manifests that one of them has and the other has not are opened, so the cost follows the change.
     """
-    from pyiceberg.io import load_file_io
-
     try:
-        io = load_file_io({}, meta.location)
-        old, new = _manifests(meta, before, io), _manifests(meta, after, io)
-        left = _list(old, new.keys(), io)
-        right = _list(new, old.keys(), io)
-    except (OSError, ValueError, ImportError, NotImplementedError):
+        old, new = _manifests(meta, before), _manifests(meta, after)
+        left, right = _read(old - new), _read(new - old)
+    except (OSError, ValueError, KeyError, ImportError):
         return None
     added, removed = right.data - left.data, left.data - right.data
-    changed = dict(left.deletes.items() ^ right.deletes.items())
-    files = set(changed.values()) - {*added, *removed}
-    if None in files:
-        return FileDiff(_sorted(added), _sorted(removed), None)
-    return FileDiff(_sorted(added), _sorted(removed), _sorted(f for f in files if f))
+    changed = left.deletes.items() ^ right.deletes.items()
+    files = {target for _, target in changed} - added - removed
+    touched = None if None in files else _sorted(f for f in files if f is not None)
+    return FileDiff(_sorted(added), _sorted(removed), touched)
 
 
-def _manifests(meta: TableMeta, snapshot: int, io: FileIO) -> dict[str, ManifestFile]:
-    from pyiceberg.manifest import read_manifest_list
-
+def _manifests(meta: TableMeta, snapshot: int) -> set[str]:
     location = meta.snapshots[snapshot].manifest_list
     if location is None:
-        raise ValueError("format v1 lists its manifests in the metadata file")
-    return {m.manifest_path: m for m in read_manifest_list(io.new_input(location))}
+        raise ValueError("an early format v1 lists its manifests in the metadata file")
+    return {entry["manifest_path"] for entry in read_avro(read_bytes(location))}
 
 
-def _list(manifests: dict[str, ManifestFile], shared: Iterable[str], io: FileIO) -> _Side:
-    from pyiceberg.manifest import DataFileContent
-
-    side, skip = _Side(set(), {}), set(shared)
-    for path, manifest in manifests.items():
-        if path in skip:
-            continue
-        for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
-            file = entry.data_file
-            if file.content == DataFileContent.DATA:
-                side.data.add(file.file_path)
-            else:
-                # Several deletion vectors share one Puffin file, so its name alone is no identity.
-                target = getattr(file, "referenced_data_file", None)
-                side.deletes[f"{file.file_path}#{target}#{file.record_count}"] = target
+def _read(manifests: Iterable[str]) -> _Side:
+    side = _Side()
+    for path in manifests:
+        for entry in read_avro(read_bytes(path)):
+            if entry["status"] == _DELETED:
+                continue
+            file = entry["data_file"]
+            if not file.get("content"):
+                side.data.add(file["file_path"])
+            else:  # several deletion vectors share one Puffin file, so its name alone is no identity
+                side.deletes[f"{file['file_path']}@{file.get('content_offset')}"] = _target(file)
     return side
+
+
+def _target(file: dict[str, Any]) -> str | None:
+    """The data file that a delete file is about; older writers only tell by the bounds of its path column."""
+    if named := file.get("referenced_data_file"):
+        return str(named)
+    low, high = (_bound(file.get(name)) for name in ("lower_bounds", "upper_bounds"))
+    return low.decode() if low is not None and low == high else None
+
+
+def _bound(bounds: Any) -> bytes | None:
+    # Avro has no maps with integer keys: Iceberg writes them as arrays of entries.
+    return next((entry["value"] for entry in bounds or () if entry["key"] == _PATH_FIELD), None)
 
 
 def _sorted(files: Iterable[str]) -> tuple[str, ...]:

@@ -118,6 +118,9 @@ class SparkRunner:
     def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Compute a query once, keep its rows (memory, then disk), and make them readable as view `name`.
 
+        Spark forgets what it kept when a table that the query reads is written through the same catalog in this
+        session, and computes it again: the query must name snapshots, or read what nobody writes meanwhile.
+
         Args:
             name: Temporary view, unique within the application.
             sql: The query.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -153,13 +156,37 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
     if settings.spark_master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
-    with translated():
+    with translated(), uninterrupted():
         builder = SparkSession.builder.master(settings.spark_master)
         for key, value in session_options(settings, jars).items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
     check_session(session, settings)
     return session
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put an interrupt (Ctrl-C) off until the block ends.
+
+    PySpark interrupted while it starts a JVM leaves that JVM running for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        came.append(number)
+
+    former = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # PySpark sets a handler of its own, which cancels jobs
+            signal.signal(signal.SIGINT, former)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _connect(settings: Settings, address: str) -> SparkSession:

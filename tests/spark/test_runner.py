@@ -1,0 +1,151 @@
+"""The session, and running SQL in it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from headrace.algebra.schema import Column
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.semantics import Semantics
+from headrace.spark.runner import SparkRunner, temp_name
+from headrace.spark.session import catalog_names, check_session
+
+
+def test_describing_runs_nothing(runner: SparkRunner) -> None:
+    with runner.jobs("describe") as group:
+        columns = runner.describe("SELECT id, id / 3D AS x, map('a', array(1.5)) AS m FROM range(9) WHERE id > 2")
+    assert columns == (
+        Column("id", "bigint", False),
+        Column("x", "double", True),
+        Column("m", "map<string,array<decimal(2,1)>>", False),
+    )
+    assert group.jobs == 0
+
+
+@pytest.mark.parametrize("where", ["true", "id > 100", "false"])
+def test_materializing_computes_once_and_measures_in_the_same_pass(runner: SparkRunner, where: str) -> None:
+    name = temp_name("x")
+    with runner.jobs("materialize") as group:
+        got = runner.materialize(name, f"SELECT id FROM range(9) WHERE {where}", {"n": "count(*)", "top": "max(id)"})
+    assert got == ({"n": 9, "top": 8} if where == "true" else {"n": 0, "top": None})
+    assert group.jobs is not None
+    assert group.jobs <= 2
+    assert len(runner.run(f"SELECT * FROM {name}")) == got["n"]
+    runner.release(name)
+    with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
+        runner.run(f"SELECT * FROM {name}")
+    runner.release(name)
+
+
+def test_a_pinned_result_outlives_writes_to_its_source(lake, fresh) -> None:
+    runner, table, name = lake.runner, fresh(), temp_name("x")
+    runner.run(f"CREATE TABLE {table.sql} (k INT)")
+    runner.run(f"INSERT INTO {table.sql} VALUES (1)")
+    snapshot = lake.meta(table).current_snapshot_id
+    runner.materialize(name, f"SELECT * FROM {table.sql} VERSION AS OF {snapshot}", {"n": "count(*)"})
+    runner.run(f"INSERT INTO {table.sql} VALUES (2)")
+    assert runner.scalar(f"SELECT count(*) FROM {name}") == 1
+    runner.release(name)
+
+
+def test_semantics_have_sessions_of_their_own(runner: SparkRunner) -> None:
+    other = Semantics("Asia/Tokyo", ansi=False, case_sensitive=True)
+    child = runner.under(other)
+    assert child.semantics == other
+    assert runner.under(other) is child
+    assert child.run("SELECT 1/0, current_timezone()") == [(None, "Asia/Tokyo")]
+    with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
+        runner.run("SELECT 1/0")
+
+
+def test_options_set_at_run_time_reach_the_sessions(runner: SparkRunner) -> None:
+    runner.run("SET spark.sql.mapKeyDedupPolicy=LAST_WIN")
+    child = runner.under(Semantics("UTC", ansi=True, case_sensitive=True))
+    assert child.run("SELECT map(1, 'a', 1, 'b')[1]") == [("b",)]
+    runner.run("RESET spark.sql.mapKeyDedupPolicy")
+
+
+def test_jobs_are_counted_per_thread(runner: SparkRunner) -> None:
+    counts = {}
+
+    def work(times: int) -> None:
+        with runner.jobs("work") as group:
+            for _ in range(times):
+                runner.run("SELECT count(*) FROM range(0, 10, 1, 2)")
+        counts[times] = group.jobs
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (1, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts[3] == 3 * counts[1] > 0
+
+
+def test_a_group_can_be_cancelled(runner: SparkRunner) -> None:
+    started, codes = threading.Event(), []
+    slow = "SELECT sum(x.id * y.id % 7) FROM range(0, 3000000, 1, 2) x JOIN range(3000000) y ON x.id % 7 <> y.id % 11"
+    groups = []
+
+    def work() -> None:
+        with runner.jobs("slow") as group:
+            groups.append(group)
+            started.set()
+            try:
+                runner.run(slow)
+            except HeadraceError as error:
+                codes.append(error.code)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait(10)
+    while thread.is_alive():
+        runner.cancel(groups[0])
+        thread.join(0.2)
+    assert codes == ["CANCELLED"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "line"),
+    [
+        ("SELECT a\nFROM range(3)", "COLUMN_NOT_FOUND", 1),
+        ("SELECT id\nFROM shop.nope", "TABLE_NOT_FOUND", 2),
+        ("SELECT id\nFRM range(3)", "SYNTAX_ERROR", 2),
+        ("SELECT\n  id AND 1 FROM range(3)", "TYPE_MISMATCH", 2),
+        ("SELECT nofn(1)", "FUNCTION_NOT_FOUND", 1),
+        ("SELECT id, count(*) FROM range(3)", "QUERY_INVALID", 1),
+        ("SELECT\n id / (id - id) FROM range(3)", "ARITHMETIC_ERROR", 2),
+        ("SELECT CAST('x' AS INT)", "VALUE_ERROR", 1),
+        ("SELECT 9223372036854775807 + id FROM range(3)", "ARITHMETIC_ERROR", 1),
+        ("SELECT raise_error('stop')", "RAISED_BY_QUERY", None),
+    ],
+)
+def test_errors_are_told_plainly(runner: SparkRunner, sql: str, code: str, line: int | None) -> None:
+    with pytest.raises(HeadraceError) as caught:
+        runner.run(sql)
+    error = caught.value
+    assert error.code == code
+    assert not error.retryable
+    assert (error.place.line if error.place else None) == line
+    text = str(error)
+    assert not any(word in text for word in ("\tat ", "SQLSTATE", "Py4J", "org.apache"))
+
+
+def test_a_failing_write_leaves_the_table(runner: SparkRunner, fresh) -> None:
+    table = fresh()
+    runner.run(f"CREATE TABLE {table.sql} (k INT)")
+    with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
+        runner.run(f"INSERT INTO {table.sql} SELECT CAST(id / (id - 5) AS INT) FROM range(9)")
+    assert runner.scalar(f"SELECT count(*) FROM {table.sql}") == 0
+
+
+def test_a_session_without_the_catalogs_is_refused(lake) -> None:
+    check_session(lake.runner.session, lake.settings)
+    assert catalog_names(lake.runner.session) >= {"lake", "staging", "hadoop_cat"}
+    elsewhere = replace(lake.settings, warehouse="/elsewhere")
+    with pytest.raises(EnvironmentFault, match="SESSION_NOT_CONFIGURED") as caught:
+        check_session(lake.runner.session, elsewhere)
+    assert "spark.sql.catalog.lake.warehouse should be '/elsewhere'" in str(caught.value)

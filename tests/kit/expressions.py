@@ -40,7 +40,8 @@ def expression(draw: st.DrawFn, scope: Scope, type_: str, depth: int = 2) -> str
     """An expression of a type."""
     fields = [field.sql for field in scope if field.type == type_]
     if depth == 0 or draw(st.integers(0, 2)) > 0:
-        return draw(st.sampled_from(fields)) if fields and draw(st.integers(0, 5)) else draw(_literal(type_))
+        use_field = bool(fields) and draw(st.integers(0, 5)) > 0
+        return draw(st.sampled_from(fields) if use_field else _literal(type_))
     if type_ == "boolean":
         return condition(draw, scope, depth - 1)
     first = expression(draw, scope, type_, depth - 1)

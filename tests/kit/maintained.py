@@ -44,6 +44,7 @@ class Maintained:
         self.view = self._compiled()
         assert not self.view.refusals, self.view.refusals
         self.stored: dict[str, Counter[Row]] = {}
+        self.moved: Counter[Row] = Counter()
         self._load()
         self.first = self.state
 
@@ -115,7 +116,8 @@ class Maintained:
             sql = self.sql(step.relation)
             self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql)
         self._follow(COMPANION, program.companion)
-        return self._follow(STATE, program.state)
+        self.moved = self._follow(STATE, program.state)
+        return self.moved
 
     def _move(self, table: Table, change: tuple[tuple[int, Row], ...]) -> None:
         before = self.contents[table.name]

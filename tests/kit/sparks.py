@@ -1,4 +1,4 @@
-"""Spark as the engine: temporary views over local rows, no lake."""
+"""Spark as the engine: temporary views over literal rows, no lake."""
 
 from __future__ import annotations
 
@@ -27,13 +27,21 @@ class SparkExecutor:
         return quote(name)
 
     def define(self, name: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
-        schema = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
-        self.spark.createDataFrame([tuple(row) for row in rows], schema).createOrReplaceTempView(name)
+        # rows as literals: Spark then has them in the plan, and starts no Python worker to read them
+        names = ", ".join(quote(c.name) for c in columns)
+        types = [c.type for c in columns]
+        nulls = ", ".join(f"CAST(NULL AS {type_})" for type_ in types)
+        if rows:
+            text = ", ".join(f"({', '.join(map(_literal, row, types))})" for row in rows)
+            query = f"SELECT * FROM VALUES {text} AS v({names})"
+        else:
+            query = f"SELECT * FROM VALUES ({nulls}) AS v({names}) WHERE false"
+        self.spark.sql(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, sql: str) -> None:
         frame = self.spark.sql(sql)
-        # collected: the view must not read the one it replaces
-        self.spark.createDataFrame(frame.collect(), frame.schema).createOrReplaceTempView(name)
+        columns = [Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+        self.define(name, columns, [tuple(row) for row in frame.collect()])
 
     def rows(self, sql: str) -> list[Row]:
         return [tuple(row) for row in self.spark.sql(sql).collect()]
@@ -41,3 +49,10 @@ class SparkExecutor:
     def describe(self, sql: str) -> tuple[Column, ...]:
         fields = self.spark.sql(sql).schema.fields
         return tuple(Column(field.name, field.dataType.simpleString()) for field in fields)
+
+
+def _literal(value: object, type_: str) -> str:
+    if value is None:
+        return f"CAST(NULL AS {type_})"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST('{text}' AS {type_})"

@@ -22,6 +22,7 @@ QUERY: tuple[Pass, ...] = (
     push_filters,  # before deltas are taken, so that they start from equi-joins and filtered inputs
     merge,  # pushing leaves filters beside filters
     prune,
+    merge,  # pruning leaves projections that change nothing
 )
 """For a query's own tree."""
 
@@ -32,6 +33,7 @@ STEP: tuple[Pass, ...] = (
     push_filters,  # conditions that came to stand above joins when a join was split into terms
     merge,
     prune,
+    merge,  # pruning leaves projections that change nothing
 )
 """For the steps and changes that rules derive."""
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.duck import DuckExecutor
+from kit.fixture import parse
+from kit.maintained import replay
 
 from headrace.algebra.relations import Aggregate, Join, Relation
 from headrace.delta import accumulate, accumulators, rules
 from headrace.delta.change import Change, arrange, union_all, weigh
-from kit.duck import DuckExecutor
-from kit.fixture import parse
-from kit.maintained import replay
 
 ACID = Path(__file__).parents[1] / "differential" / "acid"
 EXECUTOR = DuckExecutor()
@@ -58,7 +58,8 @@ def test_a_wrong_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     case = parse((ACID / f"{fixture}.txt").read_text()).case
     replay(EXECUTOR, case)
     monkeypatch.setattr(rules, "RULES", {**rules.RULES, node: wrong})
-    with pytest.raises((AssertionError, Exception), match="differ|missing|STATE_DIVERGED|is read|disagree"):
+    # AssertionError from the check, or DuckDB's own error when the program itself notices
+    with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|is read|disagree"):
         replay(EXECUTOR, case)
 
 

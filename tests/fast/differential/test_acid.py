@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from kit.case import Case
 from kit.duck import DuckExecutor
 from kit.fixture import parse, shown

@@ -1,0 +1,195 @@
+"""From a text to a compiled view and its programs."""
+
+from __future__ import annotations
+
+import pytest
+from kit.duck import DuckExecutor
+
+from headrace.algebra.relations import Moment, Relation, Scan, SemiJoin
+from headrace.algebra.schema import Column
+from headrace.algebra.text import text
+from headrace.algebra.tree import walk
+from headrace.compiler import CompiledView, DeltaProgram, compile_view
+from headrace.errors import UserError
+from headrace.names import LAKE, TableName
+from headrace.reasons import FullReason
+from headrace.sql.lower import lower
+
+TABLES = {
+    "orders": (
+        Column("id", "int"),
+        Column("customer", "int"),
+        Column("region", "string"),
+        Column("region_2", "string"),
+    ),
+    "customers": (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(12,2)")),
+    "lines": (Column("order_id", "int"), Column("price", "decimal(15,2)"), Column("weight", "double")),
+}
+ORDERS, CUSTOMERS, LINES = (TableName(LAKE, ("shop",), name) for name in TABLES)
+
+
+@pytest.fixture(scope="module")
+def executor() -> DuckExecutor:
+    duck = DuckExecutor()
+    for name, columns in TABLES.items():
+        duck.define(name, columns, [])
+    return duck
+
+
+def compiled(executor: DuckExecutor, query: str, **options: bool) -> CompiledView:
+    def describe(sql: str) -> tuple[Column, ...]:
+        return executor.describe(sql.replace("`lake`.`shop`.", ""))
+
+    def schema(name: TableName) -> tuple[Column, ...]:
+        if name.table not in TABLES:
+            raise UserError("TABLE_NOT_FOUND", f"{name} does not exist.")
+        return TABLES[name.table]
+
+    def resolve(parts: tuple[str, ...]) -> TableName:
+        return TableName(LAKE, ("shop",), parts[-1])
+
+    return compile_view(query, resolve=resolve, schema=schema, describe=describe, **options)
+
+
+def program(view: CompiledView, *changed: TableName, **options: object) -> DeltaProgram:
+    made = view.delta_program(frozenset(changed), **options)  # type: ignore[arg-type]
+    assert made is not None
+    return made
+
+
+def scans(relation: Relation, moment: Moment) -> list[TableName]:
+    return [node.source for node in walk(relation) if isinstance(node, Scan) and node.moment is moment]
+
+
+def test_a_bag_needs_no_companion(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT o.id, c.name FROM orders o JOIN customers c ON o.customer = c.id")
+    assert view.sources == (ORDERS, CUSTOMERS)
+    assert view.output == (Column("id", "int"), Column("name", "string"))
+    assert view.companion is None
+    assert view.full_program().state is None, "the user's own text is run"
+    made = program(view, ORDERS)
+    assert [step.name for step in made.steps] == ["change"]
+    assert made.state.key is None
+    assert made.companion is None
+
+
+def test_only_changed_sources_cost_anything(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT o.id, c.name FROM orders o JOIN customers c ON o.customer = c.id")
+    assert view.delta_program(frozenset()) is None
+    assert view.delta_program(frozenset({LINES})) is None
+    (step,) = program(view, ORDERS).steps
+    assert scans(step.relation, Moment.CHANGE) == [ORDERS]
+    assert scans(step.relation, Moment.AFTER) == [CUSTOMERS]
+    assert not scans(step.relation, Moment.BEFORE)
+
+
+def test_columns_that_are_not_used_are_not_read(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT id FROM orders WHERE customer = 1")
+    (scan,) = (node for node in walk(program(view, ORDERS).steps[0].relation) if isinstance(node, Scan))
+    assert [source for _, source in scan.fields] == ["id", "customer"]
+
+
+def test_the_companion_holds_keys_and_accumulators(executor: DuckExecutor) -> None:
+    view = compiled(
+        executor, "SELECT region, region_2 AS other, avg(id) AS mean, sum(id) AS total FROM orders GROUP BY 1, 2"
+    )
+    assert view.companion == (
+        Column("region", "string"),
+        Column("region_2", "string"),
+        Column("__hr_n", "bigint"),
+        Column("__hr_1_count", "bigint"),
+        Column("__hr_2_sum", "bigint"),
+    ), "the sum and the count serve both calls"
+
+
+def test_companion_columns_never_clash(executor: DuckExecutor) -> None:
+    view = compiled(
+        executor, "SELECT count(*) AS n FROM orders a JOIN orders b ON a.id = b.id GROUP BY a.region, b.region"
+    )
+    assert view.companion is not None
+    assert [c.name for c in view.companion] == ["region", "region_2", "__hr_n"]
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        ("SELECT region, count(*) AS n FROM orders GROUP BY region", ("region",)),
+        ("SELECT count(*) AS n, region AS r FROM orders GROUP BY region", ("r",)),
+        ("SELECT count(*) AS n FROM orders", ()),
+        ("SELECT count(*) AS n FROM orders GROUP BY region", None),
+        ("SELECT upper(region) AS r, count(*) AS n FROM orders GROUP BY region", None),
+        ("SELECT DISTINCT region FROM orders", ("region",)),
+        ("SELECT id FROM orders", None),
+    ],
+)
+def test_what_identifies_a_row(executor: DuckExecutor, query: str, key: tuple[str, ...] | None) -> None:
+    assert program(compiled(executor, query), ORDERS).state.key == key
+
+
+def test_a_group_is_read_again_only_when_its_extreme_may_have_left(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT region, max(id) AS m FROM orders GROUP BY region")
+    steps = program(view, ORDERS).steps
+    assert [step.name for step in steps] == ["touched", "rescanned", "change"]
+    assert steps[1].only_if is not None
+    assert any(isinstance(node, SemiJoin) for node in walk(steps[1].relation))
+    gained = program(view, ORDERS, appended=frozenset({ORDERS})).steps
+    assert [step.name for step in gained] == ["change"]
+    assert not scans(gained[0].relation, Moment.AFTER)
+
+
+def test_sums_never_read_their_groups_again_in_ansi_mode(executor: DuckExecutor) -> None:
+    query = "SELECT customer, sum(amount) AS s FROM orders o JOIN customers c ON o.customer = c.id GROUP BY customer"
+    assert [s.name for s in program(compiled(executor, query), ORDERS).steps] == ["change"]
+    steps = program(compiled(executor, query, ansi=False), ORDERS).steps
+    assert [s.name for s in steps] == ["touched", "rescanned", "change"], "a sum that outgrew its type is NULL"
+    assert steps[1].only_if is not None
+
+
+def test_floating_point_sums_are_recomputed(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT order_id, sum(weight) AS w, count(*) AS n FROM lines GROUP BY order_id")
+    assert [step.name for step in program(view, LINES).steps] == ["touched", "change"]
+    assert scans(program(view, LINES).steps[1].relation, Moment.AFTER) == [LINES]
+
+
+def test_the_largest_input_is_read_once(executor: DuckExecutor) -> None:
+    view = compiled(
+        executor,
+        "SELECT l.price, c.name FROM lines l JOIN orders o ON l.order_id = o.id JOIN customers c ON o.customer = c.id",
+    )
+    sizes = {LINES: 6_000_000, ORDERS: 1_500_000, CUSTOMERS: 150_000}
+    (step,) = program(view, LINES, ORDERS, CUSTOMERS, sizes=sizes).steps
+    whole = scans(step.relation, Moment.AFTER) + scans(step.relation, Moment.BEFORE)
+    assert whole.count(LINES) == 1
+
+
+def test_a_change_leads_every_join(executor: DuckExecutor) -> None:
+    view = compiled(
+        executor, "SELECT o.id FROM orders o, customers c, lines l WHERE o.customer = c.id AND o.id = l.order_id"
+    )
+    (step,) = program(view, ORDERS, CUSTOMERS, LINES).steps
+    sql = lower(
+        step.relation, lambda leaf: f"{leaf.source.table}_{leaf.moment}" if isinstance(leaf, Scan) else leaf.name
+    )
+    assert sql.count("CROSS JOIN") == 0
+    assert text(step.relation)
+
+
+def test_what_is_not_maintained_is_refused_with_its_output(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT o.id FROM orders o LEFT JOIN customers c ON o.customer = c.id")
+    assert [refusal.code for refusal in view.refusals] == [FullReason.OPERATOR_NOT_MAINTAINED]
+    assert view.tree is None
+    assert view.output == (Column("id", "int"),)
+    assert view.delta_program(frozenset({ORDERS})) is None
+    assert view.full_program().state is None
+
+
+def test_columns_without_equality_are_refused(executor: DuckExecutor) -> None:
+    executor.connection.execute("CREATE OR REPLACE TABLE mapped (id INT, m MAP(INT, INT))")
+    TABLES["mapped"] = (Column("id", "int"), Column("m", "map<int,int>"))
+    view = compiled(executor, "SELECT m FROM mapped")
+    assert "no equality" in view.refusals[0].message
+
+
+def test_an_unknown_table_is_the_users_mistake(executor: DuckExecutor) -> None:
+    with pytest.raises(UserError, match="TABLE_NOT_FOUND"):
+        compiled(executor, "SELECT 1 AS one FROM nowhere")

@@ -1,0 +1,125 @@
+"""Each pass does what its text says, and keeps the rows of every query in all the texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fast.rewrite.specs import TABLES, Spec, kept, specs, tree_of
+from kit.case import bag
+from kit.duck import DuckExecutor
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Empty,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Stored,
+    Union,
+)
+from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.text import text
+from headrace.names import LAKE, TableName
+from headrace.rewrite.empty import drop_empty
+from headrace.rewrite.merge import merge
+from headrace.rewrite.passes import QUERY, STEP, Pass, rewrite
+from headrace.rewrite.prune import prune
+from headrace.rewrite.push import push_filters
+from headrace.rewrite.semi import push_semi_joins
+from headrace.sql.lower import lower
+
+PASSES: dict[str, Pass] = {"merge": merge, "push_filters": push_filters, "prune": prune}
+FOLDER = Path(__file__).parent
+CASES = [(name, spec) for name in PASSES for spec in specs(FOLDER / f"{name}.txt")]
+ROWS = {
+    "a": [(1, 1, "p"), (1, 1, "p"), (2, None, None), (None, 3, "q")],
+    "b": [(1, 5), (2, 5), (None, 6), (1, None)],
+    "c": [(1, 0), (2, 1), (2, 2)],
+}
+
+
+@pytest.fixture(scope="module")
+def executor() -> DuckExecutor:
+    duck = DuckExecutor()
+    for name, rows in ROWS.items():
+        duck.define(name, TABLES[name], rows)
+    return duck
+
+
+def _rows(executor: DuckExecutor, relation: Relation) -> Counter[tuple[object, ...]]:
+    def bind(leaf: Scan | Stored) -> str:
+        assert isinstance(leaf, Scan)
+        return leaf.source.table
+
+    return bag(executor.rows(lower(relation, bind)))
+
+
+@pytest.mark.parametrize(("name", "spec"), CASES, ids=lambda value: value.name if isinstance(value, Spec) else value)
+def test_pass(name: str, spec: Spec, executor: DuckExecutor) -> None:
+    before = kept(tree_of(spec.view), spec.keep)
+    after = PASSES[name](before)
+    assert text(after) == (text(before) if spec.after is None else spec.after)
+    assert after.columns == before.columns
+    assert _rows(executor, after) == _rows(executor, before)
+
+
+@pytest.mark.parametrize("spec", [spec for _, spec in CASES], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("passes", [QUERY, STEP], ids=["QUERY", "STEP"])
+def test_all_passes_together_keep_the_rows(spec: Spec, passes: tuple[Pass, ...], executor: DuckExecutor) -> None:
+    before = kept(tree_of(spec.view), spec.keep)
+    after = rewrite(before, passes)
+    assert after.columns == before.columns
+    assert _rows(executor, after) == _rows(executor, before)
+    assert rewrite(after, passes) == after, "a second round finds nothing left to do"
+
+
+def test_filters_and_unions_that_meet_are_one() -> None:
+    scan = Scan(TableName(LAKE, ("shop",), "a"), (("k", "k"), ("x", "x")))
+    either = Scalar("`k` = 1 OR `x` = 2", frozenset({"k", "x"}))
+    filtered = Filter(Filter(scan, either), Scalar("`x` > 0", frozenset({"x"})))
+    assert text(merge(filtered)).splitlines()[0] == "Filter (`k` = 1 OR `x` = 2) AND `x` > 0"
+    assert merge(Union((scan, Union((scan, scan))))) == Union((scan, scan, scan))
+
+
+def test_empty_terms_vanish_but_an_aggregate_without_keys_keeps_its_row() -> None:
+    scan = Scan(TableName(LAKE, ("shop",), "a"), (("k", "k"),))
+    nothing = Empty(("k",))
+    count = (AggregateCall("n", "count"),)
+    other = Project(nothing, (("j", column("k")),))
+    assert drop_empty(Union((nothing, scan, nothing))) == scan
+    assert drop_empty(Union((Empty(("m",)), scan))) == Project(scan, (("m", column("k")),))
+    assert drop_empty(Join(scan, other)) == Empty(("k", "j"))
+    assert drop_empty(SemiJoin(scan, nothing, (("k", "k"),))) == Empty(("k",))
+    assert drop_empty(SemiJoin(scan, nothing, (("k", "k"),), anti=True)) == scan
+    assert drop_empty(Aggregate(Filter(nothing, column("k")), ("k",), count)) == Empty(("k", "n"))
+    assert drop_empty(Aggregate(nothing, (), count)) == Aggregate(nothing, (), count)
+
+
+def test_a_semi_join_goes_to_the_scan_its_key_comes_from() -> None:
+    tree = tree_of("SELECT b.k AS key, x FROM a, b WHERE a.k = b.k AND x > 1 UNION ALL SELECT k, z FROM c")
+    keys = Stored("touched", ("key",))
+    pushed = push_semi_joins(rewrite(SemiJoin(tree, keys, (("key", "key"),)), QUERY))
+    lines = text(pushed).splitlines()
+    at = [lines.index(line) for line in lines if "SemiJoin" in line]
+    assert [lines[i + 1].strip().split(" [")[0] for i in at] == ["Scan shop.b AFTER", "Scan shop.c AFTER"]
+
+
+def test_a_semi_join_on_a_computed_key_stays() -> None:
+    tree = tree_of("SELECT k + 1 AS key FROM a")
+    semi = SemiJoin(tree, Stored("touched", ("key",)), (("key", "key"),))
+    assert push_semi_joins(semi) == semi
+
+
+def test_every_pass_is_in_a_list_and_states_its_claim() -> None:
+    known = {drop_empty, merge, prune, push_filters, push_semi_joins}
+    assert {*QUERY, *STEP} == known
+    for each in known:
+        module = __import__(each.__module__, fromlist=["_"])
+        assert module.__doc__
+        assert each.__doc__

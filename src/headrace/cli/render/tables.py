@@ -161,9 +161,9 @@ def maintenance(results: Sequence[MaintenanceResult]) -> Iterator[RenderableType
     if not results:
         yield "There was nothing to do."
         return
-    table = fmt.grid("Table", "Action", ("Count", "right"), "Detail")
+    table = fmt.grid("Table", "Action", "Detail")
     for result in results:
-        table.add_row(result.name, result.action, fmt.count(result.count), _escaped(result.detail or ""))
+        table.add_row(result.name, result.action, _escaped(result.detail or ""))
     yield table
 
 

@@ -59,6 +59,7 @@ class CompiledView:
         changed: frozenset[TableName],
         appended: frozenset[TableName] = frozenset(),
         sizes: Mapping[TableName, int] | None = None,
+        companion_rows: int = 0,
     ) -> DeltaProgram | None:
         """How the stored tables follow a change.
 
@@ -66,13 +67,16 @@ class CompiledView:
             changed: Sources that changed.
             appended: Those among them that only gained rows, if that is known.
             sizes: Rows in each source, as far as known; only speed depends on it.
+            companion_rows: Rows in the companion, as far as known; likewise.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
         if self.tree is None:
             return None
-        program = delta_program(self.tree, changed, appended, sizes=sizes, ansi=self.ansi)
+        program = delta_program(
+            self.tree, changed, appended, sizes=sizes, companion_rows=companion_rows, ansi=self.ansi
+        )
         if program is None:
             return None
         steps = tuple(Step(s.name, rewrite(s.relation, STEP), _tidied(s.only_if)) for s in program.steps)

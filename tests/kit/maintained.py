@@ -32,13 +32,15 @@ class Maintained:
     Args:
         executor: Runs the SQL.
         case: The query and the tables; its history is for `replay`.
+        companion_rows: What programs are told of the companion's size.
     """
 
-    def __init__(self, executor: Executor, case: Case) -> None:
+    def __init__(self, executor: Executor, case: Case, companion_rows: int = 0) -> None:
         self.executor = executor
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
         self.query = case.query
+        self.companion_rows = companion_rows
         for table in case.tables:
             executor.define(table.name, table.columns, table.rows)
         self.view = self._compiled()
@@ -106,7 +108,7 @@ class Maintained:
             self._move(self.tables[name], change)
         changed = frozenset(table_name(name) for name in touched)
         gained = frozenset(table_name(n) for n, change in touched.items() if all(w > 0 for w, _ in change))
-        program = self.view.delta_program(changed, gained)
+        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows)
         if program is None:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()

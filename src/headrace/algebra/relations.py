@@ -235,11 +235,18 @@ class LookupJoin(Relation):
     """Left outer join on NULL-safe key equality, where `right` has at most one row a key.
 
     Not an operator of user queries: rules use it to put old accumulators beside new ones.
+
+    Args:
+        left: Rows, all of which stay.
+        right: What is looked up.
+        on: Pairs (left column, right column).
+        small_right: Advice that the right side is expected to be small.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
+    small_right: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.columns)
@@ -253,7 +260,7 @@ class LookupJoin(Relation):
         return (self.left, self.right)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return LookupJoin(inputs[0], inputs[1], self.on)
+        return LookupJoin(inputs[0], inputs[1], self.on, self.small_right)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,19 @@ def _key_names(root: Root) -> tuple[str, ...]:
     return tuple(name for _, name in root.keys)
 
 
-def _with_published(root: Root, touched: Relation) -> Relation:
-    return LookupJoin(touched, _published(root), tuple((name, OLD + name) for name in _key_names(root)))
+LARGE = 100_000
+"""Companion rows from which it pays to compute the touched groups first, and look at nothing else in the companion."""
+
+
+def _with_published(root: Root, touched: Relation, change: Change) -> Relation:
+    """Touched groups beside their accumulators as published."""
+    on = tuple((name, OLD + name) for name in _key_names(root))
+    published = _published(root)
+    if change.companion_rows < LARGE or not on:
+        return LookupJoin(touched, published, on)
+    # an outer join would shuffle the whole companion, however few groups are touched
+    kept = touched if isinstance(touched, Stored) else change.keep("added", touched)
+    return LookupJoin(kept, SemiJoin(published, kept, tuple((b, a) for a, b in on)), on, small_right=True)
 
 
 def _olds(root: Root) -> tuple[tuple[str, Scalar], ...]:
@@ -88,11 +99,12 @@ def _recomputed(root: Root, change: Change) -> Relation:
     rows = change.after(aggregate.input)
     if not keys:
         again: Relation = _from_scratch(root, rows, AGAIN)
-        joined = _with_published(root, again)
+        joined = _with_published(root, again, change)
     else:
         touched = change.keep("touched", Project(Aggregate(change.of(aggregate.input), aggregate.keys), _renamed(root)))
         again = _reading_again(root, rows, touched)
-        joined = LookupJoin(_with_published(root, touched), again, tuple((k, AGAIN + k) for k in keys))
+        beside = _with_published(root, touched, change)
+        joined = LookupJoin(beside, again, tuple((k, AGAIN + k) for k in keys))
     rows_now = compose("COALESCE({n}, 0)", n=column(AGAIN + ROWS))
     values = ((a.name, column(AGAIN + a.name)) for a in root.plan.accumulators)
     news = tuple((NEW + name, rows_now if name == ROWS else value) for name, value in values)
@@ -117,7 +129,7 @@ def _reading_again(root: Root, rows: Relation, groups: Relation) -> Relation:
 def _accumulated(root: Root, change: Change) -> Relation:
     """Old accumulators plus the change; groups whose extreme left are read again."""
     keys = _key_names(root)
-    touched = _with_published(root, _added(root, change))
+    touched = _with_published(root, _added(root, change), change)
     accumulators = root.plan.accumulators
     news = tuple((NEW + a.name, _moved(a)) for a in accumulators)
     doubts = _doubts(root, change)

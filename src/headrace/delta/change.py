@@ -20,6 +20,7 @@ class Change:
         changed: The sources that changed.
         appended: Those among them that only gained rows.
         sizes: Rows in each source, as far as known; the order of joins follows them.
+        companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
         steps: What was asked to be computed once, in order.
     """
@@ -27,6 +28,7 @@ class Change:
     changed: frozenset[TableName]
     appended: frozenset[TableName] = frozenset()
     sizes: Mapping[TableName, int] = field(default_factory=dict)
+    companion_rows: int = 0
     ansi: bool = True
     steps: list[Step] = field(default_factory=list)
 

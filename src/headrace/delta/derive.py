@@ -30,6 +30,7 @@ def delta_program(
     appended: frozenset[TableName] = frozenset(),
     *,
     sizes: Mapping[TableName, int] | None = None,
+    companion_rows: int = 0,
     ansi: bool = True,
 ) -> DeltaProgram | None:
     """How a query's stored tables follow a change.
@@ -39,12 +40,13 @@ def delta_program(
         changed: Sources that changed.
         appended: Those among them that only gained rows.
         sizes: Rows in each source, as far as known.
+        companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
 
     Returns:
         None when the result cannot have changed.
     """
-    change = Change(changed, appended, sizes or {}, ansi)
+    change = Change(changed, appended, sizes or {}, companion_rows, ansi)
     root = root_of(tree)
     if not change.touches(tree):
         return None

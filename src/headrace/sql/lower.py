@@ -230,7 +230,8 @@ class _Lowering:
         left = self._closed(left) if left.source is None else left
         right = self._single(relation.right)
         right = self._closed(right) if right.where else right
-        on = " AND ".join(f"{left.items[a]} <=> {right.items[b]}" for a, b in relation.on) or "true"
+        pairs = [(_operand(left.items[a]), _operand(right.items[b])) for a, b in relation.on]
+        on = " AND ".join(f"{a} <=> {b}" for a, b in pairs) or "true"
         join = exp.Join(this=right.source, side=side, kind=kind, on=exp.Var(this=on))
         return replace(left, joins=(*left.joins, join)), right
 
@@ -240,7 +241,8 @@ class _Lowering:
 
     def _lookup_join(self, relation: LookupJoin) -> _Block:
         left, right = self._keyed(relation, "LEFT", None)
-        return replace(left, items=left.items | right.items)
+        broadcast = (right.alias,) if relation.small_right and self.hints else ()
+        return replace(left, items=left.items | right.items, hints=left.hints + broadcast)
 
     def _aggregate(self, relation: Aggregate) -> _Block:
         block = self._open(relation.input)

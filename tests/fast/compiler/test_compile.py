@@ -162,6 +162,14 @@ def test_the_largest_input_is_read_once(executor: DuckExecutor) -> None:
     assert whole.count(LINES) == 1
 
 
+def test_a_large_companion_is_read_only_where_groups_are_touched(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT order_id, count(*) AS n FROM lines GROUP BY order_id")
+    assert [step.name for step in program(view, LINES).steps] == ["change"]
+    steps = program(view, LINES, companion_rows=1_000_000).steps
+    assert [step.name for step in steps] == ["added", "change"]
+    assert any(isinstance(node, SemiJoin) for node in walk(steps[1].relation))
+
+
 def test_a_change_leads_every_join(executor: DuckExecutor) -> None:
     view = compiled(
         executor, "SELECT o.id FROM orders o, customers c, lines l WHERE o.customer = c.id AND o.id = l.order_id"

@@ -48,7 +48,7 @@ def test_one_window_or_many_come_to_the_same(case: Case) -> None:
         view = Maintained(EXECUTOR, case)
         for window in case.windows:
             view.step(window)
-        once = Maintained(EXECUTOR, case)
+        once = Maintained(EXECUTOR, case, companion_rows=1_000_000)
         once.step(joined)
         assert once.state == view.state
         added, removed = once.split() if once.moved else (once.moved, once.moved)

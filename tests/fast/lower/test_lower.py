@@ -81,6 +81,12 @@ def test_semi_and_anti_joins_take_null_for_equal(executor: DuckExecutor) -> None
     assert not rows(executor, SemiJoin(A, Filter(keys, Scalar("false")), ()))
 
 
+def test_a_computed_key_is_an_operand() -> None:
+    computed = Project(A, (("null", Scalar("`a.k` IS NULL", frozenset({"a.k"}))),))
+    sql = lower(SemiJoin(computed, Stored("touched", ("null",)), (("null", "null"),)), bind)
+    assert "(t1.`k` IS NULL) <=> t2.`null`" in sql, "Spark does not take IS NULL <=>"
+
+
 def test_a_lookup_keeps_rows_without_a_partner(executor: DuckExecutor) -> None:
     found = rows(executor, LookupJoin(A, Stored("counted", ("g", "t")), (("a.k", "g"),)))
     assert found == Counter({(1, 1, 1, "one"): 2, (2, None, None, None): 1, (None, 3, None, "null"): 1})

@@ -1,0 +1,51 @@
+"""Measures what BENCHMARKS.md reports: `python -m bench [tpch|fixed|idle|commands] …`, all of them when none is named.
+
+Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
+everything is written to bench/results/ as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import commands, fixed, idle, tpch
+from bench.measure import Figure, machine
+
+SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
+    "tpch": tpch.run,
+    "fixed": fixed.run,
+    "idle": idle.run,
+    "commands": commands.run,
+}
+
+
+def main() -> int:
+    """Run the chosen suites."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all by default")
+    parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions of each case; the median is reported (3)")
+    parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
+    options = parser.parse_args()
+    figures: list[Figure] = []
+    for name in options.suites or SUITES:
+        print(f"\n== {name}", flush=True)
+        found = SUITES[name](options)
+        figures += found
+    results = Path(__file__).with_name("results")
+    results.mkdir(exist_ok=True)
+    record = {"machine": machine(), "python": platform.python_version(), "figures": [f.as_dict() for f in figures]}
+    (results / "latest.json").write_text(json.dumps(record, indent=2) + "\n")
+    missed = [f for f in figures if f.met is False]
+    for figure in missed:
+        print(f"missed: {figure}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

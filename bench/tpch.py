@@ -1,0 +1,124 @@
+"""FULL against DIFFERENTIAL over TPC-H: the same stream table, the same change, one after the other in one run.
+
+Each case has two stream tables of one query, one in each mode, and a third under AUTO. After every change all three are
+refreshed, in an order that rotates, so that none always finds the file cache warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.measure import Figure, listed, median, project, show
+from headrace.api import Headrace
+from headrace.demo import tpch
+
+MODES = ("FULL", "DIFFERENTIAL", "AUTO")
+SHARES = (0.001, 0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query and the speed-up it must reach."""
+
+    name: str
+    goal: float | None
+    query: str
+
+
+CASES = (
+    Case(
+        "join of customer, orders and lineitem, every line item in the result",
+        3.0,
+        "SELECT c_name, c_mktsegment, o_orderkey, o_orderdate, o_orderpriority, l_linenumber, l_quantity, "
+        "l_extendedprice, l_discount FROM tpch.customer JOIN tpch.orders ON c_custkey = o_custkey "
+        "JOIN tpch.lineitem ON o_orderkey = l_orderkey",
+    ),
+    Case(
+        "aggregate over lineitem into few groups",
+        2.0,
+        "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS quantity, sum(l_extendedprice) AS price, "
+        "avg(l_discount) AS discount, count(*) AS lines FROM tpch.lineitem GROUP BY l_returnflag, l_linestatus",
+    ),
+    Case(
+        "filter of lineitem",
+        None,
+        "SELECT l_orderkey, l_linenumber, l_extendedprice, l_shipdate FROM tpch.lineitem WHERE l_quantity > 25",
+    ),
+    Case(
+        "min and max per supplier",
+        None,
+        "SELECT l_suppkey, min(l_shipdate) AS first, max(l_extendedprice) AS most FROM tpch.lineitem "
+        "GROUP BY l_suppkey",
+    ),
+    Case("distinct customers with orders", None, "SELECT DISTINCT o_custkey FROM tpch.orders"),
+)
+
+
+def run(options: argparse.Namespace) -> list[Figure]:
+    """Measure all cases at 0.1 % and 1 % of orders and line items changed."""
+    figures: list[Figure] = []
+    with project(options.master) as hr:
+        load(hr, options.scale)
+        number = 0
+        for case in CASES:
+            names = {mode: f"tpch.{mode.lower()}" for mode in MODES}
+            for mode, name in names.items():
+                hr.create_stream_table(name, case.query, refresh_mode=mode)
+            for share in SHARES:
+                times: dict[str, list[float]] = {mode: [] for mode in MODES}
+                for turn in range(options.rounds + 1):
+                    number += 1
+                    change(hr, number, share)
+                    for mode in MODES[turn % 3 :] + MODES[: turn % 3]:
+                        seconds = hr.refresh(names[mode]).seconds
+                        if turn:  # the first turn warms both sides up
+                            times[mode].append(seconds)
+                figures += compare(case, share, times)
+            verified = hr.verify([names["DIFFERENTIAL"], names["AUTO"]])
+            if not all(v.ok for v in verified):
+                raise SystemExit(f"{case.name}: the measured table is wrong: {verified}")
+            for name in names.values():
+                hr.drop_stream_table(name)
+    return figures
+
+
+def load(hr: Headrace, scale: float) -> None:
+    """Generate and load the three tables the cases read."""
+    tables = ("customer", "orders", "lineitem")
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="headrace-tpch-") as folder:
+        tpch.generate(Path(folder), scale, tables)
+        for statement in tpch.load_statements(Path(folder), tables=tables):
+            hr.sql(statement)
+    print(f"  TPC-H at scale {scale:g} loaded in {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def change(hr: Headrace, number: int, share: float) -> None:
+    """Half of `share` of the orders leaves, as many arrive, each with its line items."""
+    for step in (*tpch.rf1(number, share / 2), *tpch.rf2(number, share / 2)):
+        hr.sql(step.sql)
+
+
+def compare(case: Case, share: float, times: dict[str, list[float]]) -> list[Figure]:
+    """The figures of one case at one share."""
+    middle = {mode: median(values) for mode, values in times.items()}
+    label = f"{case.name}, {share:.1%} changed"
+    detail = ", ".join(f"{mode} {listed(values)} s" for mode, values in times.items())
+    return [
+        show(
+            Figure(
+                "tpch",
+                f"{label}: FULL / DIFFERENTIAL",
+                middle["FULL"] / middle["DIFFERENTIAL"],
+                "x",
+                case.goal,
+                True,
+                detail,
+            )
+        ),
+        show(Figure("tpch", f"{label}: AUTO / FULL", middle["AUTO"] / middle["FULL"], "x", 1.1)),
+    ]

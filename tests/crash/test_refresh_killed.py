@@ -1,0 +1,56 @@
+"""Processes killed at the boundaries of a refresh's stages; the next one finds nothing lost, doubled or half visible."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from catalog_kit.proxy import BreakingProxy
+
+from headrace.project import init_project
+
+SCRIPT = Path(__file__).with_name("refresher.py")
+LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
+EVERYWHERE = tuple(range(21)) if LONG else (1, 4, 6, 8, 12, 15, 17)
+SOME = EVERYWHERE if LONG else (5, 16)
+
+
+def play(project: Path, number: int, kill_point: int) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr[-2000:]
+
+
+def tcp_url(request: pytest.FixtureRequest) -> str:
+    """A fresh PostgreSQL database, reached over TCP as Spark's JDBC driver needs it."""
+    server = request.getfixturevalue("postgres")
+    proxy = BreakingProxy(server.socket_folder)
+    request.addfinalizer(proxy.close)
+    name = server.fresh().partition("?")[0].rpartition("/")[2]
+    return f"postgresql://postgres@127.0.0.1:{proxy.port}/{name}"
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_killed_at_stage_boundaries(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    url = None if database == "sqlite" else tcp_url(request)
+    init_project(tmp_path / "p", catalog_url=url)
+    points = EVERYWHERE if database == "sqlite" else SOME
+    for number, point in enumerate((*points, -1)):
+        code, output = play(tmp_path / "p", number, point)
+        assert "before [True, True]" in output, output
+        assert "recovered [True, True] [(), ()]" in output, output
+        assert "log True" in output, output
+        if point >= 0:
+            assert code == -signal.SIGKILL, output
+        else:
+            assert code == 0, output
+            assert "survived [True, True]" in output, output

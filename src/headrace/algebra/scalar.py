@@ -35,7 +35,6 @@ class Scalar:
 
 TRUE = Scalar("true")
 FALSE = Scalar("false")
-NULL = Scalar("NULL")
 
 
 def column(name: str) -> Scalar:
@@ -135,15 +134,6 @@ def uses(scalar: Scalar, name: str) -> int:
 def conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     """Split a condition at its outermost ANDs; the order is kept."""
     return tuple(_part(condition, text) for text in _split(condition.sql))
-
-
-def equality(condition: Scalar) -> tuple[str, str] | None:
-    """The two columns that a condition compares with `=`, if it does nothing else."""
-    if len(condition.columns) != 2:
-        return None
-    first, second = sorted(condition.columns, key=lambda name: condition.sql.find(quote(name)))
-    pattern = re.escape(quote(first)) + r"\s*={1,2}\s*" + re.escape(quote(second))
-    return (first, second) if re.fullmatch(pattern, condition.sql.strip()) else None
 
 
 def enclose(sql: str) -> str:

@@ -7,8 +7,6 @@ import re
 INTEGERS = {"tinyint": 3, "byte": 3, "smallint": 5, "short": 5, "int": 10, "integer": 10, "bigint": 20, "long": 20}
 """Integer types and the decimal digits that hold their values."""
 
-FLOATS = frozenset({"float", "real", "double"})
-
 MAX_PRECISION = 38
 
 

@@ -75,9 +75,14 @@ def totals(rounds: Sequence[Round], verified: Sequence[VerifyResult], seconds: f
     )
 
 
-def go_on(folder: Path) -> Iterator[RenderableType]:
-    """Three commands to go on with."""
+def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
+    """Three commands to go on with.
+
+    Args:
+        folder: The demonstration's project.
+        program: How the reader's shell calls Headrace.
+    """
     yield "\nGo on with:"
-    yield f"  cd {folder} && headrace status"
-    yield f"  headrace -p {folder} explain tpch.segment_revenue"
-    yield f'  headrace -p {folder} sql "SELECT * FROM tpch.segment_revenue ORDER BY revenue DESC LIMIT 5"'
+    yield f"  cd {folder} && {program} status"
+    yield f"  {program} explain tpch.segment_revenue"
+    yield f'  {program} sql "SELECT * FROM tpch.segment_revenue ORDER BY revenue DESC LIMIT 5"'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +33,7 @@ def demonstrate(asked: Invocation, folder: Path, scale: float, rounds: int) -> b
             verified = demo.verify()
     tell.say("\n[bold]Verify[/]: every stream table against its query", *tables.verifications(verified))
     tell.say(*render.totals(done, verified, time.monotonic() - began))
-    tell.say(*render.go_on(folder))
+    tell.say(*render.go_on(folder, _program()))
     if asked.json:
         show(asked, _document(folder, done, verified), tuple)
     return all(result.ok for result in verified)
@@ -46,6 +48,11 @@ class _Teller:
     def say(self, *parts: Any) -> None:
         if not self._silent:
             write(parts)
+
+
+def _program() -> str:
+    """How the user's shell calls Headrace: by name, or by path where its environment is not activated."""
+    return "headrace" if shutil.which("headrace") else str(Path(sys.argv[0]).absolute())
 
 
 def _build(demo: Demo, asked: Invocation, tell: _Teller) -> None:

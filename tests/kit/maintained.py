@@ -33,9 +33,10 @@ class Maintained:
         executor: Runs the SQL.
         case: The query and the tables; its history is for `replay`.
         companion_rows: What programs are told of the companion's size.
+        ansi: What they are told of the session.
     """
 
-    def __init__(self, executor: Executor, case: Case, companion_rows: int = 0) -> None:
+    def __init__(self, executor: Executor, case: Case, *, companion_rows: int = 0, ansi: bool = True) -> None:
         self.executor = executor
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
@@ -43,14 +44,14 @@ class Maintained:
         self.companion_rows = companion_rows
         for table in case.tables:
             executor.define(table.name, table.columns, table.rows)
-        self.view = self._compiled()
+        self.view = self._compiled(ansi)
         assert not self.view.refusals, self.view.refusals
         self.stored: dict[str, Counter[Row]] = {}
         self.moved: Counter[Row] = Counter()
         self._load()
         self.first = self.state
 
-    def _compiled(self) -> CompiledView:
+    def _compiled(self, ansi: bool) -> CompiledView:
         def schema(name: TableName) -> tuple[Column, ...]:
             return self.tables[name.table].columns
 
@@ -59,7 +60,9 @@ class Maintained:
                 sql = sql.replace(table_name(name).sql, self.executor.table(name))
             return self.executor.describe(sql)
 
-        return compile_view(self.query, resolve=lambda p: table_name(p[-1]), schema=schema, describe=describe)
+        return compile_view(
+            self.query, resolve=lambda parts: table_name(parts[-1]), schema=schema, describe=describe, ansi=ansi
+        )
 
     # reading
 

@@ -1,9 +1,12 @@
 """Random queries and histories: after every refresh, maintained equals recomputed.
 
-A failing case is printed, reduced to the smallest, as a script that runs on its own.
+A failing case is printed, reduced to the smallest, as a script that runs on its own. HEADRACE_EXAMPLES=20 looks at
+twenty times as many.
 """
 
 from __future__ import annotations
+
+import os
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
@@ -13,6 +16,7 @@ from kit.maintained import Maintained, replay
 from kit.queries import cases
 
 EXECUTOR = DuckExecutor()
+TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "1"))
 FAST = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
 
@@ -24,19 +28,19 @@ def check(case: Case) -> None:
         raise
 
 
-@settings(FAST, max_examples=40)
+@settings(FAST, max_examples=30 * TIMES)
 @given(cases(depth=1))
 def test_shallow_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=40)
+@settings(FAST, max_examples=25 * TIMES)
 @given(cases(depth=3, windows=2))
 def test_deep_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=25)
+@settings(FAST, max_examples=20 * TIMES)
 @given(cases(depth=2, windows=3))
 def test_one_window_or_many_come_to_the_same(case: Case) -> None:
     """Refreshing less often changes what consumers see in between, not what they see in the end."""
@@ -90,7 +94,7 @@ def test_a_failing_case_is_printed_as_a_script_that_fails_likewise(monkeypatch: 
         exec(script.replace("DuckExecutor()", "EXECUTOR"), {"EXECUTOR": EXECUTOR})
 
 
-@settings(FAST, max_examples=20)
+@settings(FAST, max_examples=15 * TIMES)
 @given(cases(depth=1))
 def test_rows_that_only_come_need_no_second_look(case: Case) -> None:
     """Windows that only add rows take the way for gained rows."""

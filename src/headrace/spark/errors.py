@@ -222,6 +222,12 @@ def translated(sql: str | None = None) -> Iterator[None]:
 def translate(error: Exception, sql: str | None = None) -> HeadraceError:
     """The Headrace error for an exception of PySpark, Py4J or gRPC."""
     texts = _texts(error)
+    if any("[STATE_DIVERGED]" in text for text in texts):
+        return InternalError(
+            "STATE_DIVERGED",
+            "A change removes rows that the stream table does not have; nothing was published.",
+            hint="Refresh it FULL, and please report this.",
+        )
     kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error) or _FALLBACK
     said, advice = _split_advice(_sentence(error, kind))
     message, detail = (kind.message, said) if kind.message else (said, None)

@@ -82,7 +82,7 @@ def ensure(settings: Settings, events: Events | None = None) -> tuple[Path, ...]
     """
     folder = settings.jars
     if missing(folder):
-        with _locked(folder):
+        with locked(folder):
             for jar in missing(folder):
                 if events is not None:
                     events.emit(Notice(f"Fetching {jar.file} into {folder} (once per machine)"))
@@ -102,7 +102,12 @@ def verify(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone.
+
+    Raises:
+        EnvironmentFault: `JARS_UNAVAILABLE` when the folder cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / ".lock").open("w")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from headrace.errors import EnvironmentFault
@@ -106,6 +107,7 @@ def _missing(detail: str) -> EnvironmentFault:
     return EnvironmentFault("JAVA_MISSING", "Spark needs Java, and none was found.", detail=detail, hint=install_hint())
 
 
+@cache
 def _version(executable: Path) -> int:
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=30, check=False)

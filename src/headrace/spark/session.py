@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from headrace.names import LAKE, STAGING
 from headrace.spark.errors import translated
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.warm import java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,18 +113,16 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
 
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """One JVM on this machine: quick to start, quick for small queries."""
-    java = " ".join(
-        (
-            "-XX:+UseParallelGC",
-            "-XX:TieredStopAtLevel=4",
-            "-Xshare:auto",
-            f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}",
-        )
+    java = (
+        "-XX:+UseParallelGC",
+        f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}",
+        *java_options(settings),
     )
     return {
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.driver.extraJavaOptions": java,
+        # Not extraJavaOptions: those are the user's, and come on top.
+        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", log, *java_options(settings))),
         "spark.driver.memory": "2g",
         # A change is joined to states far bigger than it: sending it to every task beats shuffling them.
         "spark.sql.autoBroadcastJoinThreshold": str(32 * 1024 * 1024),
@@ -139,6 +139,16 @@ def _cluster_options(jars: tuple[Path, ...]) -> dict[str, str]:
 
 def _log_configuration() -> Path:
     return Path(__file__).with_name("log4j2.properties")
+
+
+def running_session() -> SparkSession | None:
+    """The classic session that runs in this process already, whoever started it; None when there is none."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    with translated():
+        return SparkSession.getActiveSession()
 
 
 def open_session(settings: Settings, events: Events | None = None) -> SparkSession:

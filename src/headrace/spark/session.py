@@ -113,11 +113,7 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
 
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """One JVM on this machine: quick to start, quick for small queries."""
-    java = (
-        "-XX:+UseParallelGC",
-        f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}",
-        *java_options(settings),
-    )
+    log = f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}"
     return {
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),

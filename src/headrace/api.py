@@ -65,6 +65,8 @@ class LazySpark:
         self._settings = settings
         self._events = events
         self._session = given
+        self._checked = given is None
+        self.owned = False
         self._runner: SparkRunner | None = None
         self._lock = threading.RLock()
 
@@ -76,10 +78,15 @@ class LazySpark:
     def session(self) -> SparkSession:
         """The session; starts it."""
         with self._lock:
-            if self._session is None:
-                from headrace.spark.session import open_session
+            from headrace.spark.session import check_session, open_session, running_session
 
-                self._session = open_session(self._settings, self._events)
+            if self._session is None:
+                self._session, self._checked = running_session(), False
+            if self._session is None:
+                self._session, self.owned = open_session(self._settings, self._events), True
+            elif not self._checked and not self._settings.spark_remote:
+                check_session(self._session, self._settings)
+            self._checked = True
             return self._session
 
     def runner(self) -> SparkRunner:
@@ -135,13 +142,12 @@ class Headrace:
         self.events = Events()
         self._catalog = Catalog.open(settings.catalog_url, events=self.events)
         self._lazy = LazySpark(settings, self.events, spark)
-        self._owns_spark = spark is None
         self._parts: tuple[Plans, Refresher, Creator] | None = None
 
     def close(self) -> None:
         """Close the catalog and stop the Spark session, if this object started it."""
         self._catalog.close()
-        if self._owns_spark and self._lazy.started:
+        if self._lazy.owned:
             self._lazy.session().stop()
 
     def __enter__(self) -> Self:

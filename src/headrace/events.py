@@ -78,14 +78,23 @@ class Events:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
+        self._unheard: list[Notice] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; the returned function removes it."""
+        """Add a listener; the returned function removes it.
+
+        The first one also hears the notices from before, such as that of a migration while the catalog was opened.
+        """
         self._listeners.append(listener)
+        unheard, self._unheard = self._unheard, []
+        for notice in unheard:
+            self.emit(notice)
         return lambda: self._listeners.remove(listener)
 
     def emit(self, event: Event) -> None:
         """Tell every listener."""
+        if not self._listeners and isinstance(event, Notice):
+            self._unheard.append(event)
         for listener in list(self._listeners):
             with contextlib.suppress(Exception):
                 listener(event)

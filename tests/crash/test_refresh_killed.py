@@ -1,4 +1,4 @@
-"""Processes killed at the boundaries of a refresh's stages; the next one finds nothing lost, doubled or half visible."""
+"""Processes killed at the boundaries of a refresh's stages; nothing is lost, doubled or half visible afterwards."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def test_a_join_over_an_aggregate_of_a_stream_table(hr: Headrace, ns: str) -> No
     hr.create_stream_table(f"{ns}.big", f"SELECT id, region, amount FROM {ns}.orders WHERE amount > 6")
     hr.create_stream_table(
         f"{ns}.bosses",
-        f"SELECT r.boss, count(*) AS n, max(b.amount) AS most FROM {ns}.big b JOIN {ns}.regions r ON b.region = r.region "
-        "GROUP BY r.boss",
+        f"SELECT r.boss, count(*) AS n, max(b.amount) AS most "
+        f"FROM {ns}.big b JOIN {ns}.regions r ON b.region = r.region GROUP BY r.boss",
         refresh_mode="DIFFERENTIAL",
     )
     hr.alter_stream_table(f"{ns}.big", refresh_mode="DIFFERENTIAL")

@@ -23,7 +23,9 @@ def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"INSERT INTO {source} VALUES (1, 1)")
     hr.create_stream_table(f"{ns}.a", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(f"{ns}.fast", f"SELECT k, sum(v) v FROM {ns}.a GROUP BY k", refresh_mode="DIFFERENTIAL")
-    hr.create_stream_table(f"{ns}.slow", f"SELECT a.k FROM {ns}.a a JOIN {ns}.t t ON a.k = t.k", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(
+        f"{ns}.slow", f"SELECT a.k FROM {ns}.a a JOIN {ns}.t t ON a.k = t.k", refresh_mode="DIFFERENTIAL"
+    )
     for i in range(4):
         hr.spark.sql(f"INSERT INTO {source} VALUES ({i}, {i})")
         hr.refresh([f"{ns}.a", f"{ns}.fast"])

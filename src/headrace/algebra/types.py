@@ -28,6 +28,17 @@ def is_integer(type_: str | None) -> bool:
     return (type_ or "").strip().lower() in INTEGERS
 
 
+def mentions(type_: str, *kinds: str) -> bool:
+    """Whether a type is, or holds at any depth, one of some kinds; field names do not count.
+
+    Args:
+        type_: Spark DDL type.
+        kinds: First words of types, such as `map` or `interval`.
+    """
+    without_names = re.sub(r"(?:`(?:[^`]|``)*`|\w+)\s*:", "", type_)
+    return re.search(rf"(?:^|[<,\s])(?:{'|'.join(kinds)})\b", without_names, re.I) is not None
+
+
 def groupable(type_: str) -> bool:
     """Whether equality is defined on a type, so that rows with it can be grouped and compared."""
-    return re.search(r"\b(map|variant|geometry|geography)\b", type_, re.I) is None
+    return not mentions(type_, "map", "variant", "geometry", "geography")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,10 +40,13 @@ def parse_url(url: str) -> URL:
     raise _unusable(url)
 
 
+_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
+
+
 def _unusable(url: str) -> UserError:
     return UserError(
         "CONFIG_INVALID",
-        f"'{url}' is not a catalog URL.",
+        f"'{_PASSWORD.sub('***', url)}' is not a catalog URL.",
         hint="Use sqlite:///<file>, or postgresql://<user>@<host>/<database>.",
     )
 

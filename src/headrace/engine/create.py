@@ -185,15 +185,16 @@ class Creator:
             return None
         try:
             return self.refresher.refresh(wish.name, self.refresher.heads())
-        except HeadraceError:
-            self.drop(wish.name)
+        except BaseException:  # an interrupt, too, must not leave an empty table behind
+            self.drop(wish.name, if_exists=True)
             raise
 
     def _replace(self, existing: StreamTable, wish: Wish, details: Details) -> RefreshResult:
         suffix = new_suffix()
         names = stored_names(wish.name, suffix)
         old = from_json(existing.details)
-        same = [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
+        there = wish.name in self.catalog.pointers(LAKE, [wish.name])
+        same = there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
         companion = names.companion.within(LAKE) if details.companion else None
         log = existing.log if same or existing.log is None else names.log.within(LAKE)
         logless = self._logless(details)
@@ -204,7 +205,7 @@ class Creator:
                 if companion and details.companion:
                     self._make(names.companion, details.companion, suffix)
                 if not same:
-                    self.session.runner().run(f"DROP TABLE {names.state.sql}")
+                    self.session.runner().run(f"DROP TABLE IF EXISTS {names.state.sql}")
                     self._make(names.state, details.output, suffix)
                     if log is not None:
                         self._make_log(names.log, details.output, suffix)

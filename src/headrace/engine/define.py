@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headrace.algebra.relations import Relation, Scan
 from headrace.algebra.schema import Column
+from headrace.algebra.types import mentions
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.engine.details import Details, SourceUse
@@ -62,6 +63,7 @@ def define(
         UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, …
         Unsupported: `TIME_TRAVEL_SOURCE`.
     """
+    query = query.rstrip().rstrip(";")
     catalogs = session.catalogs()
     namespace = session.namespace() if namespace is None else namespace
     semantics = session.runner().semantics if semantics is None else semantics
@@ -89,7 +91,7 @@ def define(
 
 
 def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
-    return SourceUse(use.name, tuple(c for c in use.columns if c.name in columns))
+    return replace(use, columns=tuple(c for c in use.columns if c.name in columns))
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
@@ -117,7 +119,8 @@ def _refusal(refusal: Refusal) -> RefusalInfo:
 
 def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableName, ...]) -> tuple[SourceUse, ...]:
     runner = session.runner().under(semantics)
-    return tuple(SourceUse(name, runner.describe(f"SELECT * FROM {name.sql}")) for name in sources)
+    found = ((name, runner.describe(f"SELECT * FROM {name.sql}")) for name in sources)
+    return tuple(SourceUse(name, columns, tuple(c.name for c in columns)) for name, columns in found)
 
 
 def refuse_time_travel(query: str) -> None:
@@ -169,7 +172,7 @@ def _check_output(output: tuple[Column, ...], query: str) -> None:
             raise UserError(
                 "RESERVED_COLUMN", f"Column names beginning with {RESERVED_PREFIX} are Headrace's own: {column.name}."
             )
-        if "void" in column.type:
+        if mentions(column.type, "void"):
             raise Unsupported(
                 "TYPE_NOT_STORABLE",
                 f"Column {column.name} has no type: it is always NULL.",

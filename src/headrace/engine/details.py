@@ -24,10 +24,21 @@ class SourceUse:
     Args:
         name: The source.
         columns: Used columns with the types they had; empty when only rows are counted.
+        all: Names of all columns the source had, which `SELECT *` keeps meaning.
     """
 
     name: TableName
     columns: tuple[Column, ...]
+    all: tuple[str, ...] = ()
+
+    def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
+        """The columns to hold the user's text to; None while the source has the columns it had.
+
+        Args:
+            now: The source's columns now.
+        """
+        names = tuple(c.name for c in now)
+        return None if names == self.all else tuple(n for n in self.all if n in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,10 @@ def to_json(details: Details) -> dict[str, Any]:
             "case_sensitive": details.semantics.case_sensitive,
         },
         "output": _columns_out(details.output),
-        "sources": [{"name": list(s.name.parts), "columns": _columns_out(s.columns)} for s in details.sources],
+        "sources": [
+            {"name": list(s.name.parts), "columns": _columns_out(s.columns), "all": list(s.all)}
+            for s in details.sources
+        ],
         "views": [
             {"name": list(v.parts), "text": t, "location": details.view_locations.get(v)}
             for v, t in details.views.items()
@@ -90,12 +104,22 @@ def from_json(data: Mapping[str, Any]) -> Details:
         namespace=tuple(data["namespace"]),
         semantics=Semantics(**data["semantics"]),
         output=_columns_in(data["output"]),
-        sources=tuple(SourceUse(_name_in(s["name"]), _columns_in(s["columns"])) for s in data["sources"]),
+        sources=tuple(
+            SourceUse(_name_in(s["name"]), _columns_in(s["columns"]), tuple(s["all"])) for s in data["sources"]
+        ),
         views={_name_in(v["name"]): v["text"] for v in data["views"]},
         refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
         companion=None if data["companion"] is None else _columns_in(data["companion"]),
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
     )
+
+
+def _source_out(use: SourceUse) -> dict[str, Any]:
+    return {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
+
+
+def _source_in(data: Mapping[str, Any]) -> SourceUse:
+    return SourceUse(_name_in(data["name"]), _columns_in(data["columns"]), tuple(data["all"]))
 
 
 def _name_in(parts: list[str]) -> TableName:

@@ -46,7 +46,7 @@ def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> list[t
 def _stages(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:
     if choice.mode is Mode.FULL:
         return (*plan.full_stages(facts, view, catalogs), plan.publish_stage(facts, plan.stored(facts)))
-    program = view.delta_program(facts.changed) if view is not None and choice.mode is Mode.DIFFERENTIAL else None
+    program = plan.delta(facts, view) if view is not None and choice.mode is Mode.DIFFERENTIAL else None
     if program is None:
         return ()
     return (

@@ -45,5 +45,5 @@ def explain(
     if mode is not None:
         require_differential(facts.details, mode)
         facts = replace(facts, refresh_mode=mode)
-    view = plans.view(subject, know.table.generation, facts.details) if facts.details.incremental else None
+    view = plans.view(subject, facts.details) if facts.details.incremental else None
     return explain_refresh(facts, choose(facts), view, session.catalogs())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headrace.engine.details import Details
 from headrace.engine.results import RefreshMode
 from headrace.frontier import Frontier
-from headrace.names import STAGING, TableName
+from headrace.names import STAGING, TableName, quote
 from headrace.reasons import FullReason
 
 
@@ -38,6 +38,8 @@ class SourceFacts:
         change_rows: Estimated number of changed rows.
         rows: Rows at the cut, if known.
         obstacle: Why the change cannot be read.
+        appended: Whether the change is known to add rows only.
+        columns: The columns to which the user's own text is held, where the table has gained others since.
     """
 
     name: TableName
@@ -48,6 +50,20 @@ class SourceFacts:
     change_rows: int | None = None
     rows: int | None = None
     obstacle: Obstacle | None = None
+    appended: bool = False
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def as_defined(self) -> str:
+        """Table expression of its rows at the cut, with the columns it had when the query was defined."""
+        return held_to(self.after, self.columns)
+
+
+def held_to(expression: str, columns: tuple[str, ...] | None) -> str:
+    """A table expression with only some columns: `SELECT *` means the columns there were at definition."""
+    if columns is None:
+        return expression
+    return f"(SELECT {', '.join(quote(c) for c in columns)} FROM {expression})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,7 @@ class Facts:
         state_at: Table expression of the published state, which is `lake`'s: results kept by Spark are dropped when
             a table they were computed from is written, and `staging` is written.
         companion_at: Table expression of the published companion.
+        companion_rows: Rows in the companion, 0 when unknown.
         log: The change log's name, if it has consumers.
         version: The newest version of the table; None before the first load.
         pace: How fast it has been.
@@ -95,6 +112,7 @@ class Facts:
     version: int | None
     state_at: str | None = None
     companion_at: str | None = None
+    companion_rows: int = 0
     pace: Pace = field(default_factory=Pace)
     forced: bool = False
     obstacle: Obstacle | None = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from headrace.catalog import Catalog, Definition, HistoryEntry, Outcome, RanAs, StreamTable, Version
+from headrace.catalog.reader import Reader
 from headrace.engine.details import Details, SourceUse, from_json
 from headrace.engine.facts import Facts, Obstacle, Pace, SourceFacts
 from headrace.engine.heads import Head, metadata
@@ -15,7 +17,7 @@ from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import LAKE, WEIGHT, TableName, quote
 from headrace.reasons import FullReason
-from headrace.sources.history import NotIncremental, plan_changes
+from headrace.sources.history import AppendRange, NotIncremental, plan_changes
 from headrace.sources.lakehouse import changes_sql, rows_sql
 
 PACE_ENTRIES = 5
@@ -33,7 +35,7 @@ class Known:
         at_frontier: The version record of every source at the frontier.
         newest: Its own newest version.
         history: Its recent refreshes, newest first.
-        locations: Metadata files of its stored tables in `lake`.
+        locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
     """
 
     table: StreamTable
@@ -58,8 +60,15 @@ def known(catalog: Catalog, name: TableName) -> Known:
             reader.versions_at(frontier),
             reader.newest_versions().get(name),
             reader.history(name, 4 * PACE_ENTRIES),
-            {n: p.metadata_location for n, p in reader.pointers(LAKE, table.stored).items()},
+            _locations(reader, table, streams),
         )
+
+
+def _locations(reader: Reader, table: StreamTable, streams: Mapping[TableName, StreamTable]) -> dict[TableName, str]:
+    """Metadata files of a table's stored tables, and of the change logs it reads."""
+    logs = [streams[s].log for s in table.sources if s in streams]
+    names = [*table.stored, *(log for log in logs if log is not None)]
+    return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
 
 
 def redefined(know: Known, definition: Definition) -> Known:
@@ -105,6 +114,7 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
         version=know.newest.version if know.newest else None,
         state_at=_published(know, know.table.name),
         companion_at=_published(know, know.table.companion),
+        companion_rows=_rows(know, know.table.companion),
         pace=pace(know.history),
         forced=forced,
         obstacle=None if loaded or know.newest is None else _redefined(),
@@ -117,6 +127,12 @@ def _published(know: Known, table: TableName | None) -> str | None:
         return None
     meta = metadata(know.locations[table])
     return rows_sql(table, meta, meta.current_snapshot_id)
+
+
+def _rows(know: Known, table: TableName | None) -> int:
+    if table is None or table not in know.locations:
+        return 0
+    return metadata(know.locations[table]).row_count or 0
 
 
 def _redefined() -> Obstacle:
@@ -132,6 +148,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
         after=rows_sql(name, head.meta, now.snapshot_id),
         version=now.version,
         rows=now.row_count,
+        columns=use.held_to(head.meta.columns),
     )
     old = know.at_frontier.get(name)
     if old is None:
@@ -142,11 +159,14 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     if old.version == now.version:
         return _with(facts, before=facts.after)
     if name in know.streams:
-        return _stream_change(facts, know.streams[name], use, old, head)
+        return _stream_change(facts, know, use, old, head)
     return _table_change(facts, use, old, head)
 
 
-def _stream_change(facts: SourceFacts, source: StreamTable, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    source = know.streams[use.name]
+    location = know.locations.get(source.log) if source.log is not None else None
+    log = metadata(location) if location is not None else None
     if source.log is None:
         detail = f"{source.name} keeps no change log"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
@@ -156,13 +176,15 @@ def _stream_change(facts: SourceFacts, source: StreamTable, use: SourceUse, old:
         f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     )
     before = rows_sql(source.name, head.meta, old.snapshot_id)
-    return _with(facts, before=before, change=change, change_rows=_moved(old, head.version))
+    return _with(facts, before=before, change=change, change_rows=_logged(head.version.version - old.version, log))
 
 
-def _moved(old: Version, new: Version) -> int | None:
-    if old.row_count is None or new.row_count is None:
+def _logged(versions: int, log: TableMeta | None) -> int | None:
+    """Rows in the newest entries of a change log; each version is one appended snapshot."""
+    if log is None:
         return None
-    return abs(new.row_count - old.row_count) + (new.version - old.version)
+    appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
+    return sum(islice(appended, versions))
 
 
 def _table_change(facts: SourceFacts, use: SourceUse, old: Version, head: Head) -> SourceFacts:
@@ -171,7 +193,8 @@ def _table_change(facts: SourceFacts, use: SourceUse, old: Version, head: Head) 
         return _with(facts, obstacle=Obstacle(plan.reason, plan.detail))
     before = rows_sql(use.name, head.meta, old.snapshot_id)
     change = changes_sql(use.name, head.meta, plan, tuple(c.name for c in use.columns))
-    return _with(facts, before=before, change=change, change_rows=plan.rows)
+    appended = all(isinstance(part, AppendRange) for part in plan.parts)
+    return _with(facts, before=before, change=change, change_rows=plan.rows, appended=appended)
 
 
 def _with(facts: SourceFacts, **changes: object) -> SourceFacts:

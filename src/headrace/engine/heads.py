@@ -5,6 +5,7 @@ Observing reads pointers from the catalog and metadata files; it starts no Spark
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -113,4 +114,6 @@ class Heads:
 
 
 def _observation(name: TableName, meta: TableMeta) -> Observation:
-    return Observation(name, meta.current_snapshot_id, meta.uuid, meta.row_count)
+    snapshot = meta.current
+    committed = dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC) if snapshot else None
+    return Observation(name, meta.current_snapshot_id, meta.uuid, meta.row_count, committed)

@@ -45,13 +45,16 @@ class PinnedState:
     """
 
     def __init__(self, catalog: Catalog, when: dt.datetime | int | None = None) -> None:
-        self._catalog = catalog
+        if isinstance(when, dt.datetime) and when.tzinfo is None:
+            raise UserError(
+                "INVALID_OPTION", f"{when} has no time zone.", hint="Pass an aware time, such as datetime.now(UTC)."
+            )
         self._when = when
         with catalog.reading() as reader:
             self._pointers = reader.pointers(LAKE, None)
             self._versions = reader.versions_as_of(when) if when is not None else {}
             self._streams = frozenset(t.name for t in reader.stream_tables())
-            self._time = _time_of(reader.publications(None), when)
+            self._time = _time_of(reader.publications() if isinstance(when, int) else (), when)
 
     def expression(self, name: TableName) -> str:
         """The table expression that reads a relation in this state.

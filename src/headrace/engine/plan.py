@@ -23,6 +23,13 @@ OLD_ROWS = "old"
 NEW_ROWS = "new"
 
 
+def delta(facts: Facts, view: CompiledView) -> DeltaProgram | None:
+    """The program for what changed; what is known of sizes decides between equal ways only."""
+    sizes = {s.name: s.rows for s in facts.sources if s.rows is not None}
+    appended = frozenset(s.name for s in facts.sources if s.appended)
+    return view.delta_program(facts.changed, appended, sizes, facts.companion_rows)
+
+
 def view_name(facts: Facts, stem: str) -> str:
     """A temporary name unique to this refresh."""
     return f"__hr_{facts.tag}_{stem}"
@@ -98,7 +105,7 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
         namespace=facts.details.namespace,
         catalogs=catalogs,
         views=facts.details.views,
-        bind=lambda name: facts.by_name[name].after,
+        bind=lambda name: facts.by_name[name].as_defined,
     )
 
 

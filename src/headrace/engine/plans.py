@@ -22,24 +22,24 @@ class Plans:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._views: dict[tuple[TableName, int], CompiledView] = {}
+        self._views: dict[TableName, tuple[Details, CompiledView]] = {}
         self._lock = threading.Lock()
 
-    def view(self, name: TableName, generation: int, details: Details) -> CompiledView:
+    def view(self, name: TableName, details: Details) -> CompiledView:
         """The compiled view of a definition.
 
         Args:
             name: The stream table.
-            generation: Its definition's generation.
-            details: Its definition.
+            details: Its definition; another one than last time is compiled again.
         """
         with self._lock:
-            found = self._views.get((name, generation))
-        if found is None:
-            found = self.compile(details)
-            with self._lock:
-                self._views[(name, generation)] = found
-        return found
+            known = self._views.get(name)
+        if known is not None and known[0] == details:
+            return known[1]
+        view = self.compile(details)
+        with self._lock:
+            self._views[name] = (details, view)
+        return view
 
     def compile(self, details: Details) -> CompiledView:
         """Compile a definition without remembering it."""

@@ -18,7 +18,7 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.clock import Clock, SystemClock
-from headrace.engine import gather
+from headrace.engine import gather, plan
 from headrace.engine.choose import Choice, choose
 from headrace.engine.facts import Facts
 from headrace.engine.heads import Heads
@@ -100,6 +100,7 @@ class Refresher:
         know = gather.known(self.catalog, name)
         try:
             self._refuse_stopped(know)
+            self._refuse_missing(know)
             observed = heads.of(know.table.sources, frozenset(know.streams))
             target = Frontier({s: h.version.version for s, h in observed.items()})
             if know.frontier == target and know.newest is not None and know.table.status is Status.ACTIVE and not full:
@@ -153,11 +154,11 @@ class Refresher:
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
         generation = know.table.generation
         nothing = RunOutcome(jobs=0)
-        outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, generation, attempt)
+        outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
         done = Finished(facts, choice, outcome, generation, expected, definition, attempt.started, self.clock.now())
         return self._publish(done, leases, attempt)
 
-    def _run(self, facts: Facts, choice: Choice, generation: int, attempt: Attempt) -> RunOutcome:
+    def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self.session.runner().under(facts.details.semantics)
         catalogs = self.session.catalogs()
         for source in facts.sources:
@@ -167,8 +168,8 @@ class Refresher:
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
-                view = self.plans.view(facts.name, generation, facts.details) if facts.details.incremental else None
-                program = view.delta_program(facts.changed) if view and choice.mode is Mode.DIFFERENTIAL else None
+                view = self.plans.view(facts.name, facts.details) if facts.details.incremental else None
+                program = plan.delta(facts, view) if view and choice.mode is Mode.DIFFERENTIAL else None
                 if choice.mode is Mode.FULL:
                     run.full(view)
                 elif program is not None:
@@ -224,6 +225,17 @@ class Refresher:
         table = know.table
         if table.status is Status.STOPPED and table.stopped_code not in STOPPING:
             raise UserError(table.stopped_code or "STOPPED", table.stopped_reason or f"{table.name} is stopped.")
+
+    @staticmethod
+    def _refuse_missing(know: gather.Known) -> None:
+        missing = [t for t in know.table.stored if t not in know.locations]
+        if missing:
+            raise EnvironmentFault(
+                "STORED_TABLE_DROPPED",
+                f"{missing[0]} was dropped behind Headrace's back.",
+                hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {know.table.name} AS …; "
+                f"or finish with DROP STREAM TABLE {know.table.name}.",
+            )
 
     def _unchanged(self, name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:
         return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)

@@ -169,6 +169,9 @@ class Run:
             raise InternalError("PLAN_INVALID", "The program computes no change of the state.")
         return measured
 
+    def _measured(self, view: str, sql: str, columns: tuple[Column, ...]) -> Change:
+        return change_of(view, self._keep(view, sql, measures(columns)), columns)
+
     def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
         self._views.append(name)
         return self.runner.materialize(name, sql, aggregates)

@@ -15,6 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.delta.apply import difference
 from headrace.engine import gather
+from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads
 from headrace.engine.pinned import expired
 from headrace.engine.ports import Runner, Session
@@ -50,6 +51,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
     if know.newest is None:
         raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
     details = gather.details_of(know.table)
+    uses = {use.name: use for use in details.sources}
     names = frozenset(know.streams)
     observed = heads.of((*know.table.sources, name), names)
     expressions = {}
@@ -59,7 +61,8 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
         recreated = at is None or at.table_uuid not in (None, meta.uuid)
         if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
             raise expired(source)
-        expressions[source] = rows_sql(source, meta, at.snapshot_id if at else None)
+        rows = rows_sql(source, meta, at.snapshot_id if at else None)
+        expressions[source] = held_to(rows, uses[source].held_to(meta.columns))
     query = bind_text(
         details.query,
         namespace=details.namespace,
@@ -80,7 +83,7 @@ def _compare(
     names = tuple(c.name for c in columns)
     try:
         listed = ", ".join(quote(n) for n in names)
-        runner.materialize(query_view, f"SELECT * FROM ({query}) AS q({listed})")
+        runner.materialize(query_view, f"SELECT * FROM (\n{query}\n) AS q({listed})")
         bind = {TABLE: table, QUERY: quote(query_view)}
         relation = difference(Stored(TABLE, names), Stored(QUERY, names))
         sql = lower(relation, lambda leaf: bind[getattr(leaf, "name", "")])

@@ -1,8 +1,8 @@
-"""Comparing stored rows exactly: NULL equals NULL, NaN equals NaN, and -0.0 is not 0.0.
+"""Comparing stored rows as Spark compares values: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0; and maps too.
 
-Spark's grouping and `<=>` take care of NULL and NaN but hold 0.0 and -0.0 for equal, and they cannot compare maps.
-A column therefore contributes one or more *key expressions*; two rows are the same row exactly when all of them are
-equal in Spark's sense.
+Spark's grouping and `<=>` do so, but cannot compare maps. A column therefore contributes *key expressions*; two rows
+are the same row exactly when all of them are equal in Spark's sense. Which of two rows that differ only in the sign of
+a zero is deleted is therefore open, as it is in Spark's own `DISTINCT` and `EXCEPT ALL`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import mentions
 from headrace.names import WEIGHT, quote
 
 _INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
@@ -17,7 +18,7 @@ _INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
 
 def incomparable(columns: Iterable[Column]) -> tuple[str, ...]:
     """Names of the columns whose values Spark cannot compare at all (variant and the like)."""
-    return tuple(c.name for c in columns if any(word in c.type for word in _INCOMPARABLE))
+    return tuple(c.name for c in columns if mentions(c.type, *_INCOMPARABLE))
 
 
 def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]:
@@ -28,16 +29,14 @@ def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]
         alias: Table alias the column is read from.
     """
     value = f"{alias}.{quote(column.name)}" if alias else quote(column.name)
-    if column.type in ("float", "double"):
-        return (value, f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END")
-    if "map<" in column.type or "float" in column.type or "double" in column.type:
-        # JSON text would lose types; sorted entries compare as arrays of structs do, and keep -0.0 by its text.
+    if "map<" in column.type:
+        # JSON text would lose types; sorted entries compare as arrays of structs do.
         return (_ordered(value, column.type),)
     return (value,)
 
 
 def _ordered(value: str, type_: str, depth: int = 0) -> str:
-    """An orderable stand-in for a nested value: maps as sorted arrays of entries, floats with their sign."""
+    """An orderable stand-in for a nested value: maps as sorted arrays of entries."""
     kind, inner = _split(type_)
     name = f"x{depth}"
     if kind == "map":
@@ -50,8 +49,6 @@ def _ordered(value: str, type_: str, depth: int = 0) -> str:
         names = (field.split(":", 1) for field in inner)
         parts = ", ".join(_ordered(f"{value}.{quote(n.strip('`'))}", t, depth + 1) for n, t in names)
         return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct({parts}) END"
-    if kind in ("float", "double"):
-        return f"struct({value}, CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END)"
     return value
 
 
@@ -82,9 +79,10 @@ def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(W
     """
     keys = [key_expressions(c) for c in columns]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
+    inexact = ("map", "float", "double")
     shown = [
-        quote(c.name) if k == (quote(c.name),) else f"any_value({quote(c.name)}) AS {quote(c.name)}"
-        for c, k in zip(columns, keys, strict=True)
+        f"any_value({quote(c.name)}) AS {quote(c.name)}" if mentions(c.type, *inexact) else quote(c.name)
+        for c in columns
     ]
     total = f"sum({weight})"
     grouping = ", ".join(e for k in keys for e in k)

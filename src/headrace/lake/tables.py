@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import mentions
 from headrace.errors import Unsupported
 from headrace.names import RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, WEIGHT, TableName, quote
 
@@ -148,10 +149,8 @@ def drop_table(table: TableName, *, purge: bool = False) -> str:
 
 def _check_types(columns: tuple[Column, ...], format_version: int) -> None:
     for column in columns:
-        bad = next((w for w in ("interval", "void", "char(", "varchar(") if w in column.type and "char" not in w), None)
-        if bad is None and format_version < 3:
-            bad = next((w for w in _V3_ONLY if w in column.type), None)
-        if bad is not None:
+        newer = format_version < 3 and mentions(column.type, *_V3_ONLY)
+        if newer or mentions(column.type, "interval", "void"):
             raise Unsupported(
                 "TYPE_NOT_STORABLE",
                 f"Column {column.name} has type {column.type}, which an Iceberg v{format_version} table cannot hold.",

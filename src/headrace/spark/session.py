@@ -195,9 +195,17 @@ def uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def _silence_pyspark() -> None:
+    """PySpark prints every failing query's exception, as JSON with its Java trace, before raising it."""
+    from pyspark.logger import PySparkLogger
+
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+
+
 def _connect(settings: Settings, address: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    _silence_pyspark()
     with translated():
         session = SparkSession.builder.remote(address).getOrCreate()
         for key, value in {**catalog_options(settings), **settings.spark_options}.items():

@@ -7,7 +7,6 @@ crowded machine). Java ignores an archive that does not fit its version or the j
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import subprocess
@@ -16,24 +15,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from headrace.config import Settings, default_settings
+from headrace.config import Settings
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
 from headrace.spark.jars import ensure, locked
 from headrace.spark.java import find_java
-
-TRAINING = (
-    "CREATE NAMESPACE lake.w",
-    "CREATE TABLE lake.w.t (k BIGINT, g STRING, v DECIMAL(12,2), d DATE)",
-    "INSERT INTO lake.w.t SELECT id, concat('g', id % 7), id * 1.5, DATE'2026-01-01' FROM range(1000)",
-    "UPDATE lake.w.t SET v = v + 1 WHERE k < 5",
-    "DELETE FROM lake.w.t AS s WHERE EXISTS (SELECT 1 FROM (SELECT id FROM range(9)) AS c WHERE c.id <=> s.k)",
-    "MERGE INTO lake.w.t USING (SELECT 10L AS id) AS c ON c.id = k WHEN MATCHED THEN DELETE",
-    "SELECT a.g, sum(a.v), count(*) FROM lake.w.t a JOIN lake.w.t b ON a.k = b.k GROUP BY a.g ORDER BY 1",
-    "INSERT OVERWRITE lake.w.t SELECT * FROM lake.w.t WHERE k % 2 = 0",
-    "SELECT * FROM lake.w.t.snapshots",
-)
-"""What the archive is made from: roughly what a first refresh runs."""
 
 
 def archive(settings: Settings) -> Path:
@@ -73,30 +59,10 @@ def prepare(settings: Settings, events: Events | None = None) -> bool:
             events.emit(Notice("Preparing quick starts of Spark (once per machine)"))
         with tempfile.TemporaryDirectory(prefix="headrace-warm-") as folder:
             made = settings.jars / f".{path.name}.{os.getpid()}"
-            command = [sys.executable, "-m", "headrace.spark.warm", str(settings.jars), folder, str(made)]
+            command = [sys.executable, "-m", "headrace.spark.training", str(settings.jars), folder, str(made)]
             with suppress(OSError, subprocess.TimeoutExpired):
                 # Java outlives its Python while it writes the archive; reading its output waits for it.
                 subprocess.run(command, capture_output=True, timeout=600, check=False)
             if made.is_file():
                 made.replace(path)
     return path.is_file()
-
-
-def train(jars: str, folder: str, made: str) -> None:
-    """Run typical statements in a session whose Java writes the archive when it ends."""
-    from headrace.spark.session import open_session
-
-    settings = dataclasses.replace(
-        default_settings(Path(folder)),
-        jars_dir=jars,
-        spark_master="local[2]",
-        spark_options={"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={made}"},
-    )
-    session = open_session(settings)
-    for statement in TRAINING:
-        session.sql(statement).collect()
-    session.stop()
-
-
-if __name__ == "__main__":
-    train(*sys.argv[1:4])

@@ -256,22 +256,13 @@ def test_a_catalog_that_cannot_be_written_says_so(url: str, postgres) -> None:
 
 def test_an_up_to_date_catalog_opens_without_alembic(url: str, tmp_path: Path) -> None:
     code = (
-        "import sys, time; from headrace.catalog import Catalog; assert 'psycopg' not in sys.modules;"
-        "begin = time.perf_counter(); Catalog.open(sys.argv[1]).stream_tables(); end = time.perf_counter();"
+        "import sys; from headrace.catalog import Catalog; assert 'psycopg' not in sys.modules;"
+        "Catalog.open(sys.argv[1]).stream_tables();"
         "assert 'alembic' not in sys.modules; assert 'sqlalchemy.orm' not in sys.modules"
     )
     source = Path(sys.modules["headrace"].__file__ or "").parents[1]
     env = os.environ | {"PYTHONPATH": str(source)}
     subprocess.run([sys.executable, "-c", code, url], check=True, env=env, cwd=tmp_path)
-
-
-def test_opening_takes_milliseconds(url: str) -> None:
-    def once() -> float:
-        begin = dt.datetime.now()
-        Catalog.open(url).close()
-        return (dt.datetime.now() - begin).total_seconds()
-
-    assert min(once() for _ in range(5)) < 0.03
 
 
 def test_sqlite_is_set_up_for_several_processes(url: str) -> None:

@@ -134,7 +134,7 @@ def test_key(lake, fresh: Callable[..., TableName], known: bool) -> None:
 
 
 def test_many_copies_are_counted_by_position(lake, fresh: Callable[..., TableName], monkeypatch) -> None:
-    monkeypatch.setattr("headrace.lake.apply.SMALL_STATE_ROWS", 0)
+    monkeypatch.setattr("headrace.lake.apply.REAPPEND_ROWS", 0)
     table = fresh("staging")
     one = ("1", "'a'", "1.5", "-0.0D", "map()", "array()", "DATE'2026-01-01'")
     other = ("1", "'a'", "1.5", "0.0D", "map()", "array()", "DATE'2026-01-01'")

@@ -162,6 +162,7 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
     if settings.spark_master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
+    _silence_pyspark()
     with translated(), uninterrupted():
         builder = SparkSession.builder.master(settings.spark_master)
         for key, value in session_options(settings, jars).items():
@@ -199,7 +200,8 @@ def _silence_pyspark() -> None:
     """PySpark prints every failing query's exception, as JSON with its Java trace, before raising it."""
     from pyspark.logger import PySparkLogger
 
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _connect(settings: Settings, address: str) -> SparkSession:

@@ -83,10 +83,7 @@ def define(
     if view.tree is None or refusals:
         return replace(details, refusals=refusals or (_unread(),)), None
     used = used_columns(view.tree)
-    narrowed = tuple(
-        SourceUse(s.name, tuple(c for c in s.columns if c.name in used.get(s.name, frozenset())))
-        for s in details.sources
-    )
+    narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
     return replace(details, sources=narrowed, companion=view.companion), view
 
 

@@ -84,10 +84,7 @@ def to_json(details: Details) -> dict[str, Any]:
             "case_sensitive": details.semantics.case_sensitive,
         },
         "output": _columns_out(details.output),
-        "sources": [
-            {"name": list(s.name.parts), "columns": _columns_out(s.columns), "all": list(s.all)}
-            for s in details.sources
-        ],
+        "sources": [_source_out(use) for use in details.sources],
         "views": [
             {"name": list(v.parts), "text": t, "location": details.view_locations.get(v)}
             for v, t in details.views.items()
@@ -104,9 +101,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         namespace=tuple(data["namespace"]),
         semantics=Semantics(**data["semantics"]),
         output=_columns_in(data["output"]),
-        sources=tuple(
-            SourceUse(_name_in(s["name"]), _columns_in(s["columns"]), tuple(s["all"])) for s in data["sources"]
-        ),
+        sources=tuple(_source_in(use) for use in data["sources"]),
         views={_name_in(v["name"]): v["text"] for v in data["views"]},
         refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
         companion=None if data["companion"] is None else _columns_in(data["companion"]),

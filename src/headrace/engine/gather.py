@@ -222,7 +222,11 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
 
 
 def pace(history: tuple[HistoryEntry, ...]) -> Pace:
-    """How real times related to the estimates: the median of recent ratios, by mode."""
+    """How real times related to the estimates, by mode: the best of the recent ratios.
+
+    The best, because the first refreshes of a process are slow for reasons that say nothing of the mode. A mode that
+    was not used for long drops out of the history that is read, and is tried again.
+    """
     return Pace(_ratio(history, RanAs.FULL), _ratio(history, RanAs.DIFFERENTIAL))
 
 
@@ -232,8 +236,7 @@ def _ratio(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
         for entry in history
         if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate")
     ]
-    ratios = sorted(recent[:PACE_ENTRIES])
-    return min(max(ratios[len(ratios) // 2], 0.2), 10.0) if ratios else None
+    return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
 
 
 def details_of(table: StreamTable) -> Details:

@@ -22,6 +22,9 @@ COMPANION_CHANGE = "companion_change"
 OLD_ROWS = "old"
 NEW_ROWS = "new"
 
+BROADCAST_ROWS = 500_000
+"""A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
+
 
 def delta(facts: Facts, view: CompiledView) -> DeltaProgram | None:
     """The program for what changed; what is known of sizes decides between equal ways only."""
@@ -33,6 +36,11 @@ def delta(facts: Facts, view: CompiledView) -> DeltaProgram | None:
 def view_name(facts: Facts, stem: str) -> str:
     """A temporary name unique to this refresh."""
     return f"__hr_{facts.tag}_{stem}"
+
+
+def is_small(facts: Facts) -> bool:
+    """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in facts.sources if s.change)
 
 
 def change_views(facts: Facts) -> dict[TableName, str]:
@@ -66,11 +74,11 @@ def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], 
 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
-    bind = binder(facts)
+    bind, hints = binder(facts), is_small(facts)
     stages: list[Stage] = []
     for step in program.steps:
-        only_if = lower(step.only_if, bind, hints=True) if step.only_if is not None else None
-        stages.append(Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=True), only_if))
+        only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
+        stages.append(Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=hints), only_if))
     if not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql))

@@ -73,7 +73,7 @@ def run_script(hr: Headrace, script: str, asked: Invocation, limit: int) -> list
             found = next(statements, None)
             if found is None:
                 return documents
-            value = answers.fetch(found[1], limit) if answers.is_frame(found[1]) else found[1]
+            value = _value(found[1], limit)
         if asked.json:
             documents.append({"statement": found[0].sql, "result": answers.document(value)})
         else:
@@ -89,3 +89,13 @@ def _prompt(asked: Invocation, limit: int) -> None:
 
 
 VERBS = (sql,)
+
+
+def _value(found: Any, limit: int) -> Any:
+    """A statement's result; rows are fetched, and only now does Spark run the query and say what is wrong with it."""
+    if not answers.is_frame(found):
+        return found
+    from headrace.spark.errors import translated
+
+    with translated():
+        return answers.fetch(found, limit)

@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all by default")
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=3, help="repetitions of each case; the median is reported (3)")
+    parser.add_argument("--cases", type=int, default=None, help="only the first so many TPC-H cases (all)")
     parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
     options = parser.parse_args()
     figures: list[Figure] = []

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> list[Figure]:
     with project(options.master) as hr:
         load(hr, options.scale)
         number = 0
-        for case in CASES:
+        for case in CASES[: options.cases]:
             names = {mode: f"tpch.{mode.lower()}" for mode in MODES}
             for mode, name in names.items():
                 hr.create_stream_table(name, case.query, refresh_mode=mode)

@@ -1,0 +1,159 @@
+"""Corners of the life of a stream table, each of which went wrong once or easily could."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.catalog import resource_of
+from headrace.engine.results import Mode
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Event, StageFinished, StageStarted
+from headrace.names import LAKE, TableName
+
+
+@pytest.fixture
+def source(hr: Headrace, ns: str) -> str:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10), (2, 20)")
+    return f"lake.{ns}.t"
+
+
+def test_a_name_used_again_gets_the_new_query(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT sum(v) AS x FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
+    hr.refresh(f"{ns}.s")
+    hr.drop_stream_table(f"{ns}.s")
+    hr.create_stream_table(f"{ns}.s", f"SELECT max(k) AS x FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (4, 40)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert hr.spark.table(f"lake.{ns}.s").first()[0] == 4
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_star_keeps_meaning_the_columns_it_meant(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT * FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN extra STRING")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30, 'new')")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert hr.verify(f"{ns}.s").ok
+    assert hr.refresh(f"{ns}.s", full=True).mode is Mode.FULL
+    assert hr.verify(f"{ns}.s").ok
+    assert hr.spark.table(f"lake.{ns}.s").columns == ["k", "v"]
+
+
+def test_queries_may_end_in_semicolons_and_comments(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t -- all of them\n;")
+    hr.create_stream_table(f"{ns}.c", f"SELECT k, row_number() OVER (ORDER BY k) AS n FROM {ns}.t -- numbered")
+    assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.c"]))
+
+
+def test_signed_zeros_can_leave(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.z (k INT, x DOUBLE) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.z VALUES (1, -0.0D), (2, double('NaN')), (3, NULL)")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, x FROM {ns}.z", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"DELETE FROM lake.{ns}.z WHERE k < 3")
+    assert hr.refresh(f"{ns}.s").rows_deleted == 2
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_table_dropped_behind_our_back(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t")
+    hr.spark.sql(f"DROP TABLE lake.{ns}.s")
+    with pytest.raises(EnvironmentFault) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "STORED_TABLE_DROPPED"
+    hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t", or_replace=True)
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_unknown_properties_are_refused(hr: Headrace, ns: str, source: str) -> None:
+    with pytest.raises(UserError) as caught:
+        hr.sql(f"CREATE STREAM TABLE {ns}.s WITH (speed = 'high') AS SELECT k FROM {ns}.t")
+    assert caught.value.code == "INVALID_OPTION"
+
+
+def test_times_need_a_zone(hr: Headrace) -> None:
+    with pytest.raises(UserError) as caught:
+        hr.at(dt.datetime(2026, 1, 1))
+    assert caught.value.code == "INVALID_OPTION"
+
+
+def test_the_past_is_read_as_one_state(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT sum(v) AS v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    publication = hr.history(f"{ns}.s")[0].publication
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 70)")
+    hr.refresh(f"{ns}.s")
+    assert publication is not None
+    assert hr.at(publication).table(f"{ns}.s").first()[0] == 30
+    assert hr.at().sql(f"SELECT s.v = sum(t.v) FROM {ns}.s AS s, {ns}.t AS t GROUP BY s.v").first()[0] is True
+    assert hr.at(dt.datetime.now(dt.UTC)).table(f"{ns}.s").first()[0] == 100
+
+
+def at_stage(hr: Headrace, action: object) -> object:
+    """Run something once, when the first stage of writing ends."""
+    done = threading.Event()
+
+    def listener(event: Event) -> None:
+        if isinstance(event, StageFinished) and event.stage.startswith("compute") and not done.is_set():
+            done.set()
+            action()  # type: ignore[operator]
+
+    return hr.events.subscribe(listener)
+
+
+def test_who_lost_the_lease_cannot_publish(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
+    resource = resource_of(TableName(LAKE, (ns,), "s"))
+    taken = []
+
+    def steal() -> None:
+        taken.extend(hr._catalog.acquire([resource], "thief", dt.timedelta(seconds=60), is_dead=lambda _: True))
+
+    unsubscribe = at_stage(hr, steal)
+    with pytest.raises(HeadraceError) as caught:
+        hr.refresh(f"{ns}.s")
+    unsubscribe()  # type: ignore[operator]
+    assert caught.value.code == "LEASE_LOST"
+    assert hr.spark.table(f"lake.{ns}.s").count() == 2
+    hr._catalog.release(taken)
+    assert hr.refresh(f"{ns}.s").rows_inserted == 1
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_two_refreshers_do_not_meet(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
+    met: list[str] = []
+
+    def second() -> None:
+        try:
+            hr.refresh(f"{ns}.s")
+        except HeadraceError as error:
+            met.append(error.code)
+
+    def start() -> None:
+        other = threading.Thread(target=second)
+        other.start()
+        other.join()
+
+    unsubscribe = at_stage(hr, start)
+    hr.refresh(f"{ns}.s")
+    unsubscribe()  # type: ignore[operator]
+    assert met == ["LEASE_HELD"]
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_progress_is_told_stage_by_stage(hr: Headrace, ns: str, source: str) -> None:
+    heard: list[Event] = []
+    unsubscribe = hr.events.subscribe(heard.append)
+    hr.create_stream_table(f"{ns}.s", f"SELECT v, count(*) AS n FROM {ns}.t GROUP BY v", refresh_mode="DIFFERENTIAL")
+    unsubscribe()
+    started = [e.stage for e in heard if isinstance(e, StageStarted)]
+    finished = [e.stage for e in heard if isinstance(e, StageFinished)]
+    assert started
+    assert sorted(started) == sorted(finished)

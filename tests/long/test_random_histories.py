@@ -19,8 +19,7 @@ from headrace.api import Headrace
 from headrace.engine.results import Mode
 from headrace.names import quote
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
-EXAMPLES = 150 if LONG else 3
+EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "20"))
 _numbers = itertools.count(1)
 
 PROPERTIES = (

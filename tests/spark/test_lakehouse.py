@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -99,5 +100,5 @@ def test_a_difference_opens_only_the_files_that_differ(lake, fresh) -> None:
     assert [type(part) for part in plan.parts] == [PositionDiff]
     text = changes_sql(table, meta, plan, ("k",))
     assert text is not None
-    assert text.count(".parquet") == 1
+    assert len(set(re.findall(r"[^/']+\.parquet", text))) == 1
     assert changes(lake, table, meta, start, meta.current_snapshot_id, ("k",)) == Counter({(15,): -1})

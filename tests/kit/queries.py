@@ -115,19 +115,22 @@ class _Writer:
         sql, scope = self.item(depth)
         for _ in range(self.draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
             right, added = self.item(depth - 1)
-            sql = f"{sql}{self.join(right, scope, added)}"
-            scope += added
+            kind = self.choose("", "", "LEFT ", "RIGHT ", "FULL ", "LEFT SEMI ", "LEFT ANTI ")
+            sql = f"{sql}{self.join(kind, right, scope, added)}"
+            scope += () if "SEMI" in kind or "ANTI" in kind else added
         return sql, scope
 
-    def join(self, right: str, scope: Scope, added: Scope) -> str:
+    def join(self, kind: str, right: str, scope: Scope, added: Scope) -> str:
         pairs = [(a.sql, b.sql) for a in scope for b in added if a.type == b.type]
+        if kind and (not pairs or self.seldom()):
+            return f" {kind}JOIN {right} ON {condition(self.draw, scope + added)}"
         if not pairs or self.seldom():
             return self.choose(f", {right}", f" CROSS JOIN {right}")
         left_key, right_key = self.draw(st.sampled_from(pairs))
         on = f"{left_key} {self.choose('=', '=', '=', '<=>', '<')} {right_key}"
         if self.seldom():
             on += f" AND {condition(self.draw, scope + added)}"
-        return f" JOIN {right} ON {on}"
+        return f" {kind}JOIN {right} ON {on}"
 
     def item(self, depth: int) -> tuple[str, Scope]:
         alias = self.alias()

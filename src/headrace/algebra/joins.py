@@ -1,7 +1,8 @@
-"""Trees of inner joins seen as a set of inputs and a set of conditions."""
+"""Trees of inner joins seen as a set of inputs and a set of conditions; conditions seen as equalities of columns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from headrace.algebra.relations import Join, Relation
@@ -44,3 +45,30 @@ def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) ->
 def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:
     """The conditions that cannot be decided from some columns alone."""
     return tuple(c for c in conditions if not c.columns <= without)
+
+
+_NAME = r"(`(?:``|[^`])*`)"
+_EQUALITY = re.compile(rf"\s*{_NAME}\s*(=|==|<=>)\s*{_NAME}\s*")
+
+
+def equalities(condition: Scalar, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[str, str, bool], ...]:
+    """The conjuncts that say that a column of one side equals a column of the other.
+
+    Args:
+        condition: Over the columns of both sides.
+        left: Columns of one side.
+        right: Columns of the other.
+
+    Returns:
+        Left column, right column, and whether NULL equals NULL.
+    """
+    found = []
+    for part in conjuncts(condition):
+        match = _EQUALITY.fullmatch(part.sql)
+        if match is None:
+            continue
+        a, b = (match.group(i)[1:-1].replace("``", "`") for i in (1, 3))
+        a, b = (a, b) if a in left else (b, a)
+        if a in left and b in right:
+            found.append((a, b, match.group(2) == "<=>"))
+    return tuple(found)

@@ -203,6 +203,70 @@ class Join(Relation):
 
 
 @dataclass(frozen=True, slots=True)
+class OuterJoin(Relation):
+    """Left outer join, or full outer join. A right outer join is a left one with its inputs exchanged.
+
+    Args:
+        left: The input whose rows all stay.
+        right: The other; its columns are NULL beside a left row without a partner.
+        condition: What pairs must satisfy.
+        full: Whether rows of `right` without a partner stay too, the columns of `left` being NULL.
+        types: Spark types of the columns, by name; rules need them, the reader leaves them out.
+    """
+
+    left: Relation
+    right: Relation
+    condition: Scalar
+    full: bool = False
+    types: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return OuterJoin(inputs[0], inputs[1], self.condition, self.full, self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Existence(Relation):
+    """The rows of `left` for which some (or, when `anti`, no) row of `right` makes the condition true.
+
+    Args:
+        left: Rows to keep or drop.
+        right: Where partners are looked for; its column names are disjoint from those of `left`.
+        condition: What a pair must satisfy; NULL is not true.
+        anti: Keep the rows without a partner instead.
+    """
+
+    left: Relation
+    right: Relation
+    condition: Scalar
+    anti: bool = False
+
+    def __post_init__(self) -> None:
+        _check_unique(self.left.columns + self.right.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Existence(inputs[0], inputs[1], self.condition, self.anti)
+
+
+@dataclass(frozen=True, slots=True)
 class SemiJoin(Relation):
     """The rows of `left` whose key is (or, when `anti`, is not) among the rows of `right`; NULL equals NULL.
 

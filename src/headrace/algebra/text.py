@@ -6,9 +6,11 @@ from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
     Empty,
+    Existence,
     Filter,
     Join,
     LookupJoin,
+    OuterJoin,
     Project,
     Relation,
     Scan,
@@ -52,6 +54,10 @@ def _details(relation: Relation) -> str:
             return str(relation.condition)
         case Join():
             return f"on {relation.condition}" if relation.condition else "cross"
+        case OuterJoin():
+            return f"{'full' if relation.full else 'left'} on {relation.condition}"
+        case Existence():
+            return f"{'anti ' if relation.anti else ''}on {relation.condition}"
         case SemiJoin() | LookupJoin():
             kind = "anti " if isinstance(relation, SemiJoin) and relation.anti else ""
             return kind + "on " + (" and ".join(f"{a} <=> {b}" for a, b in relation.on) or "anything")

@@ -58,6 +58,9 @@ class Change:
 
     def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
         """Have a relation computed once; the name gets a number when it is taken."""
+        for step in self.steps:
+            if step.relation == relation and step.only_if == only_if:
+                return Stored(step.name, relation.columns)
         taken = {step.name for step in self.steps}
         number = 1
         unique = name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.algebra import relations as r
-from headrace.delta import aggregate, filter, join, project, scan, union, values
+from headrace.delta import aggregate, existence, filter, join, outerjoin, project, scan, union, values
 from headrace.delta.change import Change
 
 Rule = Callable[[Any, Change], r.Relation]
@@ -17,6 +17,8 @@ RULES: Mapping[type[r.Relation], Rule] = {
     r.Project: project.delta,
     r.Filter: filter.delta,
     r.Join: join.delta,
+    r.OuterJoin: outerjoin.delta,
+    r.Existence: existence.delta,
     r.Union: union.delta,
     r.Aggregate: aggregate.delta,
 }
@@ -24,7 +26,7 @@ RULES: Mapping[type[r.Relation], Rule] = {
 NO_RULE: Mapping[type[r.Relation], str] = {
     r.Stored: "what Headrace stores is read by rules, never by a query",
     r.Empty: "it has no source below it, so its change is never asked for",
-    r.SemiJoin: "rules make it to restrict a relation to affected keys; queries with it are refused by the reader",
+    r.SemiJoin: "rules make it to restrict a relation to affected keys; what users write becomes an Existence",
     r.LookupJoin: "rules make it to put old accumulators beside new ones",
     r.Repeat: "it is made only when a change is applied",
 }

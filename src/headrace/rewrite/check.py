@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from headrace.algebra.relations import (
     Aggregate,
     Empty,
+    Existence,
     Filter,
     Join,
     LookupJoin,
     Moment,
+    OuterJoin,
     Project,
     Relation,
     Scan,
@@ -39,7 +41,7 @@ def _unrestricted(node: Relation) -> Iterator[str]:
     """Scans of whole contents that no change and no set of keys restricts."""
     if isinstance(node, Scan) and node.moment is not Moment.CHANGE:
         yield f"all of {node.source} is read"
-    elif isinstance(node, (Join, SemiJoin, LookupJoin)):
+    elif isinstance(node, (Join, OuterJoin, Existence, SemiJoin, LookupJoin)):
         sides = [side for side in node.inputs if not _small(side)]
         if len(sides) == len(node.inputs):
             for side in sides:
@@ -58,7 +60,7 @@ def _small(node: Relation) -> bool:
             return True
         case Scan():
             return node.moment is Moment.CHANGE
-        case Join() | SemiJoin() | LookupJoin():
+        case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
             return any(_small(side) for side in node.inputs)
         case Aggregate() if not node.keys:
             return True

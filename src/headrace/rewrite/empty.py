@@ -9,9 +9,11 @@ from __future__ import annotations
 from headrace.algebra.relations import (
     Aggregate,
     Empty,
+    Existence,
     Filter,
     Join,
     LookupJoin,
+    OuterJoin,
     Project,
     Relation,
     Repeat,
@@ -35,7 +37,9 @@ def _rule(node: Relation) -> Relation:
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)
-        case SemiJoin(left=left, right=right):
+        case OuterJoin() if isinstance(node.left, Empty) and (not node.full or isinstance(node.right, Empty)):
+            return Empty(node.columns)
+        case SemiJoin(left=left, right=right) | Existence(left=left, right=right):
             if isinstance(left, Empty) or (isinstance(right, Empty) and not node.anti):
                 return Empty(node.columns)
             return left if isinstance(right, Empty) else node

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 
 from headrace.algebra.relations import (
     Aggregate,
+    Existence,
     Filter,
     Join,
     LookupJoin,
+    OuterJoin,
     Project,
     Relation,
     Repeat,
@@ -42,9 +44,12 @@ def _keep(node: Relation, used: Names) -> Relation:
             return Project(_keep(node.input, _read(scalar for _, scalar in items)), items)
         case Filter():
             return Filter(_keep(node.input, used | node.condition.columns), node.condition)
-        case Join():
+        case Join() | OuterJoin():
             wanted = used | (node.condition.columns if node.condition else frozenset())
             return node.with_inputs(*(_keep(side, wanted & frozenset(side.columns)) for side in node.inputs))
+        case Existence():
+            left = _keep(node.left, (used | node.condition.columns) & frozenset(node.left.columns))
+            return node.with_inputs(left, _keep(node.right, node.condition.columns & frozenset(node.right.columns)))
         case SemiJoin() | LookupJoin():
             left = _keep(node.left, (used & frozenset(node.left.columns)) | {a for a, _ in node.on})
             kept = used & frozenset(node.right.columns) if isinstance(node, LookupJoin) else frozenset[str]()

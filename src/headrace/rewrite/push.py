@@ -3,13 +3,16 @@
 σ_p(π_f(R)) = π_f(σ_{p∘f}(R)); σ_p(R ⊎ S) = σ_p(R) ⊎ σ_p(S); σ_p(L ⋈_q R) = L ⋈_{q∧p} R, and a conjunct over one side
 filters that side; σ_p(γ_K(R)) = γ_K(σ_p(R)) for p over K only. So a comma join with its equalities in WHERE becomes an
 equi-join. Conditions that read no column stay where they are: they decide about whole relations. So do conditions that
-would have to compute something twice below.
+would have to compute something twice below. Of an outer join that keeps L, conditions over L filter L, and conjuncts of
+its own condition over the other side filter that side; likewise of a semi-join or an anti-join.
 """
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Union
-from headrace.algebra.scalar import Scalar, all_of, as_column, column, conjuncts, substitute, uses
+from dataclasses import replace
+
+from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Union
+from headrace.algebra.scalar import TRUE, Scalar, all_of, as_column, column, conjuncts, substitute, uses
 from headrace.algebra.tree import transform
 
 
@@ -24,7 +27,19 @@ def _rule(node: Relation) -> Relation:
             return _sink(node.input, conjuncts(node.condition))
         case Join(condition=Scalar() as condition):
             return _into_join(Join(node.left, node.right, None, node.small_left), conjuncts(condition))
+        case OuterJoin(full=False) | Existence():
+            return _own_condition(node)
     return node
+
+
+def _own_condition(node: OuterJoin | Existence) -> Relation:
+    """Conjuncts over the right side alone filter it; one over the left side decides about partners, and stays."""
+    names = set(node.right.columns)
+    right = tuple(c for c in conjuncts(node.condition) if c.columns and c.columns <= names)
+    if not right:
+        return node
+    rest = all_of(c for c in conjuncts(node.condition) if c not in right) or TRUE
+    return replace(node, right=_sink(node.right, right), condition=rest)
 
 
 def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
@@ -44,6 +59,11 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
         case Join():
             own = conjuncts(node.condition) if node.condition is not None else ()
             return _into_join(Join(node.left, node.right, None, node.small_left), own + conditions)
+        case OuterJoin(full=False) | Existence():
+            names = set(node.left.columns)
+            left = tuple(c for c in conditions if c.columns and c.columns <= names)
+            others = tuple(c for c in conditions if c not in left)
+            return _filter(node.with_inputs(_sink(node.left, left), node.right), others)
         case Aggregate() if node.keys:
             below = tuple(c for c in conditions if c.columns and c.columns <= set(node.keys))
             above = tuple(c for c in conditions if c not in below)

@@ -1,4 +1,4 @@
-"""Filling in types: of aggregate calls, and of the branches of a union.
+"""Filling in types: of aggregate calls, of outer joins, and of the branches of a union.
 
 Types come from Spark itself, through a callback. Branches of UNION are cast to the type that Spark gives the union,
 because a refresh may evaluate a branch alone, where Spark would not widen it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, Union
+from headrace.algebra.relations import Aggregate, OuterJoin, Project, Relation, Union
 from headrace.algebra.scalar import Scalar, as_column, column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import transform
@@ -23,13 +23,15 @@ def with_types(tree: Relation, describe_relation: DescribeRelation) -> Relation:
 
     Args:
         tree: What the reader gave.
-        describe_relation: Spark's column types of a relation; called for aggregates, their inputs, and unions.
+        describe_relation: Spark's column types of a relation; called for aggregates, their inputs, outer joins, unions.
     """
 
     def fill(node: Relation) -> Relation:
         match node:
             case Aggregate() if node.calls:
                 return _aggregate(node, describe_relation)
+            case OuterJoin():
+                return replace(node, types=tuple((c.name, c.type) for c in describe_relation(node)))
             case Union():
                 return _union(node, describe_relation)
         return node

@@ -1,13 +1,15 @@
-"""FROM clauses: tables, views, subqueries, inline rows, and the inner joins between them."""
+"""FROM clauses: tables, views, subqueries, inline rows, and the joins between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.tree import identity
 from headrace.names import quote
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
+from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Role, cells, scalar
 from headrace.sql.refusals import not_deterministic
@@ -25,9 +27,6 @@ from headrace.sql.shape import (
     TableItem,
     ValuesItem,
 )
-
-_PLAIN_JOINS = frozenset({",", "INNER", "CROSS"})
-_ONE_SIDED = frozenset({"SEMI", "ANTI"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +169,26 @@ class FromReader:
     # joins
 
     def _join(self, left: Joined, step: JoinStep) -> Joined:
-        if step.kind not in _PLAIN_JOINS:
+        kind = kind_of(step.kind)
+        if kind is None:
             self.context.refuse_at(f"{step.kind} JOIN", step.at)
+            kind = JoinKind.INNER
         right = self._item(step.item)
         names = self._common(left.scope, right.scope) if step.natural else step.using
         if names:
-            return self._join_using(left, right, names, step)
+            return self._join_using(left, right, names, step, kind)
         scope = left.scope.beside(right.scope)
         condition = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
-        if set(step.kind.split()) & _ONE_SIDED:
-            scope = left.scope
-        return Joined(Join(left.relation, right.relation, condition), scope)
+        if kind.one_sided:
+            scope = replace(left.scope, opaque=scope.opaque)
+        return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
 
     def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
         return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))
 
-    def _join_using(self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep) -> Joined:
+    def _join_using(
+        self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep, kind: JoinKind
+    ) -> Joined:
         pairs: list[tuple[Visible, Visible]] = []
         for name in names:
             try:
@@ -199,8 +202,20 @@ class FromReader:
             pairs.append((a.column, b.column))
         texts = [f"{quote(a.internal)} = {quote(b.internal)}" for a, b in pairs]
         condition = Scalar(" AND ".join(texts), frozenset(v.internal for pair in pairs for v in pair))
-        scope = left.scope.merged(right.scope, tuple(pairs))
-        return Joined(Join(left.relation, right.relation, condition), scope)
+        joined = joined_as(kind, left.relation, right.relation, condition)
+        if kind is JoinKind.FULL:
+            return self._either(joined, left.scope, right.scope, pairs)
+        return Joined(joined, merged(kind, left.scope, right.scope, tuple(pairs)))
+
+    def _either(self, joined: Relation, left: Scope, right: Scope, pairs: list[tuple[Visible, Visible]]) -> Joined:
+        """USING in a full join: each common column is the one of the side that is there."""
+        both = tuple(Visible((), a.name, self.names.take(f"using.{a.name}")) for a, _ in pairs)
+        chosen = tuple(
+            (each.internal, compose("COALESCE({a}, {b})", a=column(a.internal), b=column(b.internal)))
+            for each, (a, b) in zip(both, pairs, strict=True)
+        )
+        relation = Project(joined, (*identity(joined.columns), *chosen))
+        return Joined(relation, with_common(left, right, tuple(pairs), both))
 
 
 def filtered(context: Context, joined: Joined, within: tuple[int, int] | None) -> Relation:

@@ -17,9 +17,11 @@ from sqlglot import exp
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
+    Existence,
     Filter,
     Join,
     LookupJoin,
+    OuterJoin,
     Project,
     Relation,
     Repeat,
@@ -129,6 +131,10 @@ class _Lowering:
                 return self._filter(relation)
             case Join():
                 return self._join(relation)
+            case OuterJoin():
+                return self._outer_join(relation)
+            case Existence():
+                return self._existence(relation)
             case SemiJoin():
                 return self._semi_join(relation)
             case LookupJoin():
@@ -224,6 +230,28 @@ class _Lowering:
         block = self.block(relation)
         return block if block.single else self._closed(block)
 
+    def _outer_join(self, relation: OuterJoin) -> _Block:
+        left = self._open(relation.left)
+        # conditions and expressions below a side that may be NULL must not rise above the join
+        if left.source is None or (relation.full and (left.where or not _only_columns(left))):
+            left = self._closed(left)
+        right = self._single(relation.right)
+        right = right if not right.where and _only_columns(right) else self._closed(right)
+        items = left.items | right.items
+        side = "FULL" if relation.full else "LEFT"
+        on = exp.Var(this=_text(relation.condition, items))
+        join = exp.Join(this=right.source, side=side, kind="OUTER", on=on)
+        return replace(left, items=items, joins=(*left.joins, join), hints=left.hints + right.hints)
+
+    def _existence(self, relation: Existence) -> _Block:
+        left = self._open(relation.left)
+        left = self._closed(left) if left.source is None else left
+        right = self._single(relation.right)
+        right = self._closed(right) if right.where else right
+        on = exp.Var(this=_text(relation.condition, left.items | right.items))
+        join = exp.Join(this=right.source, side="LEFT", kind="ANTI" if relation.anti else "SEMI", on=on)
+        return replace(left, joins=(*left.joins, join))
+
     def _keyed(self, relation: SemiJoin | LookupJoin, side: str, kind: str | None) -> tuple[_Block, _Block]:
         """Left, with a join on NULL-safe key equality appended, and right."""
         left = self._open(relation.left)
@@ -301,6 +329,10 @@ def _operand(sql: str) -> str:
 
 def _is_reference(sql: str) -> bool:
     return sql.startswith("t") and sql.endswith("`") and sql.count("`") == 2
+
+
+def _only_columns(block: _Block) -> bool:
+    return all(_is_reference(sql) for sql in block.items.values())
 
 
 def _columns_of(block: _Block) -> list[str]:

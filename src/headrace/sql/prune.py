@@ -6,7 +6,7 @@ other operator compares whole rows.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Scan, Union
+from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan, Union
 from headrace.algebra.tree import identity
 
 
@@ -26,9 +26,12 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return Project(_keep(relation.input, below), items)
         case Filter():
             return Filter(_keep(relation.input, needed | relation.condition.columns), relation.condition)
-        case Join():
+        case Join() | OuterJoin():
             wanted = needed | (relation.condition.columns if relation.condition else frozenset())
             return relation.with_inputs(_keep(relation.left, wanted), _keep(relation.right, wanted))
+        case Existence():
+            left = _keep(relation.left, needed | relation.condition.columns)
+            return relation.with_inputs(left, _keep(relation.right, relation.condition.columns))
         case Aggregate():
             return _keep_aggregate(relation, needed)
         case Union():

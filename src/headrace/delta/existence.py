@@ -1,0 +1,68 @@
+"""Rows for which a partner exists, or none does: EXISTS, IN, semi-joins, and their opposites.
+
+Let L ⋉ R stand for either. Whether a row of L stays depends on its partners only, so a change of R concerns no rows
+but those with a partner in ΔR, A = L ⋉ ΔR, or any larger part of L:
+Δ(L ⋉ R) = ΔL ⋉ R′ + A ⋉ R′ − A ⋉ R, with L as it was in A. Where the condition has equalities of columns, A is found by
+their keys, and R is read for the keys of ΔL and A only; any other condition is tried on every pair.
+Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin Queries, SIGMOD Record 1998.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Project, Relation, Scan, SemiJoin, Stored
+from headrace.algebra.scalar import Scalar, all_of, column, compose
+from headrace.algebra.tree import identity
+from headrace.delta.change import Change, empty, union_all, weigh
+
+
+def delta(node: Existence, change: Change) -> Relation:
+    """The left side's changed rows, and the rows whose partners changed: as they stay now, minus as they stayed."""
+    left, right = change.of(node.left), change.of(node.right)
+    if isinstance(right, Empty):
+        return empty(node) if isinstance(left, Empty) else judged(node, left, change.after(node.right), change)
+    concerned = affected(node, right, change)
+    now = union_all(left, weigh(concerned, 1))
+    return union_all(
+        judged(node, now, change.after(node.right), change),
+        judged(node, weigh(concerned, -1), change.before(node.right), change),
+    )
+
+
+def affected(node: Existence, right: Relation, change: Change) -> Stored:
+    """The rows of the left side, as they were, that may have met changed rows of the right side."""
+    before = change.before(node.left)
+    on = equalities(node.condition, node.left.columns, node.right.columns)
+    if on:
+        names = tuple(dict.fromkeys(b for _, b, _ in on))
+        met = [compose("{k} IS NOT NULL", k=column(b)) for _, b, nulls in on if not nulls]
+        there = all_of(dict.fromkeys(met))
+        keys = change.keep("met", Aggregate(Filter(right, there) if there else right, names))
+        return change.keep("affected", SemiJoin(before, keys, tuple((a, b) for a, b, _ in on)))
+    read = tuple(c for c in node.right.columns if c in node.condition.columns)
+    return change.keep("affected", Existence(before, Project(right, identity(read)), node.condition))
+
+
+def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> Relation:
+    """The rows, a few, that stay over the right side as given; it is read for their keys only."""
+    rows, right = restricted(node.condition, rows, right, change)
+    return Existence(rows, right, node.condition, node.anti)
+
+
+def restricted(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
+    """Some rows, and of the other side of a join what can be their partner."""
+    on = equalities(condition, rows.columns, right.columns)
+    if not on:
+        return rows, right
+    if not _cheap(rows):
+        rows = change.keep("rows", rows)
+    names = tuple(dict.fromkeys(a for a, _, _ in on))
+    keys = Aggregate(Project(rows, identity(names)), names)
+    return rows, SemiJoin(right, keys, tuple((b, a) for a, b, _ in on))
+
+
+def _cheap(rows: Relation) -> bool:
+    """Whether rows may as well be read twice."""
+    if isinstance(rows, (Project, Filter)):
+        return _cheap(rows.input)
+    return isinstance(rows, (Scan, Stored))

@@ -58,12 +58,15 @@ class _Writer:
 
     def select(self, depth: int) -> tuple[str, Shown]:
         source, scope = self.source(depth)
-        where = f" WHERE {condition(self.draw, scope)}" if self.seldom() else ""
+        where = self.where(scope, depth)
         kind = self.choose("plain", "plain", "distinct", "group", "group", "global")
         if kind in ("group", "global"):
-            return self.grouped(f"{source}{where}", scope, keyed=kind == "group")
+            return self.grouped(f"{source}{where}", scope, depth, keyed=kind == "group")
         types = [self.type(scope) for _ in range(self.draw(st.integers(1, 3)))]
         items = [expression(self.draw, scope, type_) for type_ in types]
+        if depth > 0 and self.seldom():
+            sql, type_ = self.value(scope, depth - 1)
+            items, types = [*items, f"({sql})"], [*types, type_]
         distinct = "DISTINCT " if kind == "distinct" else ""
         return self.written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
 
@@ -73,7 +76,63 @@ class _Writer:
         items = [expression(self.draw, scope, type_, 1) for type_ in types]
         return self.written("SELECT ", items, types, f" FROM {source}")[0]
 
-    def grouped(self, source: str, scope: Scope, *, keyed: bool) -> tuple[str, Shown]:
+    def where(self, scope: Scope, depth: int) -> str:
+        """WHERE, perhaps with subqueries, these perhaps under OR and NOT."""
+        parts = [condition(self.draw, scope)] if self.seldom() else []
+        if depth > 0 and self.seldom():
+            part = self.asking(scope, depth - 1)
+            shape = self.choose("alone", "alone", "or", "not", "nest", "both")
+            if shape == "or":
+                part = f"({part} OR {condition(self.draw, scope)})"
+            elif shape == "not":
+                part = f"NOT ({part})"
+            elif shape != "alone":
+                other = self.asking(scope, depth - 1)
+                part = f"NOT ({part} AND {other})" if shape == "nest" else f"{part} AND {other}"
+            parts.append(part)
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+    def asking(self, scope: Scope, depth: int) -> str:
+        """A condition that is a subquery or compares with one."""
+        negation = self.choose("", "NOT ")
+        kind = self.choose("exists", "in", "in", "pair", "value")
+        if kind == "exists":
+            return f"{negation}EXISTS ({self.nested(scope, depth, ['int'])})"
+        if kind == "value":
+            sql, type_ = self.value(scope, depth)
+            return f"{expression(self.draw, scope, type_, 1)} {self.choose('=', '<', '>=', '<=>')} ({sql})"
+        types = [self.draw(st.sampled_from(scope)).type for _ in range(2 if kind == "pair" else 1)]
+        values = [expression(self.draw, scope, type_, 0) for type_ in types]
+        row = f"({', '.join(values)})" if kind == "pair" else values[0]
+        # DuckDB has no IN over several columns with outer references
+        return f"{row} {negation}IN ({self.nested(() if kind == 'pair' else scope, depth, types)})"
+
+    def nested(self, outer: Scope, depth: int, types: list[str]) -> str:
+        """A subquery with columns of given types, with or without outer references."""
+        source, scope = self.source(depth)
+        items = [expression(self.draw, scope, type_, 1) for type_ in types]
+        where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
+        return self.written(self.choose("SELECT ", "SELECT DISTINCT "), items, types, f" FROM {source}{where}")[0]
+
+    def related(self, outer: Scope, scope: Scope, *, equal: bool = False) -> str:
+        """A WHERE with outer references, if columns of one type allow that."""
+        pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
+        if not pairs:
+            return ""
+        a, b = self.draw(st.sampled_from(pairs))
+        parts = [f"{b} {'=' if equal else self.choose('=', '=', '=', '<=>', '<')} {a}"]
+        if self.seldom():
+            parts.append(condition(self.draw, scope if equal else outer + scope))
+        return f" WHERE {' AND '.join(parts)}"
+
+    def value(self, outer: Scope, depth: int) -> tuple[str, str]:
+        """A scalar subquery and its type."""
+        source, scope = self.source(depth)
+        call, type_ = self.call(scope)
+        where = self.related(outer, scope, equal=True) if outer and self.often() else self.where(scope, depth)
+        return self.written("SELECT ", [call], [type_], f" FROM {source}{where}")[0], type_
+
+    def grouped(self, source: str, scope: Scope, depth: int, *, keyed: bool) -> tuple[str, Shown]:
         keys = []
         if keyed:
             types = [self.type(scope) for _ in range(self.draw(st.integers(1, 2)))]
@@ -86,6 +145,10 @@ class _Writer:
         if self.seldom():
             results = tuple(Field(sql, type_) for sql, type_ in calls)
             having = f" HAVING {condition(self.draw, results)}"
+        elif depth > 0 and self.seldom():
+            sql, type_ = self.value((), depth - 1)
+            same = [call for call, each in calls if each == type_]
+            having = f" HAVING {self.choose(*same)} >= ({sql})" if same else ""
         return self.written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
 
     def call(self, scope: Scope) -> tuple[str, str]:

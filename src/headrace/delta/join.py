@@ -4,7 +4,8 @@
 Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
 inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
-input is read once for all changes of the others, so the largest stands last.
+input is read once for all changes of the others, so the largest stands last. An input of one row, such as the value of
+a subquery, is looked at first: while its row stays the same, no other input is read for it.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
 
@@ -13,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.algebra.joins import connected, flatten, ready
-from headrace.algebra.relations import Empty, Filter, Join, Relation
+from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.delta.change import Change, arrange, empty, union_all
+from headrace.delta.consolidate import consolidate
 
 
 def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
-    smallest_first = sorted(inputs, key=change.size)
-    inputs = connected(smallest_first[0], smallest_first[1:], conditions)
+    smallest_first = sorted((each for each in inputs if not _one_row(each)), key=change.size)
+    single = tuple(each for each in inputs if _one_row(each))
+    inputs = (*connected(smallest_first[0], smallest_first[1:], conditions), *single) if smallest_first else single
     columns = inputs[0].columns
     total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
     for i, right in enumerate(inputs[1:], start=1):
@@ -30,9 +33,23 @@ def delta(join: Join, change: Change) -> Relation:
         mine = tuple(c for c in conditions if c.columns <= set(columns))
         by_left = _chain(total, [change.after(right)], ready(mine, set(columns) - set(right.columns)))
         others = connected(right, inputs[:i], mine)[1:]
-        by_right = _chain(change.of(right), [change.before(other) for other in others], mine)
+        by_right = _by_right(right, [change.before(other) for other in others], mine, change)
         total = union_all(*(_arranged(term, columns) for term in (by_left, by_right)))
     return arrange(total, join.columns) if not isinstance(total, Empty) else empty(join)
+
+
+def _by_right(right: Relation, others: Sequence[Relation], conditions: Sequence[Scalar], change: Change) -> Relation:
+    moved = change.of(right)
+    if isinstance(moved, Empty) or not _one_row(right):
+        return _chain(moved, others, conditions)
+    value = change.keep("value", consolidate(moved))
+    return change.keep("revalued", _chain(value, others, conditions), only_if=value)
+
+
+def _one_row(relation: Relation) -> bool:
+    while isinstance(relation, (Project, Filter)):
+        relation = relation.input
+    return isinstance(relation, Aggregate) and not relation.keys
 
 
 def _where(term: Relation, conditions: Sequence[Scalar]) -> Relation:

@@ -124,6 +124,10 @@ class Grouping:
                 at += 1
         return tuple(out)
 
+    def key(self, pieces: Pieces) -> str:
+        """The column of a grouping expression."""
+        return self._key_names[[keys(each) for each in self.grouped].index(keys(pieces))]
+
     def relation(self, source: Relation) -> Aggregate:
         """The aggregate over its input, once every expression has been through `over`."""
         items = [(name, scalar(pieces)) for name, pieces in zip(self._key_names, self.grouped, strict=True)]

@@ -11,6 +11,7 @@ from headrace.errors import HeadraceError, Place, place_at
 from headrace.names import TableName
 from headrace.sql.cursor import Cursor
 from headrace.sql.refusals import Refusal, not_maintained
+from headrace.sql.scope import Scope
 from headrace.sql.shape import Cte, Query
 
 Resolve = Callable[[tuple[str, ...]], TableName]
@@ -96,6 +97,7 @@ class Context:
         outer: For a view: its place in the user's text.
         read_ctes: Common table expressions read already, by the token they begin at.
         views: The views this text is inside of.
+        around: The scopes of the queries that a subquery of an expression is inside of.
     """
 
     cursor: Cursor
@@ -108,6 +110,7 @@ class Context:
     outer: Place | None = None
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()
+    around: tuple[Scope, ...] = ()
 
     def place(self, token: int) -> Place:
         """The place of a token in the user's text."""

@@ -18,6 +18,7 @@ _EXPECTS_OPERAND = words(
 )
 _CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
 _BY_CLAUSES = words("GROUP ORDER SORT CLUSTER DISTRIBUTE")
+_AFTER_QUERY = _CLAUSES | words("ORDER SORT CLUSTER DISTRIBUTE WINDOW ) |>")
 _QUERY_STARTS = words("SELECT WITH FROM VALUES TABLE")
 
 
@@ -147,15 +148,25 @@ class Cursor:
         return word in _CLAUSES
 
     def opens_query(self, ahead: int = 0) -> bool:
-        """Whether a parenthesis stands here and a query begins inside."""
+        """Whether a parenthesis stands here and a query inside, not an expression that begins with one."""
         if self.peek(ahead).word != "(":
             return False
+        opened = ahead
         while self.peek(ahead).word == "(":
             ahead += 1
-        starts = self.peek(ahead).word in _QUERY_STARTS
+        starts = self.peek(ahead).word in _QUERY_STARTS and all(map(self._query_ends, range(opened + 1, ahead)))
         return starts and (
             self.peek(ahead + 1).is_name or self.peek(ahead + 1).kind is not Kind.OP or self._operand(ahead)
         )
+
+    def _query_ends(self, ahead: int) -> bool:
+        """Whether the bracket that opens here could be a query of its own: what follows it is no operator."""
+        depth = 0
+        for at in range(self.at + ahead, len(self.tokens)):
+            depth += (self.tokens[at].word == "(") - (self.tokens[at].word == ")")
+            if not depth:
+                return at + 1 == len(self.tokens) or self.tokens[at + 1].word in _AFTER_QUERY
+        return True
 
     def _operand(self, ahead: int) -> bool:
         following = self.peek(ahead + 1).word

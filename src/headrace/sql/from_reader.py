@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
+from headrace.algebra.relations import Join, Project, Relation, Scan, Values
 from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.tree import identity
+from headrace.algebra.types import without_fields
 from headrace.names import quote
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Role, cells, scalar
+from headrace.sql.pieces import cells, scalar
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -111,7 +112,10 @@ class FromReader:
             shown = tuple(c.name for c in found)
         internal = [self.names.take(f"{alias.name}.{name}") for name in shown]
         qualifier = (alias.name,) if item.alias else name.parts
-        visible = tuple(Visible(qualifier, s, i) for s, i in zip(shown, internal, strict=True))
+        visible = tuple(
+            Visible(qualifier, s, i, whole=without_fields(c.type))
+            for s, i, c in zip(shown, internal, found, strict=True)
+        )
         fields = tuple(zip(internal, (c.name for c in found), strict=True))
         return Joined(Scan(name, fields), self._scope(visible))
 
@@ -216,12 +220,3 @@ class FromReader:
         )
         relation = Project(joined, (*identity(joined.columns), *chosen))
         return Joined(relation, with_common(left, right, tuple(pairs), both))
-
-
-def filtered(context: Context, joined: Joined, within: tuple[int, int] | None) -> Relation:
-    """WHERE over the joined inputs."""
-    if within is None:
-        return joined.relation
-    pieces = scalar_of(context, within, joined.scope)
-    unresolved = any(piece.role is Role.NAME for piece in pieces)
-    return joined.relation if unresolved else Filter(joined.relation, scalar(pieces))

@@ -12,7 +12,11 @@ from enum import Enum, auto
 
 from headrace.algebra.scalar import Scalar
 from headrace.names import quote
+from headrace.sql.shape import Range
 from headrace.sql.tokens import Token
+
+SCALAR, IN, EXISTS = "subquery in an expression", "IN (subquery)", "EXISTS"
+"""The kinds of subqueries, as refusals name them; the only part of a SUBQUERY."""
 
 
 class Role(Enum):
@@ -30,6 +34,8 @@ class Role(Enum):
     """Operators, brackets, keywords between operands."""
     STAR = auto()
     """`*` as an argument."""
+    SUBQUERY = auto()
+    """A query in brackets; EXISTS is part of it."""
     ALIAS = auto()
     """The alias of a select item."""
 
@@ -43,8 +49,9 @@ class Piece:
         text: Its SQL.
         at: Offset in the text it comes from.
         spaced: Whether white space stood before it.
-        parts: The parts of a NAME, unquoted; the column of an INPUT; the lower-case name of a CALL.
+        parts: The parts of a NAME, unquoted; the column of an INPUT; the lower-case name of a CALL; a SUBQUERY's kind.
         texts: The parts of a NAME as written.
+        tokens: The query of a SUBQUERY.
     """
 
     role: Role
@@ -53,11 +60,12 @@ class Piece:
     spaced: bool
     parts: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    tokens: Range = (0, 0)
 
     @property
     def ends_operand(self) -> bool:
         """Whether an operand ends with it."""
-        return self.role in (Role.NAME, Role.INPUT, Role.LITERAL) or self.text in (")", "]")
+        return self.role in (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY) or self.text in (")", "]")
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from headrace.errors import place_at
 from headrace.sql import determinism
 from headrace.sql.cursor import Cursor
-from headrace.sql.pieces import Piece, Pieces, Role, piece_of
+from headrace.sql.pieces import EXISTS, IN, SCALAR, Piece, Pieces, Role, piece_of
 from headrace.sql.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.shape import Range
 from headrace.sql.tokens import Kind, Token, words
@@ -47,7 +47,7 @@ def cut(cursor: Cursor, within: Range) -> tuple[Pieces, tuple[Refusal, ...]]:
         within: The scalar's tokens.
 
     Returns:
-        The pieces, and what in them is never maintained: subqueries, windows, moving literals.
+        The pieces, and what in them is never maintained: windows, moving literals.
     """
     cutter = _Cutter(cursor)
     cutter.scalar(within[0], within[1], frozenset())
@@ -125,11 +125,17 @@ class _Cutter:
         closing = self.closing(at)
         self.cursor.at = at
         if self.tokens[at].text == "(" and self.cursor.opens_query():
-            self.refuse("IN (subquery)" if self.word(at - 1, at) == "IN" else "subquery in an expression", at)
-            return self.emit_all(Role.LITERAL, at, closing + 1)
+            return self.subquery(IN if self.word(at - 1, at) == "IN" else SCALAR, at, at, closing)
         self.emit(Role.OPERATOR, at)
         self.scalar(at + 1, closing, variables)
         return self.emit_all(Role.OPERATOR, closing, closing + 1)
+
+    def subquery(self, kind: str, at: int, opening: int, closing: int) -> int:
+        """A query in brackets; for EXISTS, `at` is that word."""
+        text = self.cursor.sql[self.tokens[at].start : self.tokens[closing].end]
+        head = piece_of(Role.SUBQUERY, self.tokens[at], self.tokens[at - 1] if at else None)
+        self.pieces.append(replace(head, text=text, parts=(kind,), tokens=(opening + 1, closing)))
+        return closing + 1
 
     def named(self, at: int, end: int, variables: frozenset[str], words: frozenset[str]) -> int:
         token, following = self.tokens[at], self.tokens[at + 1] if at + 1 < end else None
@@ -189,15 +195,18 @@ class _Cutter:
     # calls
 
     def call(self, start: int, opening: int, end: int, variables: frozenset[str], name: str) -> int:
+        closing = self.closing(opening)
+        self.cursor.at = opening
+        if name == "exists" and self.cursor.opens_query():
+            return self.subquery(EXISTS, start, opening, closing)
         head = piece_of(Role.CALL, self.tokens[start], self.tokens[start - 1] if start else None)
         text = "".join(token.text for token in self.tokens[start:opening])
         index = len(self.pieces)
         self.pieces.append(Piece(Role.CALL, text, head.at, head.spaced, (name,)))
-        closing = self.closing(opening)
         self.emit(Role.OPERATOR, opening)
         self.cursor.at = opening
-        if self.cursor.opens_query():
-            self.refuse("EXISTS" if name == "exists" else "subquery in an expression", start)
+        if self.cursor.opens_query() and self.word(opening + 1, end) != "(":
+            self.refuse(SCALAR, start)
             self.emit_all(Role.LITERAL, opening + 1, closing)
         elif name in ("cast", "try_cast"):
             self.cast(opening + 1, closing, variables)

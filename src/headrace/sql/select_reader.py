@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Values
+from headrace.algebra.relations import Aggregate, Project, Relation, Values
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
+from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
-from headrace.sql.from_reader import FromReader, Joined, filtered
+from headrace.sql.from_reader import FromReader, Joined
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Range, Select
+from headrace.sql.subqueries import SubqueryReader
 from headrace.sql.tokens import Kind
 
 
@@ -39,6 +41,7 @@ class SelectReader:
         self.select = select
         self.ctes = ctes
         self.aliases: dict[str, Pieces] = {}
+        self.subqueries = SubqueryReader(context, ctes)
 
     def read(self) -> Output:
         """The block as algebra."""
@@ -46,13 +49,15 @@ class SelectReader:
         for extra in select.extras:
             self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
-        relation = filtered(self.context, joined, select.where)
+        relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self._item(within, joined.scope)]
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
             relation, items = self._grouped(relation, items, joined.scope)
         elif select.having is not None:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
+        else:
+            relation, items = self._valued(relation, items, joined.scope)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
             return output
@@ -75,6 +80,13 @@ class SelectReader:
             out.append((names.take(item.name or f"col_{i}"), scalar(item.pieces if resolved_all else ())))
         return Output(Project(relation, tuple(out)), tuple(item.name for item in items), scope.opaque)
 
+    def _valued(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
+        """The values of subqueries in the select list."""
+        if not any(has_subquery(item.pieces) for item in items):
+            return relation, items
+        relation, over = self.subqueries.valued(relation, scope, [item.pieces for item in items])
+        return relation, [Item(item.name, pieces) for item, pieces in zip(items, over, strict=True)]
+
     # the select list
 
     def _item(self, within: Range, scope: Scope) -> list[Item]:
@@ -83,7 +95,7 @@ class SelectReader:
             return star
         pieces, alias = self._without_alias(pieces_of(self.context, within))
         name = alias or _own_name(pieces)
-        expression = unbracketed(resolved(self.context, pieces, scope, self.aliases))
+        expression = unbracketed(resolved(self.context, pieces, scope, self.aliases, subqueries=True))
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
@@ -145,7 +157,15 @@ class SelectReader:
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
-        return (Filter(result, scalar(condition)) if condition else result), out
+        nothing = Scope((), scope.case_sensitive)
+        result, out = self._valued(result, out, nothing)
+        return (self.subqueries.filtered(result, nothing, condition) if condition else result), out
+
+    def _outside_calls(self, grouping: Grouping, pieces: Pieces, over: Pieces) -> None:
+        """Refuse subqueries within aggregate calls and grouping expressions: they would belong below the grouping."""
+        inside = [piece for piece in _subqueries(pieces) if piece not in _subqueries(over)]
+        for piece in [*inside, *(piece for key in grouping.grouped for piece in _subqueries(key))]:
+            self.context.refuse(not_maintained(piece.parts[0], self.context.place_of(piece.at)))
 
     def _keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
         group = self.select.group
@@ -179,7 +199,7 @@ class SelectReader:
             if pieces[at].role is Role.NAME and self._means_alias(pieces[at], scope, grouping):
                 alias_first.add(at)
             at += 1
-        return resolved(self.context, pieces, scope, self.aliases, frozenset(alias_first))
+        return resolved(self.context, pieces, scope, self.aliases, frozenset(alias_first), subqueries=True)
 
     def _means_alias(self, piece: Piece, scope: Scope, grouping: Grouping) -> bool:
         """Whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
@@ -203,7 +223,9 @@ class SelectReader:
 
     def _over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
         try:
-            return grouping.over(pieces)
+            out = grouping.over(pieces)
+            self._outside_calls(grouping, pieces, out)
+            return out
         except UnsupportedCallError as error:
             place = self.context.place_of(error.piece.at)
             if error.unordered:
@@ -217,6 +239,10 @@ class SelectReader:
             )
             self.context.doubt(name, message, error.piece.at, "Spell the expression as in GROUP BY, or use its alias.")
         return ()
+
+
+def _subqueries(pieces: Pieces) -> list[Piece]:
+    return [piece for piece in pieces if piece.role is Role.SUBQUERY]
 
 
 def _understood(items: list[Item], condition: Pieces, grouping: Grouping) -> bool:

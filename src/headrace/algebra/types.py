@@ -7,9 +7,6 @@ import re
 INTEGERS = {"tinyint": 3, "byte": 3, "smallint": 5, "short": 5, "int": 10, "integer": 10, "bigint": 20, "long": 20}
 """Integer types and the decimal digits that hold their values."""
 
-_SIMPLE = {"decimal", "float", "double", "string", "varchar", "char", "boolean", "binary", "date"}
-_SIMPLE |= {"timestamp", "timestamp_ntz"}
-
 MAX_PRECISION = 38
 
 
@@ -45,9 +42,3 @@ def mentions(type_: str, *kinds: str) -> bool:
 def groupable(type_: str) -> bool:
     """Whether equality is defined on a type, so that rows with it can be grouped and compared."""
     return not mentions(type_, "map", "variant", "geometry", "geography")
-
-
-def without_fields(type_: str) -> bool:
-    """Whether a value of a type is known to have no named parts, as a struct or a map has."""
-    word = re.match(r"\w*", type_.strip().lower())
-    return word is not None and word.group() in {*INTEGERS, *_SIMPLE}

@@ -11,7 +11,6 @@ from headrace.errors import HeadraceError, Place, place_at
 from headrace.names import TableName
 from headrace.sql.cursor import Cursor
 from headrace.sql.refusals import Refusal, not_maintained
-from headrace.sql.scope import Scope
 from headrace.sql.shape import Cte, Query
 
 Resolve = Callable[[tuple[str, ...]], TableName]
@@ -97,7 +96,7 @@ class Context:
         outer: For a view: its place in the user's text.
         read_ctes: Common table expressions read already, by the token they begin at.
         views: The views this text is inside of.
-        around: The scopes of the queries that a subquery of an expression is inside of.
+        depth: How many subqueries of expressions it is inside of.
     """
 
     cursor: Cursor
@@ -110,7 +109,7 @@ class Context:
     outer: Place | None = None
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()
-    around: tuple[Scope, ...] = ()
+    depth: int = 0
 
     def place(self, token: int) -> Place:
         """The place of a token in the user's text."""

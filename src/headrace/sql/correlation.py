@@ -79,16 +79,16 @@ def query_at(context: Context, piece: Piece) -> Query:
     return context.cursor.parse_query()
 
 
-def deeper(context: Context, piece: Piece, scope: Scope) -> Context:
-    """The context of a subquery of an expression over a scope.
+def deeper(context: Context, piece: Piece) -> Context:
+    """The context of a subquery of an expression.
 
     Raises:
         RefusedError: It is nested too deep.
     """
-    if len(context.around) >= DEEPEST:
+    if context.depth >= DEEPEST:
         message = f"Subqueries are nested more than {DEEPEST} deep."
         refuse(context, piece, "nested subqueries", message)
-    return replace(context, around=(*context.around, scope))
+    return replace(context, depth=context.depth + 1)
 
 
 def refuse(context: Context, piece: Piece, construct: str, message: str | None = None) -> None:

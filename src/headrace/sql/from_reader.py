@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from headrace.algebra.relations import Join, Project, Relation, Scan, Values
 from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.tree import identity
-from headrace.algebra.types import without_fields
 from headrace.names import quote
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
@@ -112,10 +111,7 @@ class FromReader:
             shown = tuple(c.name for c in found)
         internal = [self.names.take(f"{alias.name}.{name}") for name in shown]
         qualifier = (alias.name,) if item.alias else name.parts
-        visible = tuple(
-            Visible(qualifier, s, i, whole=without_fields(c.type))
-            for s, i, c in zip(shown, internal, found, strict=True)
-        )
+        visible = tuple(Visible(qualifier, s, i) for s, i in zip(shown, internal, strict=True))
         fields = tuple(zip(internal, (c.name for c in found), strict=True))
         return Joined(Scan(name, fields), self._scope(visible))
 

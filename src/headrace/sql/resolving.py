@@ -10,7 +10,7 @@ from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, WINDOWS
 from headrace.sql.pieces import Piece, Pieces, Role, bracketed, input_piece
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.scalars import cut
-from headrace.sql.scope import AmbiguousNameError, Found, Scope
+from headrace.sql.scope import AmbiguousNameError, Scope
 from headrace.sql.shape import Range
 
 _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timestampdiff", "timediff", "extract", "if"})
@@ -80,7 +80,6 @@ def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases, *, ali
         )
         return (piece,)
     if found is not None:
-        _certainly_own(context, piece, found)
         return (input_piece(found.column.internal, piece), *_fields(piece, found.parts))
     if expression is not None:
         return (*bracketed(expression, piece), *_fields(piece, 1))
@@ -90,21 +89,6 @@ def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases, *, ali
     elif not scope.opaque:
         context.doubt(piece.text, f"{piece.text} could not be traced to a column.", piece.at)
     return (piece,)
-
-
-def _certainly_own(context: Context, piece: Piece, found: Found) -> None:
-    """Refuse a name that is a field of a column here, if it has fields, and a column of a query around."""
-    if found.parts < len(piece.parts) and any(_whole(scope, piece) for scope in context.around):
-        message = f"{piece.text} could be a field of {found.column.name}, or a column of the query around."
-        context.refuse(not_maintained(piece.text, context.place_of(piece.at), message, "Choose another alias."))
-
-
-def _whole(scope: Scope, piece: Piece) -> bool:
-    try:
-        found = scope.resolve(piece.parts)
-    except AmbiguousNameError:
-        return True
-    return found is not None and found.parts == len(piece.parts)
 
 
 def _fields(piece: Piece, taken: int) -> Pieces:

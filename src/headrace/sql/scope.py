@@ -14,14 +14,12 @@ class Visible:
         name: Its own name.
         internal: The column of the relation.
         hidden: Reached with its qualifier only: the right side's column of USING.
-        whole: Whether it is known to have no fields, so that nothing may follow its name.
     """
 
     qualifier: tuple[str, ...]
     name: str
     internal: str
     hidden: bool = False
-    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,7 @@ class Scope:
         """
         for length in range(len(parts) - 1, -1, -1):
             qualifier, name = parts[:length], parts[length]
-            fields = length + 1 < len(parts)
-            fitting = [c for c in self.columns if self._fits(c, qualifier, name) and not (fields and c.whole)]
+            fitting = [c for c in self.columns if self._fits(c, qualifier, name)]
             if len(fitting) > 1:
                 raise AmbiguousNameError(".".join(parts))
             if fitting:

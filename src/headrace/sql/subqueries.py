@@ -166,7 +166,7 @@ class SubqueryReader:
             opposite is asked for.
         """
         piece, negated = part.pieces[-1], part.negated
-        context = deeper(self.context, piece, rows.scope)
+        context = deeper(self.context, piece)
         reader = SubqueryReader(context, self.ctes)
         query = query_at(context, piece)
         asked: tuple[Pieces, ...] = ()

@@ -55,7 +55,7 @@ class Values:
         return understood(self.context, tuple(out), rows.scope)
 
     def _value(self, rows: Rows, piece: Piece, inner: bool) -> Pieces:
-        context = deeper(self.context, piece, rows.scope)
+        context = deeper(self.context, piece)
         query = query_at(context, piece)
         output = alone(context, query, self.ctes)
         if output is None:

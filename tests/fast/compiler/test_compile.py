@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from kit.duck import DuckExecutor
 
-from headrace.algebra.relations import Moment, Relation, Scan, SemiJoin
+from headrace.algebra.relations import Moment, Relation, Scan, SemiJoin, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
-from headrace.algebra.tree import walk
+from headrace.algebra.tree import sources, walk
 from headrace.compiler import CompiledView, DeltaProgram, compile_view
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
@@ -180,6 +180,17 @@ def test_a_change_leads_every_join(executor: DuckExecutor) -> None:
     )
     assert sql.count("CROSS JOIN") == 0
     assert text(step.relation)
+
+
+@pytest.mark.parametrize(
+    "condition", ["id > (SELECT avg(id) FROM customers)", "EXISTS (SELECT * FROM customers WHERE id > 1)"]
+)
+def test_a_subquery_whose_value_stays_has_nothing_read_for_it(executor: DuckExecutor, condition: str) -> None:
+    view = compiled(executor, f"SELECT id FROM orders WHERE {condition}")
+    value, revalued = program(view, CUSTOMERS).steps[:2]
+    assert ORDERS not in sources(value.relation)
+    assert ORDERS in sources(revalued.relation)
+    assert revalued.only_if == Stored(value.name, value.relation.columns)
 
 
 def test_what_is_not_maintained_is_refused_with_its_output(executor: DuckExecutor) -> None:

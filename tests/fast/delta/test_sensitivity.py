@@ -10,8 +10,9 @@ from kit.duck import DuckExecutor
 from kit.fixture import parse
 from kit.maintained import replay
 
-from headrace.algebra.relations import Aggregate, Join, Relation
-from headrace.delta import accumulate, accumulators, rules
+from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, OuterJoin, Relation
+from headrace.algebra.scalar import Scalar
+from headrace.delta import accumulate, accumulators, existence, rules
 from headrace.delta.change import Change, arrange, union_all, weigh
 
 ACID = Path(__file__).parents[1] / "differential" / "acid"
@@ -44,10 +45,27 @@ def _only_after(aggregate: Aggregate, change: Change) -> Relation:
     return weigh(change.after(aggregate), 1)
 
 
+def _never_taken_back(node: Existence, change: Change) -> Relation:
+    """Judges the rows whose partners changed as they stay now, and forgets how they stayed."""
+    right = change.of(node.right)
+    if isinstance(right, Empty):
+        return existence.delta(node, change)
+    now = union_all(change.of(node.left), weigh(existence.affected(node, right, change), 1))
+    return existence.judged(node, now, change.after(node.right), change)
+
+
+def _never_padded(join: OuterJoin, change: Change) -> Relation:
+    """An inner join."""
+    return arrange(change.of(Join(join.left, join.right, join.condition)), join.columns)
+
+
 WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
     "after": (Join, _both_after, "join_key_updated_while_partner_deleted"),
     "before": (Join, _both_before, "self_join"),
     "three-way": (Join, _both_before, "co_deletes_in_a_three_way_join"),
+    "partners": (Existence, _never_taken_back, "semi_and_anti_join"),
+    "padding": (OuterJoin, _never_padded, "left_join_finds_and_loses_partners"),
+    "full": (OuterJoin, _never_padded, "full_join_using"),
     "groups": (Aggregate, _only_after, "aggregate_over_aggregate"),
 }
 
@@ -60,6 +78,19 @@ def test_a_wrong_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(rules, "RULES", {**rules.RULES, node: wrong})
     # AssertionError from the check, or DuckDB's own error when the program itself notices
     with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|is read|disagree"):
+        replay(EXECUTOR, case)
+
+
+@pytest.mark.parametrize("fixture", ["left_join_finds_and_loses_partners", "not_in_of_matching_rows"])
+def test_too_few_affected_rows_are_noticed(fixture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / f"{fixture}.txt").read_text()).case
+    affected = existence.affected
+
+    def fewer(node: Existence, right: Relation, change: Change) -> Relation:
+        return Filter(affected(node, right, change), Scalar("1 = 0"))
+
+    monkeypatch.setattr(existence, "affected", fewer)
+    with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|disagree"):
         replay(EXECUTOR, case)
 
 

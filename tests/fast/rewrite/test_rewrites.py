@@ -110,6 +110,22 @@ def test_a_semi_join_goes_to_the_scan_its_key_comes_from() -> None:
     assert [lines[i + 1].strip().split(" [")[0] for i in at] == ["Scan shop.b AFTER", "Scan shop.c AFTER"]
 
 
+def test_a_semi_join_passes_by_what_only_keeps_rows_of_the_side_of_its_key() -> None:
+    keys = Stored("touched", ("key",))
+    kept = tree_of("SELECT a.k AS key, b.y FROM a LEFT JOIN b ON a.k = b.k LEFT ANTI JOIN c ON a.x = c.z")
+    lines = text(push_semi_joins(rewrite(SemiJoin(kept, keys, (("key", "key"),)), QUERY))).splitlines()
+    (at,) = (i for i, line in enumerate(lines) if "SemiJoin" in line)
+    assert lines[at + 1].strip().startswith("Scan shop.a")
+    for lost in (
+        "SELECT b.k AS key FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT a.k AS key FROM a FULL JOIN b ON a.k = b.k",
+    ):
+        pushed = push_semi_joins(rewrite(SemiJoin(tree_of(lost), keys, (("key", "key"),)), QUERY))
+        lines = [line.strip() for line in text(pushed).splitlines()]
+        assert lines[1].startswith("SemiJoin")
+        assert lines[2].startswith("OuterJoin")
+
+
 def test_a_semi_join_on_a_computed_key_stays() -> None:
     tree = tree_of("SELECT k + 1 AS key FROM a")
     semi = SemiJoin(tree, Stored("touched", ("key",)), (("key", "key"),))

@@ -5,7 +5,8 @@ Over more than two inputs the left side is a join again, and the formula is appl
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
 inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
 input is read once for all changes of the others, so the largest stands last. An input of one row, such as the value of
-a subquery, is looked at first: while its row stays the same, no other input is read for it.
+a subquery, is looked at first: while its row stays the same, no other input is read for it. An input that groups rows
+groups those only whose key the term has.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
 
@@ -16,8 +17,10 @@ from collections.abc import Sequence
 from headrace.algebra.joins import connected, flatten, ready
 from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of
+from headrace.algebra.tree import walk
 from headrace.delta.change import Change, arrange, empty, union_all
 from headrace.delta.consolidate import consolidate
+from headrace.delta.existence import restricted
 
 
 def delta(join: Join, change: Change) -> Relation:
@@ -31,7 +34,7 @@ def delta(join: Join, change: Change) -> Relation:
     for i, right in enumerate(inputs[1:], start=1):
         columns = columns + right.columns
         mine = tuple(c for c in conditions if c.columns <= set(columns))
-        by_left = _chain(total, [change.after(right)], ready(mine, set(columns) - set(right.columns)))
+        by_left = _chain(total, [change.after(right)], ready(mine, set(columns) - set(right.columns)), change)
         others = connected(right, inputs[:i], mine)[1:]
         by_right = _by_right(right, [change.before(other) for other in others], mine, change)
         total = union_all(*(_arranged(term, columns) for term in (by_left, by_right)))
@@ -41,15 +44,19 @@ def delta(join: Join, change: Change) -> Relation:
 def _by_right(right: Relation, others: Sequence[Relation], conditions: Sequence[Scalar], change: Change) -> Relation:
     moved = change.of(right)
     if isinstance(moved, Empty) or not _one_row(right):
-        return _chain(moved, others, conditions)
+        return _chain(moved, others, conditions, change)
     value = change.keep("value", consolidate(moved))
-    return change.keep("revalued", _chain(value, others, conditions), only_if=value)
+    return change.keep("revalued", _chain(value, others, conditions, change), only_if=value)
 
 
 def _one_row(relation: Relation) -> bool:
     while isinstance(relation, (Project, Filter)):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys
+
+
+def _groups(relation: Relation) -> bool:
+    return any(isinstance(node, Aggregate) and node.keys for node in walk(relation))
 
 
 def _where(term: Relation, conditions: Sequence[Scalar]) -> Relation:
@@ -61,7 +68,7 @@ def _arranged(term: Relation, columns: tuple[str, ...]) -> Relation:
     return term if isinstance(term, Empty) else arrange(term, columns)
 
 
-def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar]) -> Relation:
+def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar], change: Change) -> Relation:
     """Join a change with one unchanged input after the other, each condition as early as its columns are there."""
     if isinstance(start, Empty):
         return start
@@ -71,5 +78,8 @@ def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Sca
         there = set(result.columns) | set(other.columns)
         now = [c for c in waiting if c.columns <= there]
         waiting = [c for c in waiting if not c.columns <= there]
-        result = Join(result, other, all_of(now), small_left=True)
+        on = all_of(now)
+        if on is not None and _groups(other):
+            result, other = restricted(on, result, other, change)
+        result = Join(result, other, on, small_left=True)
     return result

@@ -2,12 +2,12 @@
 
 σ_{k∈K} commutes with everything a selection on k commutes with: projections that keep the key, filters, unions, and the
 side of a join that has the key. The fewer rows reach a join, the less it shuffles. An anti-join moves likewise. Of an
-outer join that keeps L, a key of L restricts L.
+outer join that keeps L, a key of L restricts L; of GROUP BY, group keys choose among the rows as among the groups.
 """
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Existence, Filter, Join, OuterJoin, Project, Relation, SemiJoin, Union
+from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, SemiJoin, Union
 from headrace.algebra.scalar import as_column
 from headrace.algebra.tree import transform
 
@@ -31,6 +31,8 @@ def _sink(semi: SemiJoin) -> Relation:
             return Union(tuple(_onto(branch, semi, _renamed(semi, below, branch)) for branch in below.branches))
         case Join():
             return _into_join(semi, below)
+        case Aggregate() if {a for a, _ in semi.on} <= set(below.keys):
+            return below.with_inputs(_onto(below.input, semi, semi.on))
         case OuterJoin(full=False) | Existence() if {a for a, _ in semi.on} <= set(below.left.columns):
             return below.with_inputs(_onto(below.left, semi, semi.on), below.right)
     return semi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kit.duck import DuckExecutor
 
-from headrace.algebra.relations import Moment, Relation, Scan, SemiJoin, Stored
+from headrace.algebra.relations import Aggregate, Moment, Relation, Scan, SemiJoin, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import sources, walk
@@ -191,6 +191,16 @@ def test_a_subquery_whose_value_stays_has_nothing_read_for_it(executor: DuckExec
     assert ORDERS not in sources(value.relation)
     assert ORDERS in sources(revalued.relation)
     assert revalued.only_if == Stored(value.name, value.relation.columns)
+
+
+def test_groups_are_computed_only_for_the_rows_they_are_joined_to(executor: DuckExecutor) -> None:
+    query = "SELECT id FROM orders o WHERE o.id > (SELECT avg(l.order_id) FROM lines l WHERE l.order_id = o.customer)"
+    (step,) = program(compiled(executor, query), ORDERS).steps
+    averages = [
+        n for n in walk(step.relation) if isinstance(n, Aggregate) and any(c.function == "avg" for c in n.calls)
+    ]
+    assert averages
+    assert all(any(isinstance(node, SemiJoin) for node in walk(each)) for each in averages)
 
 
 def test_what_is_not_maintained_is_refused_with_its_output(executor: DuckExecutor) -> None:

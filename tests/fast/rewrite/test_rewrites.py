@@ -126,6 +126,15 @@ def test_a_semi_join_passes_by_what_only_keeps_rows_of_the_side_of_its_key() -> 
         assert lines[2].startswith("OuterJoin")
 
 
+def test_a_semi_join_on_group_keys_chooses_rows_before_they_are_grouped() -> None:
+    keys = Stored("touched", ("key",))
+    grouped = rewrite(tree_of("SELECT k AS key, s, count(*) AS n FROM a GROUP BY k, s"), QUERY)
+    lines = [line.strip() for line in text(push_semi_joins(SemiJoin(grouped, keys, (("key", "key"),)))).splitlines()]
+    assert [line.split()[0] for line in lines] == ["Project", "Aggregate", "Project", "SemiJoin", "Scan", "Stored"]
+    by_count = SemiJoin(grouped, Stored("touched", ("n",)), (("n", "n"),))
+    assert text(push_semi_joins(by_count)).splitlines()[1].strip().startswith("SemiJoin")
+
+
 def test_a_semi_join_on_a_computed_key_stays() -> None:
     tree = tree_of("SELECT k + 1 AS key FROM a")
     semi = SemiJoin(tree, Stored("touched", ("key",)), (("key", "key"),))

@@ -147,6 +147,21 @@ def test_a_used_column_dropped_stops_only_its_readers(hr: Headrace, ns: str, sou
     assert hr.verify(f"{ns}.reader").ok
 
 
+def test_a_column_dropped_and_added_again_is_another_one(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, s FROM {ns}.t")
+    hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN s")
+    hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN s STRING")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9, 'new')")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+    assert "another column" in caught.value.message
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, s FROM {ns}.t", or_replace=True)
+    assert hr.verify(f"{ns}.s").ok
+    hr.spark.sql(f"INSERT INTO {source} VALUES (10, 9, 'newer')")
+    assert hr.refresh(f"{ns}.s").rows_inserted == 1
+
+
 def test_a_retyped_column_stops_its_reader(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t")
     hr.spark.sql(f"ALTER TABLE {source} ALTER COLUMN v TYPE BIGINT")

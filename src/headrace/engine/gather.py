@@ -208,11 +208,14 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
         UserError: `SOURCE_SCHEMA_CHANGED`.
     """
     found = {c.name.lower(): c.type for c in meta.columns}
-    for column in use.columns:
+    ids = meta.ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
+    for place, column in enumerate(use.columns):
         type_ = found.get(column.name.lower())
-        if type_ == column.type:
+        same = not use.ids or not ids or ids[place] == use.ids[place]
+        if type_ == column.type and same:
             continue
         what = "was dropped or renamed" if type_ is None else f"has type {type_} now, not {column.type}"
+        what = what if same else "is another column now, of the same name"
         raise UserError(
             "SOURCE_SCHEMA_CHANGED",
             f"{table} is stopped: column {column.name} of {use.name} {what}.",

@@ -49,8 +49,8 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
         path_or_settings: The project folder (or its headrace.toml), or settings made by hand.
         spark: A session to use instead of starting one; it must have the catalogs `lake` and `staging`.
 
-    A project's catalog must exist (`headrace init` makes it): an empty one in place of one that was lost would look like
-    a project without stream tables. Settings made by hand name a catalog that is made when it is missing.
+    A project's catalog must exist (`headrace init` makes it): an empty one in place of one that was lost would look
+    like a project without stream tables. Settings made by hand name a catalog that is made when it is missing.
 
     Raises:
         UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.

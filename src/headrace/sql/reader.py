@@ -94,12 +94,13 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
         if not isinstance(found, ViewText):
             yield name
         elif name in views:
-            raise _circular(name)
+            raise circular_view(name)
         else:
             yield from _sources(found.sql, found.resolve, schema, (*views, name))
 
 
-def _circular(name: TableName) -> UserError:
+def circular_view(name: TableName) -> UserError:
+    """The error about a view that reads itself."""
     return UserError("CYCLE", f"View {name} reads itself.", hint="Create the view again without the circle.")
 
 
@@ -168,7 +169,7 @@ def _branches(relation: Relation) -> tuple[Relation, ...]:
 def _view(context: Context, name: TableName, view: ViewText, token: int) -> Output:
     """A view's query, read in the view's own surroundings."""
     if name in context.views:
-        raise _circular(name)
+        raise circular_view(name)
     try:
         shape, cursor = parse(view.sql)
     except UserError as error:

@@ -100,7 +100,7 @@ def _from_text(text: str) -> dict[str, str]:
             raise UserError(
                 "CONFIG_INVALID",
                 f"{SPARK_OPTIONS} has {name!r}, which is no Spark option.",
-                hint="Write name=value with full names, separated by spaces: spark.driver.memory=4g spark.ui.enabled=true",
+                hint="Write full names: spark.driver.memory=4g spark.ui.enabled=true (separated by spaces).",
             )
     return {name: value for name, _, value in pairs}
 

@@ -4,7 +4,6 @@ import pytest
 
 from headrace.engine.texts import relations_read
 from headrace.errors import UserError
-from headrace.names import TableName
 
 VIEWS = {
     "a": "SELECT * FROM lake.n.b",

@@ -4,7 +4,8 @@
 Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
 inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
-input is read once for all changes of the others, so the largest stands last.
+input is read once for all changes of the others. So those that did not change stand last, and among the others the
+largest.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
 
@@ -21,8 +22,8 @@ from headrace.delta.change import Change, arrange, empty, union_all
 def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
-    smallest_first = sorted(inputs, key=change.size)
-    inputs = connected(smallest_first[0], smallest_first[1:], conditions)
+    order = sorted(inputs, key=lambda side: (not change.touches(side), change.size(side)))
+    inputs = connected(order[0], order[1:], conditions)
     columns = inputs[0].columns
     total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
     for i, right in enumerate(inputs[1:], start=1):

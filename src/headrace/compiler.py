@@ -159,4 +159,4 @@ def _tidied(relation: Relation | None) -> Relation | None:
 
 
 def _tidied_change(change: TableChange) -> TableChange:
-    return TableChange(rewrite(change.change, STEP), change.key)
+    return replace(change, change=rewrite(change.change, STEP))

@@ -156,7 +156,7 @@ def test_a_column_dropped_and_added_again_is_another_one(hr: Headrace, ns: str, 
         hr.refresh(f"{ns}.s")
     assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
     assert "another column" in caught.value.message
-    hr.create_stream_table(f"{ns}.s", f"SELECT k, s FROM {ns}.t", or_replace=True)
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, s FROM {ns}.t", refresh_mode="DIFFERENTIAL", or_replace=True)
     assert hr.verify(f"{ns}.s").ok
     hr.spark.sql(f"INSERT INTO {source} VALUES (10, 9, 'newer')")
     assert hr.refresh(f"{ns}.s").rows_inserted == 1

@@ -1,6 +1,6 @@
 """The judge: random queries and histories on Spark and Iceberg, through the whole engine.
 
-A few, shallow ones: what DuckDB runs in milliseconds takes Spark seconds, and the theory is tested there by the hundred.
+A few, shallow ones: what DuckDB runs in milliseconds takes Spark seconds, and DuckDB runs them by the hundred.
 After every window: the table equals its query (verify), log and state agree, and nothing unchanged was rewritten.
 """
 

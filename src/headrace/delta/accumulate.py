@@ -18,13 +18,13 @@ from headrace.algebra.relations import (
     SemiJoin,
     Stored,
 )
-from headrace.algebra.scalar import TRUE, Scalar, any_of, as_column, column, compose, substitute
+from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, column, compose, substitute
 from headrace.algebra.tree import identity
 from headrace.delta.accumulators import LOST, ROWS, Accumulator, Kind, change_call
 from headrace.delta.change import Change, union_all, weigh
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
-from headrace.delta.program import COMPANION, DeltaProgram, FullProgram, TableChange
+from headrace.delta.program import COMPANION, Counts, DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
 
@@ -255,13 +255,18 @@ def _existed(root: Root, when: str) -> Scalar:
     return compose("{n} IS NOT NULL", n=rows) if when == OLD else compose("{n} > 0", n=rows)
 
 
-def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
-    """−old + new for rows where they differ. Columns are OLD and NEW ones, or bare for a key."""
+def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Scalar:
+    """Whether the old and the new row differ. Columns are OLD and NEW ones, or bare for a key."""
     values = tuple(c for c in columns if c not in key)
     same = " AND ".join(f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))) or "true"
     parts = {f"o{i}": column(OLD + c) for i, c in enumerate(values)}
     parts |= {f"n{i}": column(NEW + c) for i, c in enumerate(values)}
-    differ = compose("NOT ({was} AND {is_} AND " + same + ")", was=was, is_=is_, **parts)
+    return compose("NOT ({was} AND {is_} AND " + same + ")", was=was, is_=is_, **parts)
+
+
+def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
+    """−old + new for rows where they differ; arguments as for `_differ`."""
+    differ = _differ(columns, was, is_, key)
 
     def side(when: str, shown: Scalar, weight: int) -> Relation:
         rows = Filter(Filter(sides, shown), differ) if shown != TRUE else Filter(sides, differ)
@@ -272,8 +277,14 @@ def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scal
 
 def _companion_change(root: Root, kept: Stored) -> TableChange:
     key = _key_names(root)
-    change = _both_ways(kept, root.companion, _existed(root, OLD), _existed(root, NEW), key)
-    return TableChange(change, key)
+    was, is_ = _existed(root, OLD), _existed(root, NEW)
+    change = _both_ways(kept, root.companion, was, is_, key)
+    return TableChange(change, key, _counts(kept, was, is_, _differ(root.companion, was, is_, key)))
+
+
+def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> Counts:
+    gone, come = (all_of(c for c in (shown, differ) if c != TRUE) or TRUE for shown in (was, is_))
+    return Counts(kept.name, inserted=come, deleted=gone)
 
 
 _WAS, _IS = "__hr_was", "__hr_is"
@@ -291,7 +302,11 @@ def _state_change(root: Root, kept: Stored) -> TableChange:
     names = tuple(name for name, _ in root.items)
     sides = Project(kept, tuple(items))
     change = _both_ways(sides, names, column(_WAS), column(_IS), key or ())
-    return TableChange(change if key is not None else consolidate(change), key)
+    if key is None:
+        return TableChange(consolidate(change), None)
+    values = dict(items)
+    differ = substitute(_differ(names, column(_WAS), column(_IS), key), values)
+    return TableChange(change, key, _counts(kept, values[_WAS], values[_IS], differ))
 
 
 def _value(root: Root, scalar: Scalar, when: str) -> Scalar:

@@ -233,11 +233,19 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
     return Pace(_ratio(history, RanAs.FULL), _ratio(history, RanAs.DIFFERENTIAL))
 
 
+COLD_SECONDS = 3.0
+"""A first load estimated at less tells how long Spark takes to warm up, not how long the table takes."""
+
+
+def _cold(entry: HistoryEntry) -> bool:
+    return entry.reason == FullReason.FIRST_LOAD.value and float(entry.metrics["estimate"]) < COLD_SECONDS
+
+
 def _ratio(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
     recent = [
         entry.seconds / float(entry.metrics["estimate"])
         for entry in history
-        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate")
+        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate") and not _cold(entry)
     ]
     return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
 

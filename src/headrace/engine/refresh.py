@@ -180,6 +180,12 @@ class Refresher:
                 elif program is not None:
                     run.differential(program)
             run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
+        except HeadraceError as error:
+            if choice.mode is Mode.DIFFERENTIAL and error.place is not None:
+                # a line and a column of SQL that we wrote mean nothing to who wrote the query; the expression does
+                error.detail = f"{error.detail or ''} While computing: {error.place.text.strip()}".strip()
+                error.place = None
+            raise
         finally:
             run.close()
         return run.outcome

@@ -49,11 +49,13 @@ class _Writer:
     # queries
 
     def query(self, depth: int) -> tuple[str, Shown]:
-        """A SELECT or a union of two."""
+        """A SELECT, or two or three with set operators between them."""
         sql, shown = self.select(depth)
-        if depth > 0 and self.seldom():
+        while depth > 0 and self.seldom():
             other = self.projection(depth - 1, [each.type for each in shown])
-            return f"{sql} UNION {self.choose('ALL ', 'ALL ', '')}{other}", shown
+            operator = self.choose("UNION", "UNION", "INTERSECT", "EXCEPT", "EXCEPT")
+            sql = f"{sql} {operator} {self.choose('ALL ', '')}{other}"
+            depth -= 1
         return sql, shown
 
     def select(self, depth: int) -> tuple[str, Shown]:

@@ -362,3 +362,27 @@ class Repeat(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Repeat(inputs[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate(Relation):
+    """Each row as often as one of its columns says, without that column; not at all where it is below one.
+
+    Args:
+        input: Rows with their numbers.
+        copies: The column that holds the number; never NULL.
+    """
+
+    input: Relation
+    copies: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.input.columns if name != self.copies)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Replicate(inputs[0], self.copies)

@@ -11,6 +11,7 @@ from headrace.algebra.relations import (
     LookupJoin,
     Project,
     Relation,
+    Replicate,
     Scan,
     SemiJoin,
     Stored,
@@ -50,6 +51,8 @@ def _details(relation: Relation) -> str:
             return f"[{', '.join(items)}]"
         case Filter():
             return str(relation.condition)
+        case Replicate():
+            return f"times {relation.copies}"
         case Join():
             return f"on {relation.condition}" if relation.condition else "cross"
         case SemiJoin() | LookupJoin():

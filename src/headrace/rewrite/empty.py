@@ -15,6 +15,7 @@ from headrace.algebra.relations import (
     Project,
     Relation,
     Repeat,
+    Replicate,
     SemiJoin,
     Union,
 )
@@ -31,7 +32,7 @@ def _rule(node: Relation) -> Relation:
     match node:
         case Union():
             return _union(node)
-        case Project() | Filter() | Repeat() if isinstance(node.inputs[0], Empty):
+        case Project() | Filter() | Repeat() | Replicate() if isinstance(node.inputs[0], Empty):
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)

@@ -16,6 +16,7 @@ from headrace.algebra.relations import (
     Project,
     Relation,
     Repeat,
+    Replicate,
     Scan,
     SemiJoin,
     Union,
@@ -53,6 +54,8 @@ def _keep(node: Relation, used: Names) -> Relation:
             return _union(node, used)
         case Aggregate():
             return _aggregate(node, used)
+        case Replicate():
+            return Replicate(_keep(node.input, used | {node.copies}), node.copies)
         case Repeat():
             return Repeat(_keep(node.input, used | {WEIGHT}))
     return node

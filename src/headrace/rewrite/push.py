@@ -8,7 +8,7 @@ would have to compute something twice below.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Union
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Union
 from headrace.algebra.scalar import Scalar, all_of, as_column, column, conjuncts, substitute, uses
 from headrace.algebra.tree import transform
 
@@ -39,6 +39,8 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             if _repeats(values, conditions):
                 return _filter(node, conditions)
             return Project(_sink(node.input, tuple(substitute(c, values) for c in conditions)), node.items)
+        case Replicate():
+            return Replicate(_sink(node.input, conditions), node.copies)
         case Union():
             return Union(tuple(_sink(branch, _renamed(conditions, node, branch)) for branch in node.branches))
         case Join():

@@ -23,6 +23,7 @@ from headrace.algebra.relations import (
     Project,
     Relation,
     Repeat,
+    Replicate,
     Scan,
     SemiJoin,
     Stored,
@@ -139,6 +140,8 @@ class _Lowering:
                 return self._nest(self._union(relation), relation.columns)
             case Repeat():
                 return self._repeat(relation)
+            case Replicate():
+                return self._replicate(relation)
         raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
 
     # leaves
@@ -269,6 +272,15 @@ class _Lowering:
         copies = f"explode(sequence(1, CAST({block.items[WEIGHT]} AS int)))"
         kept = {name: sql for name, sql in block.items.items() if name != WEIGHT}
         query = _render(replace(block, items=kept | {_COPY: copies}))
+        return self._nest(query, tuple(kept))
+
+    def _replicate(self, relation: Replicate) -> _Block:
+        block = self._open(relation.input)
+        copies = _operand(block.items[relation.copies])
+        kept = {name: sql for name, sql in block.items.items() if name != relation.copies}
+        # a sequence from one to zero would count down
+        items = kept | {_COPY: f"explode(sequence(1, CAST({copies} AS int)))"}
+        query = _render(replace(block, items=items, where=(*block.where, f"{copies} > 0")))
         return self._nest(query, tuple(kept))
 
 

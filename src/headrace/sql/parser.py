@@ -32,6 +32,7 @@ _SET_OPERATORS = {
     "MINUS": "EXCEPT",
     "SETMINUS": "EXCEPT",
 }
+_TIGHT = frozenset({"INTERSECT"})
 
 
 class Parser(Cursor):
@@ -93,16 +94,18 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
             return tuple(ctes), recursive
 
 
-def _body(cursor: Cursor) -> Body:
+def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:
+    """Operands between set operators, from left to right; INTERSECT binds more tightly than the others."""
     left = _primary(cursor)
-    while cursor.word in _SET_OPERATORS:
+    while cursor.word in loosest:
         at = cursor.at
         operator = _SET_OPERATORS[cursor.word]
         cursor.at += 1
         keep = cursor.take("ALL")
         cursor.take("DISTINCT")
         by_name = cursor.take("BY", "NAME")
-        left = SetOperation(operator, keep, by_name, left, _primary(cursor), at)
+        right = _primary(cursor) if operator == "INTERSECT" else _body(cursor, _TIGHT)
+        left = SetOperation(operator, keep, by_name, left, right, at)
     return left
 
 

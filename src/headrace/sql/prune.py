@@ -6,7 +6,7 @@ other operator compares whole rows.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Scan, Union
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Scan, Union
 from headrace.algebra.tree import identity
 
 
@@ -31,6 +31,8 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return relation.with_inputs(_keep(relation.left, wanted), _keep(relation.right, wanted))
         case Aggregate():
             return _keep_aggregate(relation, needed)
+        case Replicate():
+            return Replicate(_keep(relation.input, needed | {relation.copies}), relation.copies)
         case Union():
             return _keep_union(relation, needed)
     return relation

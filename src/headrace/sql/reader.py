@@ -24,6 +24,7 @@ from headrace.sql.prune import pruned
 from headrace.sql.references import references
 from headrace.sql.refusals import Refusal
 from headrace.sql.select_reader import SelectReader
+from headrace.sql.set_operations import combined
 from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
 
 Describe = Callable[[str], tuple[Column, ...]]
@@ -144,25 +145,17 @@ def _all_of(context: Context, item: TableItem | ValuesItem, ctes: Ctes) -> Outpu
 
 def _set_operation(context: Context, operation: SetOperation, ctes: Ctes) -> Output:
     left, right = _body(context, operation.left, ctes), _body(context, operation.right, ctes)
-    if operation.operator != "UNION":
-        context.refuse_at(f"{operation.operator} ALL" if operation.all else operation.operator, operation.at)
-        return left
     if operation.by_name:
-        context.refuse_at("UNION BY NAME", operation.at)
+        context.refuse_at(f"{operation.operator} BY NAME", operation.at)
         return left
     if len(left.relation.columns) != len(right.relation.columns):
         if not (left.opaque or right.opaque):
             offset = context.cursor.offset(operation.at)
-            context.doubt("UNION", "The branches of UNION differ in their number of columns.", offset)
+            message = f"The branches of {operation.operator} differ in their number of columns."
+            context.doubt(operation.operator, message, offset)
         return replace(left, opaque=True)
-    branches = (*_branches(left.relation), *_branches(right.relation))
-    union = Union(branches)
-    relation: Relation = union if operation.all else Aggregate(union, union.columns)
+    relation = combined(operation.operator, left.relation, right.relation, keep_copies=operation.all)
     return Output(relation, left.names, left.opaque or right.opaque)
-
-
-def _branches(relation: Relation) -> tuple[Relation, ...]:
-    return relation.branches if isinstance(relation, Union) else (relation,)
 
 
 def _view(context: Context, name: TableName, view: ViewText, token: int) -> Output:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from kit import windows
 from kit.case import Case, Table
 from kit.expressions import NUMBERS, TYPES, Field, Scope, condition, expression
 from kit.histories import histories
@@ -61,13 +62,19 @@ class _Writer:
     def select(self, depth: int) -> tuple[str, Shown]:
         source, scope = self.source(depth)
         where = f" WHERE {condition(self.draw, scope)}" if self.seldom() else ""
-        kind = self.choose("plain", "plain", "distinct", "group", "group", "global")
+        kind = self.choose("plain", "plain", "distinct", "group", "group", "global", "window")
+        if kind == "window" and (columns := windows.chosen(self.draw, scope)):
+            return self.windowed(f"{source}{where}", columns)
         if kind in ("group", "global"):
             return self.grouped(f"{source}{where}", scope, keyed=kind == "group")
         types = [self.type(scope) for _ in range(self.draw(st.integers(1, 3)))]
         items = [expression(self.draw, scope, type_) for type_ in types]
         distinct = "DISTINCT " if kind == "distinct" else ""
         return self.written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
+
+    def windowed(self, source: str, scope: Scope) -> tuple[str, Shown]:
+        shown = [*((f.sql, f.type) for f in scope if self.often()), *windows.calls(self.draw, scope)]
+        return self.written("SELECT ", [sql for sql, _ in shown], [type_ for _, type_ in shown], f" FROM {source}")
 
     def projection(self, depth: int, types: list[str]) -> str:
         """A SELECT with columns of given types, to stand in a union."""

@@ -7,10 +7,11 @@ relation that has it, and no operator needs a special case for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from headrace.algebra.scalar import Scalar
+from headrace.errors import Place
 from headrace.names import WEIGHT, TableName
 
 
@@ -386,3 +387,74 @@ class Replicate(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Replicate(inputs[0], self.copies)
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One expression of a window's ORDER BY.
+
+    Args:
+        scalar: The expression.
+        direction: What follows it: `DESC`, `NULLS LAST` and the like.
+    """
+
+    scalar: Scalar
+    direction: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scalar} {self.direction}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """One function of a `Window`.
+
+    Args:
+        name: Output column.
+        function: Its lower-case name.
+        call: The call in SQL, with FILTER and IGNORE NULLS, without OVER.
+        order: ORDER BY.
+        frame: `ROWS …` or `RANGE …` as written; empty for the usual one.
+        place: Where it stands in the user's text.
+    """
+
+    name: str
+    function: str
+    call: Scalar
+    order: tuple[SortKey, ...] = ()
+    frame: str = ""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The input columns it reads."""
+        return self.call.columns.union(*(key.scalar.columns for key in self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Relation):
+    """Window functions with one PARTITION BY: every row stays and gains a column for each.
+
+    Args:
+        input: Rows.
+        partition: Input columns that form a partition, NULL being a value like any other; none for one partition.
+        calls: The functions, in order.
+    """
+
+    input: Relation
+    partition: tuple[str, ...]
+    calls: tuple[WindowCall, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns + tuple(c.name for c in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Window(inputs[0], self.partition, self.calls)

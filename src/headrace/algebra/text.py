@@ -16,6 +16,8 @@ from headrace.algebra.relations import (
     SemiJoin,
     Stored,
     Values,
+    Window,
+    WindowCall,
 )
 from headrace.algebra.scalar import as_column
 
@@ -61,6 +63,9 @@ def _details(relation: Relation) -> str:
         case Aggregate():
             calls = ", ".join(f"{call_text(c)} AS {c.name}" for c in relation.calls)
             return f"by [{', '.join(relation.keys)}] [{calls}]"
+        case Window():
+            calls = ", ".join(f"{window_text(c)} AS {c.name}" for c in relation.calls)
+            return f"by [{', '.join(relation.partition)}] [{calls}]"
     return ""
 
 
@@ -72,3 +77,9 @@ def call_text(call: AggregateCall) -> str:
     """An aggregate call in SQL, over the columns of its input."""
     text = f"{call.function}({'*' if call.argument is None else call.argument})"
     return text if call.filter is None else f"{text} FILTER (WHERE {call.filter})"
+
+
+def window_text(call: WindowCall) -> str:
+    """A window function in SQL, over the columns of its input, without its PARTITION BY."""
+    order = ", ".join(map(str, call.order))
+    return f"{call.call} OVER ({' '.join(part for part in (order and f'ORDER BY {order}', call.frame) if part)})"

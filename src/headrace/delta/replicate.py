@@ -1,6 +1,7 @@
 """Rows multiplied by a number that they carry.
 
-Δ(R × n) = ΔR × n: a row with weight w and number n counts w·n times, whatever else is there. A number below one is none.
+Δ(R × n) = ΔR × n: a row with weight w and number n counts w·n times, whatever else is there. A number below one is
+none.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (linear operators).
 """
 

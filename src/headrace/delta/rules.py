@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.algebra import relations as r
-from headrace.delta import aggregate, filter, join, project, replicate, scan, union, values
+from headrace.delta import aggregate, filter, join, project, replicate, scan, union, values, window
 from headrace.delta.change import Change
 
 Rule = Callable[[Any, Change], r.Relation]
@@ -20,6 +20,7 @@ RULES: Mapping[type[r.Relation], Rule] = {
     r.Union: union.delta,
     r.Aggregate: aggregate.delta,
     r.Replicate: replicate.delta,
+    r.Window: window.delta,
 }
 
 NO_RULE: Mapping[type[r.Relation], str] = {

@@ -18,6 +18,7 @@ from headrace.algebra.relations import (
     Replicate,
     SemiJoin,
     Union,
+    Window,
 )
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import transform
@@ -32,7 +33,7 @@ def _rule(node: Relation) -> Relation:
     match node:
         case Union():
             return _union(node)
-        case Project() | Filter() | Repeat() | Replicate() if isinstance(node.inputs[0], Empty):
+        case Project() | Filter() | Repeat() | Replicate() | Window() if isinstance(node.inputs[0], Empty):
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)

@@ -20,6 +20,7 @@ from headrace.algebra.relations import (
     Scan,
     SemiJoin,
     Union,
+    Window,
 )
 from headrace.algebra.scalar import Scalar
 from headrace.algebra.tree import identity
@@ -56,6 +57,8 @@ def _keep(node: Relation, used: Names) -> Relation:
             return _aggregate(node, used)
         case Replicate():
             return Replicate(_keep(node.input, used | {node.copies}), node.copies)
+        case Window():
+            return _window(node, used)
         case Repeat():
             return Repeat(_keep(node.input, used | {WEIGHT}))
     return node
@@ -74,6 +77,14 @@ def _aggregate(node: Aggregate, used: Names) -> Relation:
         read |= call.argument.columns if call.argument else frozenset()
         read |= call.filter.columns if call.filter else frozenset()
     return Aggregate(_keep(node.input, read), node.keys, calls)
+
+
+def _window(node: Window, used: Names) -> Relation:
+    calls = tuple(call for call in node.calls if call.name in used)
+    below = (used & frozenset(node.input.columns)).union(*(call.columns for call in calls))
+    if not calls:
+        return _keep(node.input, below)
+    return Window(_keep(node.input, below | set(node.partition)), node.partition, calls)
 
 
 def _union(node: Union, used: Names) -> Relation:

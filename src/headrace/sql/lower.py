@@ -29,8 +29,10 @@ from headrace.algebra.relations import (
     Stored,
     Union,
     Values,
+    Window,
+    WindowCall,
 )
-from headrace.algebra.scalar import Scalar, as_column, replace_columns, uses
+from headrace.algebra.scalar import Scalar, as_column, column, replace_columns, uses
 from headrace.errors import InternalError
 from headrace.names import WEIGHT, quote
 
@@ -140,6 +142,8 @@ class _Lowering:
                 return self._nest(self._union(relation), relation.columns)
             case Repeat():
                 return self._repeat(relation)
+            case Window():
+                return self._window(relation)
             case Replicate():
                 return self._replicate(relation)
         raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
@@ -274,6 +278,15 @@ class _Lowering:
         query = _render(replace(block, items=kept | {_COPY: copies}))
         return self._nest(query, tuple(kept))
 
+    def _window(self, relation: Window) -> _Block:
+        block = self._open(relation.input)
+        if block.source is None or _duplicates(block.items, [column(n) for c in relation.calls for n in c.columns]):
+            block = self._closed(block)
+        partition = ", ".join(block.items[name] for name in relation.partition)
+        calls = {call.name: _over(call, partition, block.items) for call in relation.calls}
+        # conditions above are about the functions' results, so the block is closed
+        return self._closed(replace(block, items=block.items | calls))
+
     def _replicate(self, relation: Replicate) -> _Block:
         block = self._open(relation.input)
         copies = _operand(block.items[relation.copies])
@@ -340,6 +353,12 @@ def _call(call: AggregateCall, items: dict[str, str]) -> str:
     argument = "*" if call.argument is None else _text(call.argument, items)
     text = f"{call.function}({argument})"
     return text if call.filter is None else f"{text} FILTER (WHERE {_text(call.filter, items)})"
+
+
+def _over(call: WindowCall, partition: str, items: dict[str, str]) -> str:
+    order = ", ".join(f"{_text(key.scalar, items)} {key.direction}".rstrip() for key in call.order)
+    parts = (partition and f"PARTITION BY {partition}", order and f"ORDER BY {order}", call.frame)
+    return f"{_text(call.call, items)} OVER ({' '.join(part for part in parts if part)})"
 
 
 def _select(items: dict[str, str]) -> exp.Select:

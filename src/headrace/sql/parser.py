@@ -145,7 +145,20 @@ def _select(cursor: Cursor, source: From | None) -> Select:
     where = _clause(cursor, "WHERE")
     group = _group(cursor) if cursor.take("GROUP", "BY") else None
     having = _clause(cursor, "HAVING")
-    return Select(items, at, distinct, source, where, group, having, tuple(extras))
+    return Select(items, at, distinct, source, where, group, having, _windows(cursor), tuple(extras))
+
+
+def _windows(cursor: Cursor) -> tuple[tuple[str, Range], ...]:
+    """`WINDOW name AS (…), …`."""
+    found: list[tuple[str, Range]] = []
+    if cursor.word != "WINDOW" or not cursor.at_clause():
+        return ()
+    while cursor.word == "WINDOW" or (found and cursor.word == ","):
+        cursor.at += 1
+        name = cursor.name("the name of a window")
+        cursor.expect("AS")
+        found.append((name, cursor.skip_group() if cursor.word == "(" else cursor.skip_until(Cursor.at_clause)))
+    return tuple(found)
 
 
 def _transform_script(cursor: Cursor) -> bool:

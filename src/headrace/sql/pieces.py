@@ -24,6 +24,8 @@ class Role(Enum):
     """A column of the input relation."""
     CALL = auto()
     """The name of a function; an opening bracket follows."""
+    WINDOW = auto()
+    """The name of a function with an OVER clause; an opening bracket follows."""
     LITERAL = auto()
     """Anything else that ends an operand: constants, types, lambda variables, fields."""
     OPERATOR = auto()
@@ -62,7 +64,7 @@ class Piece:
     @property
     def key(self) -> tuple[str, ...]:
         """Equal for pieces that mean the same."""
-        if self.role in (Role.INPUT, Role.CALL):
+        if self.role in (Role.INPUT, Role.CALL, Role.WINDOW):
             return (self.role.name, *self.parts)
         if self.role is Role.OPERATOR:
             return ("", self.text.upper())

@@ -6,7 +6,7 @@ other operator compares whole rows.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Scan, Union
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Scan, Union, Window
 from headrace.algebra.tree import identity
 
 
@@ -33,6 +33,12 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return _keep_aggregate(relation, needed)
         case Replicate():
             return Replicate(_keep(relation.input, needed | {relation.copies}), relation.copies)
+        case Window():
+            calls = tuple(call for call in relation.calls if call.name in needed)
+            below = needed.union(*(call.columns for call in calls)) & frozenset(relation.input.columns)
+            if not calls:
+                return _keep(relation.input, below)
+            return Window(_keep(relation.input, below | set(relation.partition)), relation.partition, calls)
         case Union():
             return _keep_union(relation, needed)
     return relation

@@ -9,7 +9,7 @@ from headrace.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOU
 from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, WINDOWS
 from headrace.sql.pieces import Piece, Pieces, Role, bracketed, input_piece
 from headrace.sql.refusals import not_deterministic, not_maintained
-from headrace.sql.scalars import cut
+from headrace.sql.scalars import cut, cut_window
 from headrace.sql.scope import AmbiguousNameError, Scope
 from headrace.sql.shape import Range
 
@@ -24,6 +24,14 @@ Aliases = Mapping[str, Pieces]
 def pieces_of(context: Context, within: Range) -> Pieces:
     """Cut a scalar and take down what in it is never maintained."""
     pieces, refusals = cut(context.cursor, within)
+    for refusal in refusals:
+        context.refuse(refusal)
+    return pieces
+
+
+def window_pieces(context: Context, within: Range) -> Pieces:
+    """Cut the definition of a named window."""
+    pieces, refusals = cut_window(context.cursor, within)
     for refusal in refusals:
         context.refuse(refusal)
     return pieces
@@ -116,7 +124,7 @@ def _counts_rows(pieces: Pieces, at: int) -> bool:
     return (
         pieces[at].text == "*"
         and at >= 2
-        and pieces[at - 2].role is Role.CALL
+        and pieces[at - 2].role in (Role.CALL, Role.WINDOW)
         and pieces[at - 2].parts[0] == "count"
         and at + 1 < len(pieces)
         and pieces[at + 1].text == ")"

@@ -11,10 +11,11 @@ from headrace.sql.from_reader import FromReader, Joined, filtered
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
 from headrace.sql.refusals import not_deterministic, not_maintained
-from headrace.sql.resolving import pieces_of, resolved
+from headrace.sql.resolving import pieces_of, resolved, window_pieces
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Range, Select
 from headrace.sql.tokens import Kind
+from headrace.sql.windows import Definitions, Windowing, has_window, with_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,23 @@ class SelectReader:
             relation, items = self._grouped(relation, items, joined.scope)
         elif select.having is not None:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
+        if any(has_window(item.pieces) for item in items):
+            relation, items = self._windowed(relation, items)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
             return output
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
+
+    def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
+        windowing = Windowing(self.context, relation)
+        out = [Item(item.name, windowing.over(item.pieces)) for item in items]
+        if any(piece.role is Role.NAME for item in out for piece in item.pieces):
+            return relation, out
+        return windowing.windows(), out
+
+    def _definitions(self) -> Definitions:
+        pieces = {name: window_pieces(self.context, within) for name, within in self.select.windows}
+        return {self.context.fold(name): found for name, found in pieces.items()}
 
     def _source(self) -> Joined:
         if self.select.source is None:
@@ -82,6 +96,7 @@ class SelectReader:
         if star is not None:
             return star
         pieces, alias = self._without_alias(pieces_of(self.context, within))
+        pieces = with_definitions(self.context, pieces, self._definitions()) if has_window(pieces) else pieces
         name = alias or _own_name(pieces)
         expression = unbracketed(resolved(self.context, pieces, scope, self.aliases))
         if alias is not None:

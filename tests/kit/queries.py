@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from kit import windows
+from kit import aggregates, windows
 from kit.case import Case, Table
 from kit.expressions import NUMBERS, TYPES, Field, Scope, condition, expression
 from kit.histories import histories
@@ -95,10 +95,20 @@ class _Writer:
         if self.seldom():
             results = tuple(Field(sql, type_) for sql, type_ in calls)
             having = f" HAVING {condition(self.draw, results)}"
+        if keys and self.seldom():
+            written = aggregates.grouping(self.draw, [sql for sql, _ in keys])
+            # DuckDB has a row for the empty set over no rows, Spark has none
+            group, having = (
+                f" GROUP BY {written}",
+                having.replace("HAVING", "HAVING count(*) > 0 AND") or " HAVING count(*) > 0",
+            )
+            shown += [(f"CAST(grouping({sql}) AS INT)", "int") for sql, _ in keys if self.seldom()]
         return self.written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
 
     def call(self, scope: Scope) -> tuple[str, str]:
         """An aggregate call and its type."""
+        if self.seldom():
+            return aggregates.recomputed(self.draw, scope)
         function = self.choose("count(*)", "count", "sum", "sum", "avg", "min", "max")
         filter_ = f" FILTER (WHERE {condition(self.draw, scope)})" if self.seldom() else ""
         if function == "count(*)":

@@ -7,6 +7,7 @@ relation that has it, and no operator needs a special case for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -295,10 +296,13 @@ class AggregateCall:
     Args:
         name: Output column.
         function: Lower-case function name (`count`, `sum`, `avg`, `min`, `max`, …).
-        argument: The argument, or None for `count(*)`.
+        argument: The (first) argument, or None for `count(*)`.
         filter: The FILTER (WHERE …) condition, if any.
         argument_type: Spark type of the argument, such as `decimal(12,2)`; None for `count(*)`.
         type: Spark type of the result.
+        more: Further arguments.
+        distinct: Whether DISTINCT was written.
+        inside: SQL around the call that takes its order away, such as `sort_array({})`.
     """
 
     name: str
@@ -307,6 +311,31 @@ class AggregateCall:
     filter: Scalar | None = None
     argument_type: str | None = None
     type: str | None = None
+    more: tuple[Scalar, ...] = ()
+    distinct: bool = False
+    inside: str = "{}"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The input columns it reads."""
+        read = (scalar for scalar in (self.argument, self.filter, *self.more) if scalar is not None)
+        return frozenset().union(*(scalar.columns for scalar in read))
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a function of one argument, copies included, and nothing more."""
+        return not (self.more or self.distinct or self.inside != "{}")
+
+    def written(self, write: Callable[[Scalar], str]) -> str:
+        """The call in SQL.
+
+        Args:
+            write: Writes an argument.
+        """
+        arguments = ", ".join(write(each) for each in (self.argument, *self.more) if each is not None) or "*"
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
+        filtered = text if self.filter is None else f"{text} FILTER (WHERE {write(self.filter)})"
+        return self.inside.replace("{}", filtered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,7 @@ def _field(name: str, source: str) -> str:
 
 def call_text(call: AggregateCall) -> str:
     """An aggregate call in SQL, over the columns of its input."""
-    text = f"{call.function}({'*' if call.argument is None else call.argument})"
-    return text if call.filter is None else f"{text} FILTER (WHERE {call.filter})"
+    return call.written(str)
 
 
 def window_text(call: WindowCall) -> str:

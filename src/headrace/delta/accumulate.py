@@ -185,10 +185,7 @@ def _added(root: Root, change: Change) -> Relation:
 
 def _needed(root: Root, rows: Relation) -> Relation:
     """Only the columns that keys, arguments and filters read."""
-    read = set(root.aggregate.keys)
-    for call in root.aggregate.calls:
-        read |= call.argument.columns if call.argument else set()
-        read |= call.filter.columns if call.filter else set()
+    read = set(root.aggregate.keys).union(*(call.columns for call in root.aggregate.calls))
     return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
 
 

@@ -72,10 +72,7 @@ def _aggregate(node: Aggregate, used: Names) -> Relation:
     calls = tuple(call for call in node.calls if call.name in used)
     if not node.keys and not calls:
         calls = node.calls[:1]
-    read = frozenset(node.keys)
-    for call in calls:
-        read |= call.argument.columns if call.argument else frozenset()
-        read |= call.filter.columns if call.filter else frozenset()
+    read = frozenset(node.keys).union(*(call.columns for call in calls))
     return Aggregate(_keep(node.input, read), node.keys, calls)
 
 

@@ -350,9 +350,7 @@ def _loses_grouping(block: _Block, scalars: list[Scalar]) -> bool:
 
 
 def _call(call: AggregateCall, items: dict[str, str]) -> str:
-    argument = "*" if call.argument is None else _text(call.argument, items)
-    text = f"{call.function}({argument})"
-    return text if call.filter is None else f"{text} FILTER (WHERE {_text(call.filter, items)})"
+    return call.written(lambda scalar: _text(scalar, items))
 
 
 def _over(call: WindowCall, partition: str, items: dict[str, str]) -> str:

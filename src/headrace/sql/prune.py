@@ -48,8 +48,7 @@ def _keep_aggregate(relation: Aggregate, needed: frozenset[str]) -> Relation:
     calls = tuple(call for call in relation.calls if call.name in needed)
     if not calls and not relation.keys:
         calls = relation.calls[:1]
-    read = {s for call in calls for s in (call.argument, call.filter) if s is not None}
-    below = frozenset(relation.keys).union(*(scalar.columns for scalar in read))
+    below = frozenset(relation.keys).union(*(call.columns for call in calls))
     return Aggregate(_keep(relation.input, below), relation.keys, calls)
 
 

@@ -8,6 +8,7 @@ from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Val
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined, filtered
+from headrace.sql.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
 from headrace.sql.refusals import not_deterministic, not_maintained
@@ -152,7 +153,8 @@ class SelectReader:
         return has_aggregate(pieces_of(self.context, within))
 
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
-        grouping = Grouping(self._keys(items, scope))
+        sets = self._sets(items, scope)
+        grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
         out = [Item(item.name, self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:
@@ -166,20 +168,35 @@ class SelectReader:
         group = self.select.group
         if group is None:
             return []
-        for extra in group.extras:
-            self.context.refuse_at(extra.construct, extra.at)
         if group.all:
             return [item.pieces for item in items if not has_aggregate(item.pieces)]
-        found: list[Pieces] = []
-        for within in group.items:
-            pieces = unbracketed(pieces_of(self.context, within))
-            if not pieces:
-                # GROUP BY () is one group over everything
-                continue
-            if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
-                found.append(items[int(pieces[0].text) - 1].pieces)
-            else:
-                found.append(unbracketed(resolved(self.context, pieces, scope, self.aliases)))
+        # GROUP BY () is one group over everything
+        written = (unbracketed(pieces_of(self.context, within)) for within in group.items)
+        return [self._key(pieces, items, scope) for pieces in written if pieces]
+
+    def _key(self, pieces: Pieces, items: list[Item], scope: Scope) -> Pieces:
+        """A grouping expression: an ordinal, an alias, or an expression over the input."""
+        if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
+            return items[int(pieces[0].text) - 1].pieces
+        return unbracketed(resolved(self.context, pieces, scope, self.aliases))
+
+    def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
+        """The grouping sets; None for a GROUP BY without them."""
+        group = self.select.group
+        if group is None or not group.extras:
+            return None
+        if trails(self.context.cursor, group):
+            written = [unbracketed(pieces_of(self.context, within)) for within in group.items]
+            pieces = pieces_of(self.context, group.extras[0].range)
+            elements, first = [hive_sets(group.extras[0].construct, written, pieces)], written
+        else:
+            ranges = sorted((*group.items, *(extra.range for extra in group.extras)))
+            first = []
+            elements = [sets_of(pieces_of(self.context, within)) for within in ranges]
+        keyed = [tuple(tuple(self._key(e, items, scope) for e in row) for row in element) for element in elements]
+        found = grouping_sets(keyed, [self._key(each, items, scope) for each in first])
+        if found is None:
+            self.context.refuse_at("grouping set with a repeated expression", group.extras[0].at)
         return found
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Pieces:

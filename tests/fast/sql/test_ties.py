@@ -34,17 +34,17 @@ def found(query: str) -> list[str]:
     "query",
     [
         # functions of peers
-        "SELECT id, rank() OVER (PARTITION BY k ORDER BY v), sum(x) OVER (ORDER BY v), avg(v) OVER (PARTITION BY k) FROM t",
+        "SELECT id, rank() OVER (PARTITION BY k ORDER BY v), sum(x) OVER (ORDER BY v), avg(v) OVER () FROM t",
         "SELECT x, count(*) OVER (ORDER BY v RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t",
         "SELECT x, sum(v) OVER (ORDER BY v ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM t",
         # nothing is read but what ORDER BY and PARTITION BY name
         "SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) FROM t",
         "SELECT k, v + 1, upper(k), lag(v) OVER (PARTITION BY k ORDER BY v DESC) FROM t WHERE x > 1",
-        "SELECT row_number() OVER (ORDER BY v), lead(v) OVER (ORDER BY v), sum(v) OVER (ORDER BY v ROWS 1 PRECEDING) FROM t",
+        "SELECT row_number() OVER (ORDER BY v), sum(v) OVER (ORDER BY v ROWS 1 PRECEDING) FROM t",
         "SELECT v, row_number() OVER (ORDER BY v), rank() OVER (ORDER BY v DESC) FROM t",
         # unique after grouping, whatever else is read
         "SELECT k, sum(x), row_number() OVER (ORDER BY sum(x), k) FROM t GROUP BY k",
-        "SELECT x, count(*), row_number() OVER (ORDER BY x), row_number() OVER (ORDER BY count(*), x) FROM t GROUP BY x",
+        "SELECT x, row_number() OVER (ORDER BY x), row_number() OVER (ORDER BY count(*), x) FROM t GROUP BY x",
         "SELECT * FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM t) z WHERE n <= 3",
         # numbered once, unique by that
         "SELECT k, n, lag(v) OVER (PARTITION BY k ORDER BY n) AS p FROM"

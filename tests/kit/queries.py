@@ -95,7 +95,8 @@ class _Writer:
         if self.seldom():
             results = tuple(Field(sql, type_) for sql, type_ in calls)
             having = f" HAVING {condition(self.draw, results)}"
-        if keys and self.seldom():
+        # sqlglot does not read a predicate among the columns of ROLLUP
+        if keys and not any(" IS " in sql or " IN " in sql or " BETWEEN " in sql for sql, _ in keys) and self.seldom():
             written = aggregates.grouping(self.draw, [sql for sql, _ in keys])
             # DuckDB has a row for the empty set over no rows, Spark has none
             group, having = (
@@ -136,7 +137,22 @@ class _Writer:
             right, added = self.item(depth - 1)
             sql = f"{sql}{self.join(right, scope, added)}"
             scope += added
+        # behind a comma DuckDB would not see what stands before it
+        if self.seldom() and ", " not in sql:
+            return self.exploded(sql, scope)
         return sql, scope
+
+    def exploded(self, source: str, scope: Scope) -> tuple[str, Scope]:
+        """A source with LATERAL VIEW."""
+        field, alias = self.draw(st.sampled_from(scope)), self.alias()
+        same = [each.sql for each in scope if each.type == field.type]
+        values = ", ".join(self.draw(st.lists(st.sampled_from(same), min_size=1, max_size=3)))
+        array = self.choose(f"array({values})", f"CASE WHEN {condition(self.draw, scope, 0)} THEN array({values}) END")
+        if self.choose("explode", "explode", "posexplode") == "explode":
+            return f"{source} LATERAL VIEW explode({array}) {alias} AS x", (*scope, Field(f"{alias}.x", field.type))
+        # sqlglot loses the alias of the view
+        added = (Field(f"{alias}_p", "int"), Field(f"{alias}_x", field.type))
+        return f"{source} LATERAL VIEW posexplode({array}) {alias} AS {alias}_p, {alias}_x", scope + added
 
     def join(self, right: str, scope: Scope, added: Scope) -> str:
         pairs = [(a.sql, b.sql) for a in scope for b in added if a.type == b.type]

@@ -487,3 +487,32 @@ class Window(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Window(inputs[0], self.partition, self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Generate(Relation):
+    """Each row as often as a generator gives rows for it, with what it gives beside it.
+
+    Args:
+        input: Rows.
+        generator: A call such as `explode(…)` or `posexplode_outer(…)`.
+        names: The columns it gives, all of them.
+    """
+
+    input: Relation
+    generator: Scalar
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns + self.names
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Generate(inputs[0], self.generator, self.names)

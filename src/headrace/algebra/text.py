@@ -7,6 +7,7 @@ from headrace.algebra.relations import (
     AggregateCall,
     Empty,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     Project,
@@ -53,6 +54,8 @@ def _details(relation: Relation) -> str:
             return f"[{', '.join(items)}]"
         case Filter():
             return str(relation.condition)
+        case Generate():
+            return f"{relation.generator} AS {', '.join(relation.names)}"
         case Replicate():
             return f"times {relation.copies}"
         case Join():

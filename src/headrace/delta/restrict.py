@@ -6,7 +6,7 @@ needs whole partitions: ω_P(R) ⋉ K = ω_P(R ⋉ π_P(R ⋉ K)) ⋉ K, the par
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Project, Relation, SemiJoin, Window
+from headrace.algebra.relations import Aggregate, Filter, Generate, Project, Relation, SemiJoin, Window
 from headrace.algebra.scalar import as_column
 
 Pairs = tuple[tuple[str, str], ...]
@@ -28,6 +28,8 @@ def _narrowed(relation: Relation, keys: Relation, on: Pairs) -> Relation:
     match relation:
         case Filter():
             return Filter(_narrowed(relation.input, keys, on), relation.condition)
+        case Generate() if {a for a, _ in on} <= set(relation.input.columns):
+            return relation.with_inputs(_narrowed(relation.input, keys, on))
         case Project():
             values = {name: as_column(scalar) for name, scalar in relation.items}
             own = tuple((name, b) for a, b in on if (name := values[a]) is not None)

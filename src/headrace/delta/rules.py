@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.algebra import relations as r
-from headrace.delta import aggregate, filter, join, project, replicate, scan, union, values, window
+from headrace.delta import aggregate, filter, generate, join, project, replicate, scan, union, values, window
 from headrace.delta.change import Change
 
 Rule = Callable[[Any, Change], r.Relation]
@@ -21,6 +21,7 @@ RULES: Mapping[type[r.Relation], Rule] = {
     r.Aggregate: aggregate.delta,
     r.Replicate: replicate.delta,
     r.Window: window.delta,
+    r.Generate: generate.delta,
 }
 
 NO_RULE: Mapping[type[r.Relation], str] = {

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from headrace.algebra.relations import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     Project,
@@ -57,6 +58,9 @@ def _keep(node: Relation, used: Names) -> Relation:
             return _aggregate(node, used)
         case Replicate():
             return Replicate(_keep(node.input, used | {node.copies}), node.copies)
+        case Generate():
+            below = (used & frozenset(node.input.columns)) | node.generator.columns
+            return node.with_inputs(_keep(node.input, below))
         case Window():
             return _window(node, used)
         case Repeat():

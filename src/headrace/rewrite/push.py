@@ -9,7 +9,7 @@ would have to compute something twice below.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Union, Window
+from headrace.algebra.relations import Aggregate, Filter, Generate, Join, Project, Relation, Replicate, Union, Window
 from headrace.algebra.scalar import Scalar, all_of, as_column, column, conjuncts, substitute, uses
 from headrace.algebra.tree import transform
 
@@ -47,6 +47,10 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
         case Join():
             own = conjuncts(node.condition) if node.condition is not None else ()
             return _into_join(Join(node.left, node.right, None, node.small_left), own + conditions)
+        case Generate():
+            below = tuple(c for c in conditions if c.columns and c.columns <= set(node.input.columns))
+            above = tuple(c for c in conditions if c not in below)
+            return _filter(node.with_inputs(_sink(node.input, below)), above)
         case Window():
             below = tuple(c for c in conditions if c.columns and c.columns <= set(node.partition))
             above = tuple(c for c in conditions if c not in below)

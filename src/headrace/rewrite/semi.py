@@ -7,7 +7,18 @@ less it shuffles. An anti-join moves likewise.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, SemiJoin, Union, Window
+from headrace.algebra.relations import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Project,
+    Relation,
+    Replicate,
+    SemiJoin,
+    Union,
+    Window,
+)
 from headrace.algebra.scalar import as_column
 from headrace.algebra.tree import transform
 
@@ -29,6 +40,8 @@ def _sink(semi: SemiJoin) -> Relation:
             return Filter(_onto(below.input, semi, semi.on), below.condition)
         case Replicate():
             return Replicate(_onto(below.input, semi, semi.on), below.copies)
+        case Generate() if {a for a, _ in semi.on} <= set(below.input.columns):
+            return below.with_inputs(_onto(below.input, semi, semi.on))
         case Aggregate() if {a for a, _ in semi.on} <= set(below.keys):
             return Aggregate(_onto(below.input, semi, semi.on), below.keys, below.calls)
         case Window() if {a for a, _ in semi.on} <= set(below.partition):

@@ -18,6 +18,7 @@ from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     Project,
@@ -144,6 +145,8 @@ class _Lowering:
                 return self._repeat(relation)
             case Window():
                 return self._window(relation)
+            case Generate():
+                return self._generate(relation)
             case Replicate():
                 return self._replicate(relation)
         raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
@@ -286,6 +289,17 @@ class _Lowering:
         calls = {call.name: _over(call, partition, block.items) for call in relation.calls}
         # conditions above are about the functions' results, so the block is closed
         return self._closed(replace(block, items=block.items | calls))
+
+    def _generate(self, relation: Generate) -> _Block:
+        block = self._open(relation.input)
+        select = _render(block)
+        call = exp.Var(this=_text(relation.generator, block.items))
+        names = [_name(name) for name in relation.names]
+        several = len(names) > 1
+        shown = exp.Aliases(this=call, expressions=names) if several else exp.Alias(this=call, alias=names[0])
+        kept = [each for each in select.expressions if block.items]
+        select.set("expressions", [*kept, shown])
+        return self._nest(select, relation.columns)
 
     def _replicate(self, relation: Replicate) -> _Block:
         block = self._open(relation.input)

@@ -6,7 +6,18 @@ other operator compares whole rows.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Scan, Union, Window
+from headrace.algebra.relations import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Project,
+    Relation,
+    Replicate,
+    Scan,
+    Union,
+    Window,
+)
 from headrace.algebra.tree import identity
 
 
@@ -33,6 +44,9 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return _keep_aggregate(relation, needed)
         case Replicate():
             return Replicate(_keep(relation.input, needed | {relation.copies}), relation.copies)
+        case Generate():
+            below = (needed & frozenset(relation.input.columns)) | relation.generator.columns
+            return relation.with_inputs(_keep(relation.input, below))
         case Window():
             calls = tuple(call for call in relation.calls if call.name in needed)
             below = needed.union(*(call.columns for call in calls)) & frozenset(relation.input.columns)

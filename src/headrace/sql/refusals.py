@@ -33,7 +33,7 @@ HINTS: dict[str, str] = {
     "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
     "EXISTS": "A join with SELECT DISTINCT says the same.",
     "IN (subquery)": "A join with SELECT DISTINCT says the same.",
-    "LATERAL VIEW": "Explode in a stream table of its own, which is refreshed FULL, and read that.",
+    "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

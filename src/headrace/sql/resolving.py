@@ -113,7 +113,11 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
         context.refuse(not_deterministic(f"{name}()", place, "depends on when it runs"))
     elif name in GENERATORS:
         context.refuse(
-            not_maintained(f"{name}()", place, f"{name}() gives several rows for one, which is not maintained.")
+            not_maintained(
+                f"{name}()",
+                place,
+                f"{name}() gives several rows for one, which is maintained only as a whole select item with names.",
+            )
         )
     elif name not in _KNOWN:
         message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."

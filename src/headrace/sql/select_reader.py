@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Values
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined, filtered
+from headrace.sql.generators import as_generator, generated, is_generator, lateral_view
 from headrace.sql.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
+from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed, unquoted
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved, window_pieces
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -21,10 +22,17 @@ from headrace.sql.windows import Definitions, Windowing, has_window, with_defini
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One output expression; `name` is None when it has neither alias nor a name of its own."""
+    """One output expression, or a generator of several.
+
+    Args:
+        name: The column's name; None when it has neither alias nor a name of its own.
+        pieces: The expression.
+        names: For a generator: the names of its columns.
+    """
 
     name: str | None
     pieces: Pieces
+    names: tuple[str, ...] = ()
 
 
 class SelectReader:
@@ -46,7 +54,8 @@ class SelectReader:
         """The block as algebra."""
         select = self.select
         for extra in select.extras:
-            self.context.refuse_at(extra.construct, extra.at)
+            if extra.construct != "LATERAL VIEW":
+                self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
         relation = filtered(self.context, joined, select.where)
         items = [item for within in select.items for item in self._item(within, joined.scope)]
@@ -57,14 +66,25 @@ class SelectReader:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
         if any(has_window(item.pieces) for item in items):
             relation, items = self._windowed(relation, items)
+        relation, items = self._generated(relation, items)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
             return output
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
 
+    def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
+        """The rows that a generator among the items gives, and its columns in its place."""
+        at = next((i for i, item in enumerate(items) if is_generator(item.pieces)), None)
+        if at is None or any(piece.role is Role.NAME for piece in items[at].pieces):
+            return relation, items
+        relation, columns = generated(relation, items[at].pieces, items[at].names)
+        like = items[at].pieces[0]
+        shown = [Item(n, (input_piece(c, like),)) for n, c in zip(items[at].names, columns, strict=True)]
+        return relation, [*items[:at], *shown, *items[at + 1 :]]
+
     def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
         windowing = Windowing(self.context, relation)
-        out = [Item(item.name, windowing.over(item.pieces)) for item in items]
+        out = [replace(item, pieces=windowing.over(item.pieces)) for item in items]
         if any(piece.role is Role.NAME for item in out for piece in item.pieces):
             return relation, out
         return windowing.windows(), out
@@ -78,8 +98,13 @@ class SelectReader:
             scope = Scope((), self.context.case_sensitive)
             return Joined(Values((), ((),)), scope)
         joined = FromReader(self.context, self.ctes).read(self.select.source)
-        opaque = joined.scope.opaque or bool(self.select.extras)
-        return Joined(joined.relation, Scope(joined.scope.columns, joined.scope.case_sensitive, opaque))
+        relation, scope = joined.relation, joined.scope
+        for extra in self.select.extras:
+            if extra.construct == "LATERAL VIEW":
+                relation, scope = lateral_view(self.context, relation, scope, extra)
+            else:
+                scope = Scope(scope.columns, scope.case_sensitive, True)
+        return Joined(relation, scope)
 
     def _project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
         names = Names()
@@ -96,6 +121,9 @@ class SelectReader:
         star = self._star(within, scope)
         if star is not None:
             return star
+        generator = self._generator(within, scope)
+        if generator is not None:
+            return [generator]
         pieces, alias = self._without_alias(pieces_of(self.context, within))
         pieces = with_definitions(self.context, pieces, self._definitions()) if has_window(pieces) else pieces
         name = alias or _own_name(pieces)
@@ -104,6 +132,17 @@ class SelectReader:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
         return [Item(name, expression)]
+
+    def _generator(self, within: Range, scope: Scope) -> Item | None:
+        """A select item that is a generator with names for its columns; None for any other."""
+        pieces = pieces_of(self.context, within)
+        first = next((i for i, piece in enumerate(pieces) if piece.role is Role.ALIAS), len(pieces))
+        names = tuple(unquoted(p.text) for p in pieces[first:] if p.text not in ("(", ",", ")"))
+        explicit = first > 0 and pieces[first - 1].text.upper() == "AS"
+        call = as_generator(pieces[: first - 1 if explicit else first])
+        if not names or not is_generator(call):
+            return None
+        return Item(names[0], resolved(self.context, call, scope, self.aliases), names)
 
     def _without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
         first = len(pieces)
@@ -117,7 +156,7 @@ class SelectReader:
             self.context.refuse(not_maintained("several aliases for one expression", place))
         explicit = first > 0 and pieces[first - 1].role is Role.OPERATOR and pieces[first - 1].text.upper() == "AS"
         text = written[0].text
-        name = text[1:-1].replace("``", "`") if text.startswith("`") else text
+        name = unquoted(text)
         return pieces[: first - 1 if explicit else first], name
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
@@ -155,7 +194,7 @@ class SelectReader:
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
         sets = self._sets(items, scope)
         grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
-        out = [Item(item.name, self._over(grouping, item.pieces)) for item in items]
+        out = [replace(item, pieces=self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:
             condition = self._over(grouping, self._having(self.select.having, scope, grouping))

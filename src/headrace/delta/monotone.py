@@ -1,7 +1,7 @@
 """Changes that only add rows.
 
-Scans, projections, filters, generators, unions and inner joins are monotone: more input, more output. When every changed source
-only gained rows, so does their result.
+Scans, projections, filters, generators, unions and inner joins are monotone: more input, more output. When every
+changed source only gained rows, so does their result.
 """
 
 from __future__ import annotations

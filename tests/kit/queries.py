@@ -180,7 +180,14 @@ class _Writer:
 
     def bracketed(self, depth: int) -> tuple[str, Shown]:
         sql, shown = self.query(depth)
-        return f"({sql})", shown
+        return f"({self.cut(sql, shown)})", shown
+
+    def cut(self, sql: str, shown: Shown) -> str:
+        """A query, sometimes with ORDER BY of all its columns and LIMIT."""
+        if not self.seldom() or any(each.type == "double" for each in shown):
+            return sql
+        order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in shown)
+        return f"{sql} ORDER BY {order} LIMIT {self.choose('1', '2', '3')}{self.choose('', '', ' OFFSET 1')}"
 
     def cte(self) -> tuple[str, Shown]:
         name = self.draw(st.sampled_from(sorted(self.ctes)))
@@ -196,7 +203,7 @@ def queries(draw: st.DrawFn, over: tuple[Table, ...], depth: int = 2) -> str:
         sql, shown = writer.query(depth - 1)
         head = f"WITH w AS ({sql}) "
         writer.ctes["w"] = shown
-    return head + writer.query(depth)[0]
+    return head + writer.cut(*writer.query(depth))
 
 
 @st.composite

@@ -516,3 +516,33 @@ class Generate(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Generate(inputs[0], self.generator, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Relation):
+    """The first rows in an order that leaves no tie between different rows.
+
+    Args:
+        input: Rows.
+        order: ORDER BY, over columns of the input.
+        limit: How many rows; None for all.
+        offset: How many rows are passed over first.
+        place: Where LIMIT stands in the user's text.
+    """
+
+    input: Relation
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return TopK(inputs[0], self.order, self.limit, self.offset, self.place)

@@ -16,6 +16,7 @@ from headrace.algebra.relations import (
     Scan,
     SemiJoin,
     Stored,
+    TopK,
     Values,
     Window,
     WindowCall,
@@ -56,6 +57,9 @@ def _details(relation: Relation) -> str:
             return str(relation.condition)
         case Generate():
             return f"{relation.generator} AS {', '.join(relation.names)}"
+        case TopK():
+            rows = "all" if relation.limit is None else relation.limit
+            return f"{rows} after {relation.offset} by {', '.join(map(str, relation.order))}"
         case Replicate():
             return f"times {relation.copies}"
         case Join():

@@ -18,6 +18,7 @@ from headrace.algebra.relations import (
     Repeat,
     Replicate,
     SemiJoin,
+    TopK,
     Union,
     Window,
 )
@@ -34,7 +35,9 @@ def _rule(node: Relation) -> Relation:
     match node:
         case Union():
             return _union(node)
-        case Project() | Filter() | Repeat() | Replicate() | Window() | Generate() if isinstance(node.inputs[0], Empty):
+        case Project() | Filter() | Repeat() | Replicate() | Window() | Generate() | TopK() if isinstance(
+            node.inputs[0], Empty
+        ):
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)

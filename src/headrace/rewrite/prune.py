@@ -20,6 +20,7 @@ from headrace.algebra.relations import (
     Replicate,
     Scan,
     SemiJoin,
+    TopK,
     Union,
     Window,
 )
@@ -58,6 +59,8 @@ def _keep(node: Relation, used: Names) -> Relation:
             return _aggregate(node, used)
         case Replicate():
             return Replicate(_keep(node.input, used | {node.copies}), node.copies)
+        case TopK():
+            return node.with_inputs(_keep(node.input, used | _read(key.scalar for key in node.order)))
         case Generate():
             below = (used & frozenset(node.input.columns)) | node.generator.columns
             return node.with_inputs(_keep(node.input, below))

@@ -28,6 +28,7 @@ from headrace.algebra.relations import (
     Scan,
     SemiJoin,
     Stored,
+    TopK,
     Union,
     Values,
     Window,
@@ -145,6 +146,8 @@ class _Lowering:
                 return self._repeat(relation)
             case Window():
                 return self._window(relation)
+            case TopK():
+                return self._topk(relation)
             case Generate():
                 return self._generate(relation)
             case Replicate():
@@ -299,6 +302,17 @@ class _Lowering:
         shown = exp.Aliases(this=call, expressions=names) if several else exp.Alias(this=call, alias=names[0])
         kept = [each for each in select.expressions if block.items]
         select.set("expressions", [*kept, shown])
+        return self._nest(select, relation.columns)
+
+    def _topk(self, relation: TopK) -> _Block:
+        block = self._closed(self.block(relation.input))
+        select = _render(block)
+        order = ", ".join(f"{_text(key.scalar, block.items)} {key.direction}".rstrip() for key in relation.order)
+        select.set("order", exp.Order(expressions=[exp.Var(this=order)]))
+        if relation.limit is not None:
+            select.set("limit", exp.Limit(expression=exp.Literal.number(relation.limit)))
+        if relation.offset:
+            select.set("offset", exp.Offset(expression=exp.Literal.number(relation.offset)))
         return self._nest(select, relation.columns)
 
     def _replicate(self, relation: Replicate) -> _Block:

@@ -15,6 +15,7 @@ from headrace.algebra.relations import (
     Relation,
     Replicate,
     Scan,
+    TopK,
     Union,
     Window,
 )
@@ -44,6 +45,10 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return _keep_aggregate(relation, needed)
         case Replicate():
             return Replicate(_keep(relation.input, needed | {relation.copies}), relation.copies)
+        case TopK():
+            return relation.with_inputs(
+                _keep(relation.input, needed.union(*(k.scalar.columns for k in relation.order)))
+            )
         case Generate():
             below = (needed & frozenset(relation.input.columns)) | relation.generator.columns
             return relation.with_inputs(_keep(relation.input, below))

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, Union, Values
-from headrace.algebra.scalar import column
+from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
+from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported, UserError
 from headrace.names import TableName
 from headrace.sql.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
 from headrace.sql.cursor import Cursor
 from headrace.sql.from_reader import FromReader
+from headrace.sql.limits import limited
 from headrace.sql.naming import Names
 from headrace.sql.parser import parse
 from headrace.sql.prune import pruned
@@ -112,9 +113,12 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
     for cte in query.ctes:
         env[context.fold(cte.name)] = BoundCte(cte, dict(env))
     for extra in query.extras:
-        if not extra.harmless:
+        if not (extra.harmless or extra.construct in ("LIMIT", "OFFSET")):
             context.refuse_at(extra.construct, extra.at)
-    return _body(context, query.body, env)
+    if not isinstance(query.body, Select):
+        return limited(context, query, _body(context, query.body, env), lambda _: None)
+    select = SelectReader(context, query.body, env)
+    return limited(context, query, select.read(), select.place)
 
 
 def _nothing() -> Relation:
@@ -211,6 +215,11 @@ def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
         return relation
     if isinstance(relation, Project):
         return Project(relation.input, tuple(zip(names, (s for _, s in relation.items), strict=True)))
+    if isinstance(relation, TopK):
+        pairs = zip(relation.columns, names, strict=True)
+        new_names = {old: column(new) for old, new in pairs}
+        order = tuple(SortKey(substitute(key.scalar, new_names), key.direction) for key in relation.order)
+        return TopK(_named(relation.input, names), order, relation.limit, relation.offset, relation.place)
     if isinstance(relation, Union):
         return Union(tuple(_named(branch, names) for branch in relation.branches))
     if isinstance(relation, Aggregate) and not relation.calls and relation.keys == relation.input.columns:

@@ -49,6 +49,8 @@ class SelectReader:
         self.select = select
         self.ctes = ctes
         self.aliases: dict[str, Pieces] = {}
+        self.shown: list[Pieces] = []
+        self.scope = Scope((), context.case_sensitive)
 
     def read(self) -> Output:
         """The block as algebra."""
@@ -59,6 +61,7 @@ class SelectReader:
         joined = self._source()
         relation = filtered(self.context, joined, select.where)
         items = [item for within in select.items for item in self._item(within, joined.scope)]
+        self.shown, self.scope = [item.pieces for item in items], joined.scope
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
             relation, items = self._grouped(relation, items, joined.scope)
@@ -71,6 +74,13 @@ class SelectReader:
         if not select.distinct:
             return output
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
+
+    def place(self, pieces: Pieces) -> int | None:
+        """The position of the select item that an expression of ORDER BY repeats; None when there is none."""
+        if any(is_generator(shown) for shown in self.shown):
+            return None
+        wanted = keys(unbracketed(resolved(self.context, pieces, self.scope, self.aliases)))
+        return next((i for i, shown in enumerate(self.shown) if keys(shown) == wanted), None)
 
     def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
         """The rows that a generator among the items gives, and its columns in its place."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, Window, WindowCall
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation, Replicate, TopK, Window, WindowCall
 from headrace.algebra.scalar import as_column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
@@ -53,7 +53,24 @@ def undetermined(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
     """
     inner = {id(node.input) for node in walk(tree) if isinstance(node, Window)}
     stacks = (_stack(node) for node in walk(tree) if isinstance(node, Window) and id(node) not in inner)
-    return tuple(refusal for stack in stacks for refusal in _refusals(stack, types_of))
+    found = [refusal for stack in stacks for refusal in _refusals(stack, types_of)]
+    cuts = [node for node in walk(tree) if isinstance(node, TopK) and not _total(node, types_of)]
+    return (*found, *map(_cut_refusal, cuts))
+
+
+def _total(topk: TopK, types_of: TypesOf) -> bool:
+    """Whether ORDER BY leaves no tie between different rows."""
+    pins = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
+    if any(key <= pins for key in _unique(topk.input)):
+        return True
+    exact = frozenset(column.name for column in types_of(topk.input) if _equal_means_same(column.type))
+    return set(topk.columns) <= _closure(pins & exact, _dependencies(topk.input))
+
+
+def _cut_refusal(topk: TopK) -> Refusal:
+    why = "cuts between rows that its ORDER BY does not tell apart"
+    hint = "Order by more columns, until no two rows of the result are equal in them and different in others."
+    return not_deterministic("LIMIT" if topk.limit is not None else "OFFSET", topk.place, why, hint)
 
 
 def _stack(window: Window) -> tuple[Window, ...]:
@@ -134,7 +151,7 @@ def _dependencies(relation: Relation) -> list[Dependency]:
             return [*_projected(relation)]
         case Window():
             return [*_dependencies(relation.input), *_of_calls(relation)]
-        case Filter() | Replicate():
+        case Filter() | Replicate() | TopK():
             return _dependencies(relation.input)
         case Join():
             return [*_dependencies(relation.left), *_dependencies(relation.right)]
@@ -167,7 +184,7 @@ def _unique(relation: Relation) -> list[Names]:
             return [frozenset(shown[n] for n in key) for key in _unique(relation.input) if key <= shown.keys()]
         case Window():
             return [*_unique(relation.input), *_numbered(relation)]
-        case Filter():
+        case Filter() | TopK():
             return _unique(relation.input)
         case Join():
             return [a | b for a in _unique(relation.left) for b in _unique(relation.right)]

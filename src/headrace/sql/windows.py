@@ -177,7 +177,13 @@ def _depth(pieces: Pieces, at: int) -> int:
 
 
 def _sort_key(pieces: Pieces) -> SortKey:
+    expression, direction = directed(pieces)
+    return SortKey(scalar(expression), direction)
+
+
+def directed(pieces: Pieces) -> tuple[Pieces, str]:
+    """An expression of ORDER BY and the direction that follows it."""
     last = len(pieces)
     while last and pieces[last - 1].role is Role.OPERATOR and pieces[last - 1].text.upper() in DIRECTION:
         last -= 1
-    return SortKey(scalar(pieces[:last]), " ".join(piece.text.upper() for piece in pieces[last:]))
+    return pieces[:last], " ".join(piece.text.upper() for piece in pieces[last:])

@@ -49,6 +49,10 @@ def found(query: str) -> list[str]:
         # numbered once, unique by that
         "SELECT k, n, lag(v) OVER (PARTITION BY k ORDER BY n) AS p FROM"
         " (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM t) z",
+        # the cut of a LIMIT
+        "SELECT k, v FROM t ORDER BY v DESC, k LIMIT 3",
+        "SELECT k, sum(x) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 3 OFFSET 2",
+        "SELECT z.k FROM (SELECT k, v, x FROM t ORDER BY v, k LIMIT 3) z",
     ],
 )
 def test_maintained(query: str) -> None:
@@ -79,6 +83,8 @@ def test_maintained(query: str) -> None:
             ["row_number"],
         ),
         ("SELECT k, v, row_number() OVER (ORDER BY k || 'x', v) FROM t", ["row_number"]),
+        ("SELECT k, v FROM t ORDER BY v LIMIT 3", ["LIMIT"]),
+        ("SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s OFFSET 3", ["OFFSET"]),
     ],
 )
 def test_refused(query: str, refused: list[str]) -> None:

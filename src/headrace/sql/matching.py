@@ -29,7 +29,7 @@ _BINDING: dict[str, int] = {
 }
 _OPENING = frozenset(["(", ",", "CASE", "WHEN", "THEN", "ELSE", "WHERE", "[", "BY"])
 _CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
-    "PARTITION DISTRIBUTE CLUSTER ORDER SORT ROWS RANGE ASC DESC NULLS"
+    "AS PARTITION DISTRIBUTE CLUSTER ORDER SORT ROWS RANGE ASC DESC NULLS"
 )
 
 

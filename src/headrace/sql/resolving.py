@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headrace.sql.context import Context
 from headrace.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, WITHOUT_BRACKETS
+from headrace.sql.fields import with_field_names
 from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, WINDOWS
 from headrace.sql.pieces import Piece, Pieces, Role, bracketed, input_piece
 from headrace.sql.refusals import not_deterministic, not_maintained
@@ -54,6 +55,7 @@ def resolved(
         alias_first: Indices of the pieces for which an alias wins over a column.
     """
     out: list[Piece] = []
+    pieces = pieces if alias_first else with_field_names(pieces)
     for i, piece in enumerate(pieces):
         if piece.role is Role.NAME:
             out.extend(_name(context, piece, scope, aliases or {}, alias_first=i in alias_first))

@@ -6,7 +6,7 @@ from headrace.api import Headrace
 from headrace.engine.results import Mode
 
 VIEWS = {
-    "partition shown": "SELECT k, v, rank() OVER w AS r, sum(x) OVER w s FROM {t} WINDOW w AS (PARTITION BY k ORDER BY v)",
+    "partition shown": "SELECT k, v, rank() OVER w r, sum(x) OVER w s FROM {t} WINDOW w AS (PARTITION BY k ORDER BY v)",
     "partition not shown": "SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM {t}",
     "no partition": "SELECT v, lag(v) OVER (ORDER BY v, k) AS p, k FROM {t}",
     "first rows": "SELECT k, sum(v) AS s FROM {t} GROUP BY k ORDER BY sum(v) DESC, k LIMIT 2",

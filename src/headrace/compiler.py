@@ -18,6 +18,7 @@ from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
 from headrace.sql.reader import read
 from headrace.sql.refusals import Refusal, not_maintained
+from headrace.sql.ties import undetermined
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
 
@@ -111,7 +112,8 @@ def compile_view(
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
     output = describe(query)
-    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output)
+    loose = undetermined(reading.tree, lambda relation: describe(lower(relation, _by_name)))
+    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)

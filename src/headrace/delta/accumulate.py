@@ -15,6 +15,7 @@ from headrace.algebra.relations import (
     LookupJoin,
     Project,
     Relation,
+    Replicate,
     SemiJoin,
     Stored,
 )
@@ -25,6 +26,7 @@ from headrace.delta.change import Change, union_all, weigh
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
 from headrace.delta.program import COMPANION, Counts, DeltaProgram, FullProgram, TableChange
+from headrace.delta.replicate import multiplied
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
 
@@ -39,8 +41,17 @@ def full(root: Root) -> FullProgram:
     state: Relation = Stored(COMPANION, root.companion)
     if root.condition is not None:
         state = Filter(state, root.over_companion(root.condition))
-    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in root.items))
+    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
+    state = state if root.copies is None else Replicate(state, _COPIES)
     return FullProgram(_from_scratch(root, root.aggregate.input, ""), state)
+
+
+_COPIES = "__hr_copies"
+
+
+def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
+    """The output columns, and how often a row is there when that is not once."""
+    return root.items if root.copies is None else (*root.items, (_COPIES, root.copies))
 
 
 def follow(root: Root, change: Change) -> DeltaProgram:
@@ -174,10 +185,7 @@ def _added(root: Root, change: Change) -> Relation:
 
 def _needed(root: Root, rows: Relation) -> Relation:
     """Only the columns that keys, arguments and filters read."""
-    read = set(root.aggregate.keys)
-    for call in root.aggregate.calls:
-        read |= call.argument.columns if call.argument else set()
-        read |= call.filter.columns if call.filter else set()
+    read = set(root.aggregate.keys).union(*(call.columns for call in root.aggregate.calls))
     return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
 
 
@@ -294,14 +302,16 @@ def _state_change(root: Root, kept: Stored) -> TableChange:
     """Each group's output row as it was and as it will be."""
     key = root.output_key
     items = [(_WAS, _shown(root, OLD)), (_IS, _shown(root, NEW))]
-    for name, scalar in root.items:
+    for name, scalar in _shown_items(root):
         if key is not None and name in key:
             items.append((name, _value(root, scalar, NEW)))
         else:
             items += [(when + name, _guarded(root, scalar, when)) for when in (OLD, NEW)]
-    names = tuple(name for name, _ in root.items)
+    names = tuple(name for name, _ in _shown_items(root))
     sides = Project(kept, tuple(items))
     change = _both_ways(sides, names, column(_WAS), column(_IS), key or ())
+    if root.copies is not None:
+        change = multiplied(change, _COPIES)
     if key is None:
         return TableChange(consolidate(change), None)
     values = dict(items)

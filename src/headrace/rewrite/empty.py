@@ -10,13 +10,17 @@ from headrace.algebra.relations import (
     Aggregate,
     Empty,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     Project,
     Relation,
     Repeat,
+    Replicate,
     SemiJoin,
+    TopK,
     Union,
+    Window,
 )
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import transform
@@ -31,7 +35,9 @@ def _rule(node: Relation) -> Relation:
     match node:
         case Union():
             return _union(node)
-        case Project() | Filter() | Repeat() if isinstance(node.inputs[0], Empty):
+        case Project() | Filter() | Repeat() | Replicate() | Window() | Generate() | TopK() if isinstance(
+            node.inputs[0], Empty
+        ):
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)

@@ -10,9 +10,12 @@ from kit.duck import DuckExecutor
 from kit.fixture import parse
 from kit.maintained import replay
 
-from headrace.algebra.relations import Aggregate, Join, Relation
-from headrace.delta import accumulate, accumulators, rules
+from headrace.algebra.relations import Aggregate, Generate, Join, Project, Relation, Replicate, Stored, TopK, Window
+from headrace.algebra.scalar import literal
+from headrace.algebra.tree import identity
+from headrace.delta import accumulate, accumulators, rules, topk
 from headrace.delta.change import Change, arrange, union_all, weigh
+from headrace.names import WEIGHT
 
 ACID = Path(__file__).parents[1] / "differential" / "acid"
 EXECUTOR = DuckExecutor()
@@ -44,10 +47,33 @@ def _only_after(aggregate: Aggregate, change: Change) -> Relation:
     return weigh(change.after(aggregate), 1)
 
 
+def _uncounted(replicate: Replicate, change: Change) -> Relation:
+    """Lets each row count once."""
+    rows = change.of(replicate.input)
+    return Project(rows, identity((*replicate.columns, WEIGHT)))
+
+
+def _only_old_partitions(window: Window, change: Change) -> Relation:
+    """Computes rows as they are among the old ones, and forgets that others of their partition change with them."""
+    return Project(window.with_inputs(change.of(window.input)), identity((*window.columns, WEIGHT)))
+
+
+def _first_of_the_change(topk: TopK, change: Change) -> Relation:
+    return Project(topk.with_inputs(change.of(topk.input)), identity((*topk.columns, WEIGHT)))
+
+
+def _once_each(generate: Generate, change: Change) -> Relation:
+    return Project(generate.with_inputs(change.of(generate.input)), (*identity(generate.columns), (WEIGHT, literal(1))))
+
+
 WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
     "after": (Join, _both_after, "join_key_updated_while_partner_deleted"),
     "before": (Join, _both_before, "self_join"),
     "three-way": (Join, _both_before, "co_deletes_in_a_three_way_join"),
+    "copies": (Replicate, _uncounted, "intersect_below_a_join"),
+    "partitions": (Window, _only_old_partitions, "best_of_each_group_joined"),
+    "first rows": (TopK, _first_of_the_change, "rows_after_an_offset"),
+    "generated": (Generate, _once_each, "positions_of_exploded_rows"),
     "groups": (Aggregate, _only_after, "aggregate_over_aggregate"),
 }
 
@@ -66,6 +92,18 @@ def test_a_wrong_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_forgotten_rescan_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = parse((ACID / "extreme_leaves.txt").read_text()).case
     monkeypatch.setattr(accumulate, "_may_lose_extreme", lambda root, change: False)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+def test_first_rows_that_are_not_read_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / "first_rows.txt").read_text()).case
+    merged = topk._from_state
+
+    def forgetful(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
+        return merged(tree, moved, state, state, change)
+
+    monkeypatch.setattr(topk, "_from_state", forgetful)
     with pytest.raises(AssertionError, match="missing"):
         replay(EXECUTOR, case)
 

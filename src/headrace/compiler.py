@@ -10,6 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources
 from headrace.algebra.types import groupable
 from headrace.delta.derive import companion_relation, delta_program, full_program
+from headrace.delta.inexact import inexact
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.passes import QUERY, STEP, rewrite
@@ -114,6 +115,7 @@ def compile_view(
     output = describe(query)
     loose = undetermined(reading.tree, lambda relation: describe(lower(relation, _by_name)))
     refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
+    refusals += _inexact(view.tree, lambda relation: describe(lower(relation, _by_name)))
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)
@@ -127,6 +129,14 @@ def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
         for c in output
         if not groupable(c.type)
     )
+
+
+def _inexact(tree: Relation | None, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[Refusal, ...]:
+    """What is taken back must be what is stored, to the last digit."""
+    message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
+    hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
+    functions = inexact(tree, types_of) if tree is not None else ()
+    return tuple(not_maintained(f"{f} of floats", None, message.format(f), hint) for f in functions)
 
 
 def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:

@@ -33,6 +33,12 @@ def delta(tree: Relation, change: Change) -> Relation | None:
     return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
 
 
+def window_at_root(tree: Relation) -> Window | None:
+    """The window whose old rows are taken from the stream table; None when there is none."""
+    found = _window_of(tree)
+    return found[0] if found is not None else None
+
+
 def _window_of(tree: Relation) -> tuple[Window, dict[str, str]] | None:
     """The window, and the output column that shows each column of its PARTITION BY."""
     shown = {name: name for name in unweighted(tree.columns)}

@@ -50,7 +50,7 @@ test-crash: setup ## Processes killed at every stage
 test-long: export HEADRACE_TEST_LONG = 1
 test-long: setup ## The random histories again, many more of them
 	$(PYTEST) tests/fast -n $(WORKERS)
-	@for tier in $(SPARK_TIERS) tests/crash tests/long; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
+	@for tier in $(SPARK_TIERS) tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
 
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench

@@ -49,13 +49,16 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
         path_or_settings: The project folder (or its headrace.toml), or settings made by hand.
         spark: A session to use instead of starting one; it must have the catalogs `lake` and `staging`.
 
+    A project's catalog must exist (`headrace init` makes it): an empty one in place of one that was lost would look
+    like a project without stream tables. Settings made by hand name a catalog that is made when it is missing.
+
     Raises:
         UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.
-        EnvironmentFault: The catalog cannot be opened.
+        EnvironmentFault: The catalog cannot be opened; `CATALOG_UNREACHABLE` when there is none.
     """
-    if not isinstance(path_or_settings, config.Settings):
-        path_or_settings = config.load(path_or_settings)
-    return Headrace(path_or_settings, spark=spark)
+    if isinstance(path_or_settings, config.Settings):
+        return Headrace(path_or_settings, spark=spark)
+    return Headrace(config.load(path_or_settings), spark=spark, create=False)
 
 
 class LazySpark:
@@ -131,16 +134,17 @@ class Headrace:
     Args:
         settings: Where everything is.
         spark: A session to use; one is started at first use otherwise.
+        create: Make the catalog if there is none.
 
     Attributes:
         settings: Where everything is.
         events: Tells what happens; `events.subscribe(listener)`.
     """
 
-    def __init__(self, settings: config.Settings, *, spark: SparkSession | None = None) -> None:
+    def __init__(self, settings: config.Settings, *, spark: SparkSession | None = None, create: bool = True) -> None:
         self.settings = settings
         self.events = Events()
-        self._catalog = Catalog.open(settings.catalog_url, events=self.events)
+        self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
         self._lazy = LazySpark(settings, self.events, spark)
         self._parts: tuple[Plans, Refresher, Creator] | None = None
 

@@ -10,6 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources
 from headrace.algebra.types import groupable
 from headrace.delta.derive import companion_relation, delta_program, full_program
+from headrace.delta.inexact import inexact
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.passes import QUERY, STEP, rewrite
@@ -18,6 +19,7 @@ from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
 from headrace.sql.reader import read
 from headrace.sql.refusals import Refusal, not_maintained
+from headrace.sql.ties import undetermined
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
 
@@ -111,7 +113,9 @@ def compile_view(
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
     output = describe(query)
-    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output)
+    loose = undetermined(reading.tree, lambda relation: describe(lower(relation, _by_name)))
+    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
+    refusals += _inexact(view.tree, lambda relation: describe(lower(relation, _by_name)))
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)
@@ -125,6 +129,14 @@ def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
         for c in output
         if not groupable(c.type)
     )
+
+
+def _inexact(tree: Relation | None, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[Refusal, ...]:
+    """What is taken back must be what is stored, to the last digit."""
+    message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
+    hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
+    functions = inexact(tree, types_of) if tree is not None else ()
+    return tuple(not_maintained(f"{f} of floats", None, message.format(f), hint) for f in functions)
 
 
 def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:
@@ -159,4 +171,4 @@ def _tidied(relation: Relation | None) -> Relation | None:
 
 
 def _tidied_change(change: TableChange) -> TableChange:
-    return TableChange(rewrite(change.change, STEP), change.key)
+    return replace(change, change=rewrite(change.change, STEP))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,10 @@ from pathlib import Path
 from headrace.errors import UserError
 
 FILE_NAME = "headrace.toml"
+
+SPARK_OPTIONS = "HEADRACE_SPARK_OPTIONS"
+"""Environment variable with Spark options, `name=value` separated by spaces, quoted as in a shell; each one wins over
+the file's."""
 
 KNOWN = ("catalog_url", "warehouse", "spark_master", "spark_remote", "ivy_settings", "jars_dir", "format_version")
 
@@ -82,7 +87,22 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
-    return _build(file, values, options)
+    return _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
+
+
+def _from_text(text: str) -> dict[str, str]:
+    try:
+        pairs = [part.partition("=") for part in shlex.split(text)]
+    except ValueError as error:
+        raise UserError("CONFIG_INVALID", f"{SPARK_OPTIONS} has an unclosed quote.", detail=text) from error
+    for name, sign, _ in pairs:
+        if not sign or not name.startswith("spark."):
+            raise UserError(
+                "CONFIG_INVALID",
+                f"{SPARK_OPTIONS} has {name!r}, which is no Spark option.",
+                hint="Write full names: spark.driver.memory=4g spark.ui.enabled=true (separated by spaces).",
+            )
+    return {name: value for name, _, value in pairs}
 
 
 def _read(file: Path) -> tuple[dict[str, object], dict[str, str]]:

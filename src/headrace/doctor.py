@@ -185,7 +185,7 @@ def _checked_spark(settings: config.Settings) -> Check:
 
     began = time.monotonic()
     try:
-        with Headrace(settings) as hr:
+        with Headrace(settings, create=False) as hr:
             hr.sql("SELECT 1").collect()
             version = hr.spark.version
     except HeadraceError as error:

@@ -9,7 +9,8 @@ from headrace import config
 from headrace.errors import EnvironmentFault, UserError
 
 TEMPLATE = """\
-# A Headrace project. Every setting can also come from the environment: HEADRACE_CATALOG_URL, HEADRACE_WAREHOUSE, ...
+# A Headrace project. Every setting can also come from the environment: HEADRACE_CATALOG_URL, HEADRACE_WAREHOUSE, ...;
+# Spark's options from HEADRACE_SPARK_OPTIONS="spark.driver.memory=4g spark.eventLog.enabled=true".
 [headrace]
 catalog_url = {catalog_url}
 warehouse = {warehouse}
@@ -32,7 +33,7 @@ GITIGNORE = """\
 
 
 def init_project(path: str | Path, catalog_url: str | None = None, warehouse: str | None = None) -> config.Settings:
-    """Make a project in a folder, which is created if need be.
+    """Make a project in a folder, which is created if need be; for one whose catalog is missing, make that.
 
     Args:
         path: The folder.
@@ -46,11 +47,7 @@ def init_project(path: str | Path, catalog_url: str | None = None, warehouse: st
     root = Path(path).expanduser()
     file = root / config.FILE_NAME
     if file.exists():
-        raise UserError(
-            "PROJECT_EXISTS",
-            f"{root.resolve()} is a Headrace project already.",
-            hint=f"Edit its {config.FILE_NAME}, or name another folder.",
-        )
+        return _complete(root, given=catalog_url is not None or warehouse is not None)
     text = TEMPLATE.format(
         catalog_url=json.dumps(catalog_url or "sqlite:///headrace.db"), warehouse=json.dumps(warehouse or "warehouse")
     )
@@ -65,6 +62,21 @@ def init_project(path: str | Path, catalog_url: str | None = None, warehouse: st
     except BaseException:
         file.unlink(missing_ok=True)  # a folder that is half a project could be neither used nor made again
         raise
+    return settings
+
+
+def _complete(root: Path, *, given: bool) -> config.Settings:
+    """Make what a project lacks: its settings may have come to name another database since."""
+    from headrace.catalog.inspection import revision_of
+
+    settings = config.load(root)
+    if given or revision_of(settings.catalog_url)[1] is not None:
+        raise UserError(
+            "PROJECT_EXISTS",
+            f"{root.resolve()} is a Headrace project already.",
+            hint=f"Edit its {config.FILE_NAME}, or name another folder.",
+        )
+    _make_parts(settings)
     return settings
 
 

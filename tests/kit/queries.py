@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from kit import aggregates, windows
 from kit.case import Case, Table
 from kit.expressions import NUMBERS, TYPES, Field, Scope, condition, expression
 from kit.histories import histories
@@ -49,17 +50,21 @@ class _Writer:
     # queries
 
     def query(self, depth: int) -> tuple[str, Shown]:
-        """A SELECT or a union of two."""
+        """A SELECT, or two or three with set operators between them."""
         sql, shown = self.select(depth)
-        if depth > 0 and self.seldom():
+        while depth > 0 and self.seldom():
             other = self.projection(depth - 1, [each.type for each in shown])
-            return f"{sql} UNION {self.choose('ALL ', 'ALL ', '')}{other}", shown
+            operator = self.choose("UNION", "UNION", "INTERSECT", "EXCEPT", "EXCEPT")
+            sql = f"{sql} {operator} {self.choose('ALL ', '')}{other}"
+            depth -= 1
         return sql, shown
 
     def select(self, depth: int) -> tuple[str, Shown]:
         source, scope = self.source(depth)
         where = self.where(scope, depth)
-        kind = self.choose("plain", "plain", "distinct", "group", "group", "global")
+        kind = self.choose("plain", "plain", "distinct", "group", "group", "global", "window")
+        if kind == "window" and (columns := windows.chosen(self.draw, scope)):
+            return self.windowed(f"{source}{where}", columns)
         if kind in ("group", "global"):
             return self.grouped(f"{source}{where}", scope, depth, keyed=kind == "group")
         types = [self.type(scope) for _ in range(self.draw(st.integers(1, 3)))]
@@ -69,6 +74,10 @@ class _Writer:
             items, types = [*items, f"({sql})"], [*types, type_]
         distinct = "DISTINCT " if kind == "distinct" else ""
         return self.written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
+
+    def windowed(self, source: str, scope: Scope) -> tuple[str, Shown]:
+        shown = [*((f.sql, f.type) for f in scope if self.often()), *windows.calls(self.draw, scope)]
+        return self.written("SELECT ", [sql for sql, _ in shown], [type_ for _, type_ in shown], f" FROM {source}")
 
     def projection(self, depth: int, types: list[str]) -> str:
         """A SELECT with columns of given types, to stand in a union."""
@@ -149,10 +158,21 @@ class _Writer:
             sql, type_ = self.value((), depth - 1)
             same = [call for call, each in calls if each == type_]
             having = f" HAVING {self.choose(*same)} >= ({sql})" if same else ""
+        # sqlglot does not read a predicate among the columns of ROLLUP
+        if keys and {sql for sql, _ in keys} <= {each.sql for each in scope} and self.seldom():
+            written = aggregates.grouping(self.draw, [sql for sql, _ in keys])
+            # DuckDB has a row for the empty set over no rows, Spark has none
+            group, having = (
+                f" GROUP BY {written}",
+                having.replace("HAVING", "HAVING count(*) > 0 AND") or " HAVING count(*) > 0",
+            )
+            shown += [(f"CAST(grouping({sql}) AS INT)", "int") for sql, _ in keys if self.seldom()]
         return self.written("SELECT ", [s for s, _ in shown], [t for _, t in shown], f" FROM {source}{group}{having}")
 
     def call(self, scope: Scope) -> tuple[str, str]:
         """An aggregate call and its type."""
+        if self.seldom():
+            return aggregates.recomputed(self.draw, scope)
         function = self.choose("count(*)", "count", "sum", "sum", "avg", "min", "max")
         filter_ = f" FILTER (WHERE {condition(self.draw, scope)})" if self.seldom() else ""
         if function == "count(*)":
@@ -181,7 +201,22 @@ class _Writer:
             kind = self.choose("", "", "LEFT ", "RIGHT ", "FULL ", "LEFT SEMI ", "LEFT ANTI ")
             sql = f"{sql}{self.join(kind, right, scope, added)}"
             scope += () if "SEMI" in kind or "ANTI" in kind else added
+        # behind a comma DuckDB would not see what stands before it
+        if self.seldom() and ", " not in sql:
+            return self.exploded(sql, scope)
         return sql, scope
+
+    def exploded(self, source: str, scope: Scope) -> tuple[str, Scope]:
+        """A source with LATERAL VIEW."""
+        field, alias = self.draw(st.sampled_from(scope)), self.alias()
+        same = [each.sql for each in scope if each.type == field.type]
+        values = ", ".join(self.draw(st.lists(st.sampled_from(same), min_size=1, max_size=3)))
+        array = self.choose(f"array({values})", f"CASE WHEN {condition(self.draw, scope, 0)} THEN array({values}) END")
+        if self.choose("explode", "explode", "posexplode") == "explode":
+            return f"{source} LATERAL VIEW explode({array}) {alias} AS x", (*scope, Field(f"{alias}.x", field.type))
+        # sqlglot loses the alias of the view
+        added = (Field(f"{alias}_p", "int"), Field(f"{alias}_x", field.type))
+        return f"{source} LATERAL VIEW posexplode({array}) {alias} AS {alias}_p, {alias}_x", scope + added
 
     def join(self, kind: str, right: str, scope: Scope, added: Scope) -> str:
         pairs = [(a.sql, b.sql) for a in scope for b in added if a.type == b.type]
@@ -211,7 +246,14 @@ class _Writer:
 
     def bracketed(self, depth: int) -> tuple[str, Shown]:
         sql, shown = self.query(depth)
-        return f"({sql})", shown
+        return f"({self.cut(sql, shown)})", shown
+
+    def cut(self, sql: str, shown: Shown) -> str:
+        """A query, sometimes with ORDER BY of all its columns and LIMIT."""
+        if not self.seldom() or any(each.type == "double" for each in shown):
+            return sql
+        order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in shown)
+        return f"{sql} ORDER BY {order} LIMIT {self.choose('1', '2', '3')}{self.choose('', '', ' OFFSET 1')}"
 
     def cte(self) -> tuple[str, Shown]:
         name = self.draw(st.sampled_from(sorted(self.ctes)))
@@ -227,7 +269,7 @@ def queries(draw: st.DrawFn, over: tuple[Table, ...], depth: int = 2) -> str:
         sql, shown = writer.query(depth - 1)
         head = f"WITH w AS ({sql}) "
         writer.ctes["w"] = shown
-    return head + writer.query(depth)[0]
+    return head + writer.cut(*writer.query(depth))
 
 
 @st.composite

@@ -157,3 +157,16 @@ def test_progress_is_told_stage_by_stage(hr: Headrace, ns: str, source: str) -> 
     finished = [e.stage for e in heard if isinstance(e, StageFinished)]
     assert started
     assert sorted(started) == sorted(finished)
+
+
+def test_columns_written_with_their_tables_whole_name(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.v AS SELECT k, v FROM {ns}.t WHERE v > 0")
+    query = f"SELECT {ns}.t.k, lake.{ns}.v.v FROM {ns}.t JOIN {ns}.v ON {ns}.t.k = v.k"
+    hr.create_stream_table(f"{ns}.s", query)  # no snapshot to read yet
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 1)")
+    assert hr.refresh(f"{ns}.s", full=True).rows_inserted == 1
+    hr.spark.sql(f"ALTER TABLE lake.{ns}.t ADD COLUMN w INT")  # read through a projection from now on
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (2, 2, 2)")
+    assert hr.refresh(f"{ns}.s", full=True).rows_inserted == 2
+    assert hr.verify(f"{ns}.s").ok

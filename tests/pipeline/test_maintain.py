@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +65,22 @@ def test_ages_that_endanger_readers_are_refused(hr: Headrace) -> None:
     with pytest.raises(UserError) as caught:
         hr.maintain(orphans_older_than=dt.timedelta(hours=1))
     assert caught.value.code == "INVALID_OPTION"
+
+
+def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 2)")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, max(v) AS w FROM {ns}.t GROUP BY k", or_replace=True)
+    replaced = [r for r in hr.maintain(older_than=NOW, dry_run=True) if r.action == "remove_dropped" and ns in r.name]
+    assert len(replaced) == 2  # the state and the companion
+    hr.drop_stream_table(f"{ns}.s")
+    assert not [
+        r for r in hr.maintain(older_than=dt.timedelta(days=1)) if r.action == "remove_dropped" and ns in r.name
+    ]
+    done = [r for r in hr.maintain(older_than=NOW) if r.action in ("remove_dropped", "skipped") and ns in r.name]
+    assert [r.action for r in done] == ["remove_dropped"] * 4, done
+    left = [f for r in done for f in Path(r.detail.removeprefix("files of ")).rglob("*") if f.is_file()]
+    assert not left
+    assert hr.spark.table(f"lake.{ns}.t").count() == 1
+    assert not [r for r in hr.maintain(older_than=NOW) if r.action == "remove_dropped"]

@@ -7,10 +7,12 @@ relation that has it, and no operator needs a special case for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from headrace.algebra.scalar import Scalar
+from headrace.errors import Place
 from headrace.names import WEIGHT, TableName
 
 
@@ -358,10 +360,13 @@ class AggregateCall:
     Args:
         name: Output column.
         function: Lower-case function name (`count`, `sum`, `avg`, `min`, `max`, …).
-        argument: The argument, or None for `count(*)`.
+        argument: The (first) argument, or None for `count(*)`.
         filter: The FILTER (WHERE …) condition, if any.
         argument_type: Spark type of the argument, such as `decimal(12,2)`; None for `count(*)`.
         type: Spark type of the result.
+        more: Further arguments.
+        distinct: Whether DISTINCT was written.
+        inside: SQL around the call that takes its order away, such as `sort_array({})`.
     """
 
     name: str
@@ -370,6 +375,31 @@ class AggregateCall:
     filter: Scalar | None = None
     argument_type: str | None = None
     type: str | None = None
+    more: tuple[Scalar, ...] = ()
+    distinct: bool = False
+    inside: str = "{}"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The input columns it reads."""
+        read = (scalar for scalar in (self.argument, self.filter, *self.more) if scalar is not None)
+        return frozenset().union(*(scalar.columns for scalar in read))
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a function of one argument, copies included, and nothing more."""
+        return not (self.more or self.distinct or self.inside != "{}")
+
+    def written(self, write: Callable[[Scalar], str]) -> str:
+        """The call in SQL.
+
+        Args:
+            write: Writes an argument.
+        """
+        arguments = ", ".join(write(each) for each in (self.argument, *self.more) if each is not None) or "*"
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
+        filtered = text if self.filter is None else f"{text} FILTER (WHERE {write(self.filter)})"
+        return self.inside.replace("{}", filtered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,3 +456,157 @@ class Repeat(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Repeat(inputs[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate(Relation):
+    """Each row as often as one of its columns says, without that column; not at all where it is below one.
+
+    Args:
+        input: Rows with their numbers.
+        copies: The column that holds the number; never NULL.
+    """
+
+    input: Relation
+    copies: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.input.columns if name != self.copies)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Replicate(inputs[0], self.copies)
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One expression of a window's ORDER BY.
+
+    Args:
+        scalar: The expression.
+        direction: What follows it: `DESC`, `NULLS LAST` and the like.
+    """
+
+    scalar: Scalar
+    direction: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scalar} {self.direction}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """One function of a `Window`.
+
+    Args:
+        name: Output column.
+        function: Its lower-case name.
+        call: The call in SQL, with FILTER and IGNORE NULLS, without OVER.
+        order: ORDER BY.
+        frame: `ROWS …` or `RANGE …` as written; empty for the usual one.
+        place: Where it stands in the user's text.
+    """
+
+    name: str
+    function: str
+    call: Scalar
+    order: tuple[SortKey, ...] = ()
+    frame: str = ""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The input columns it reads."""
+        return self.call.columns.union(*(key.scalar.columns for key in self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Relation):
+    """Window functions with one PARTITION BY: every row stays and gains a column for each.
+
+    Args:
+        input: Rows.
+        partition: Input columns that form a partition, NULL being a value like any other; none for one partition.
+        calls: The functions, in order.
+    """
+
+    input: Relation
+    partition: tuple[str, ...]
+    calls: tuple[WindowCall, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns + tuple(c.name for c in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Window(inputs[0], self.partition, self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Generate(Relation):
+    """Each row as often as a generator gives rows for it, with what it gives beside it.
+
+    Args:
+        input: Rows.
+        generator: A call such as `explode(…)` or `posexplode_outer(…)`.
+        names: The columns it gives, all of them.
+    """
+
+    input: Relation
+    generator: Scalar
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns + self.names
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Generate(inputs[0], self.generator, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Relation):
+    """The first rows in an order that leaves no tie between different rows.
+
+    Args:
+        input: Rows.
+        order: ORDER BY, over columns of the input.
+        limit: How many rows; None for all.
+        offset: How many rows are passed over first.
+        place: Where LIMIT stands in the user's text.
+    """
+
+    input: Relation
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return TopK(inputs[0], self.order, self.limit, self.offset, self.place)

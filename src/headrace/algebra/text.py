@@ -8,15 +8,20 @@ from headrace.algebra.relations import (
     Empty,
     Existence,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     OuterJoin,
     Project,
     Relation,
+    Replicate,
     Scan,
     SemiJoin,
     Stored,
+    TopK,
     Values,
+    Window,
+    WindowCall,
 )
 from headrace.algebra.scalar import as_column
 
@@ -52,6 +57,13 @@ def _details(relation: Relation) -> str:
             return f"[{', '.join(items)}]"
         case Filter():
             return str(relation.condition)
+        case Generate():
+            return f"{relation.generator} AS {', '.join(relation.names)}"
+        case TopK():
+            rows = "all" if relation.limit is None else relation.limit
+            return f"{rows} after {relation.offset} by {', '.join(map(str, relation.order))}"
+        case Replicate():
+            return f"times {relation.copies}"
         case Join():
             return f"on {relation.condition}" if relation.condition else "cross"
         case OuterJoin():
@@ -64,6 +76,9 @@ def _details(relation: Relation) -> str:
         case Aggregate():
             calls = ", ".join(f"{call_text(c)} AS {c.name}" for c in relation.calls)
             return f"by [{', '.join(relation.keys)}] [{calls}]"
+        case Window():
+            calls = ", ".join(f"{window_text(c)} AS {c.name}" for c in relation.calls)
+            return f"by [{', '.join(relation.partition)}] [{calls}]"
     return ""
 
 
@@ -73,5 +88,10 @@ def _field(name: str, source: str) -> str:
 
 def call_text(call: AggregateCall) -> str:
     """An aggregate call in SQL, over the columns of its input."""
-    text = f"{call.function}({'*' if call.argument is None else call.argument})"
-    return text if call.filter is None else f"{text} FILTER (WHERE {call.filter})"
+    return call.written(str)
+
+
+def window_text(call: WindowCall) -> str:
+    """A window function in SQL, over the columns of its input, without its PARTITION BY."""
+    order = ", ".join(map(str, call.order))
+    return f"{call.call} OVER ({' '.join(part for part in (order and f'ORDER BY {order}', call.frame) if part)})"

@@ -8,6 +8,7 @@ from typing import Self
 
 from headrace.catalog import leases as _leases
 from headrace.catalog import observing as _observing
+from headrace.catalog import retired as _retired
 from headrace.catalog import staging as _staging
 from headrace.catalog import writer as _writer
 from headrace.catalog.answers import Answers
@@ -24,6 +25,7 @@ from headrace.catalog.records import (
     Observed,
     PublicationRecord,
     RefreshMode,
+    Retired,
     StreamTable,
 )
 from headrace.clock import Clock, SystemClock
@@ -248,6 +250,16 @@ class Catalog(Answers):
         """
         with self._database.write() as connection:
             return _settle(connection, uuid)
+
+    def retired(self, before: dt.datetime) -> tuple[Retired, ...]:
+        """Stored tables that nothing shows since a time before, whose files may be removed; oldest first."""
+        with self._database.read() as connection:
+            return _retired.retired(connection, before)
+
+    def forget(self, gone: Retired) -> None:
+        """Forget a retired table: its files are gone."""
+        with self._database.write() as connection:
+            _retired.forget(connection, gone)
 
     def reset_staging(
         self, names: Iterable[TableName] | None = None, *, held: Sequence[Lease] = ()

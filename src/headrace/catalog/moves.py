@@ -5,6 +5,7 @@ The state afterwards is worked out in memory, as a dict of rows, and only the di
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from headrace.catalog import pointers, published
 from headrace.catalog.pointer_changes import PointerChanges, foreign_writer
 from headrace.catalog.pointers import Key, PointerRow, key_of
 from headrace.catalog.publication import Publication, Rename, Swap, invalid
+from headrace.catalog.retired import RETIRED, key_of_retired, root
 from headrace.errors import EnvironmentFault
 from headrace.names import LAKE, STAGING
 
@@ -28,8 +30,19 @@ class _State:
     ours: dict[Key, str]
 
 
-def move_pointers(connection: Connection, publication: Publication) -> None:
-    """Apply a publication's deletes, renames and swaps.
+def known_pointers(connection: Connection, publication: Publication) -> dict[Key, str]:
+    """What Headrace itself published last under the names of a publication."""
+    return published.read(connection, keys) if (keys := _keys(publication)) else {}
+
+
+def move_pointers(connection: Connection, publication: Publication, ours: dict[Key, str], now: dt.datetime) -> None:
+    """Apply a publication's deletes, renames and swaps; what nothing shows afterwards is retired.
+
+    Args:
+        connection: The transaction.
+        publication: What is published.
+        ours: What `known_pointers` said before any stream table was dropped.
+        now: The time.
 
     Raises:
         EnvironmentFault: `FOREIGN_WRITER`, `STAGING_CHANGED`.
@@ -38,13 +51,14 @@ def move_pointers(connection: Connection, publication: Publication) -> None:
     keys = _keys(publication)
     if not keys:
         return
-    before = _State(pointers.lock(connection, (LAKE, STAGING), keys), published.read(connection, keys))
+    before = _State(pointers.lock(connection, (LAKE, STAGING), keys), ours)
     after = _State(dict(before.rows), dict(before.ours))
     for name in publication.deletes:
         _delete(after, key_of(name))
     _rename(after, publication.renames)
     for swap in publication.swaps:
         _swap(after, swap)
+    _retire(before, after, now)
     _write_rows(connection, before.rows, after.rows)
     published.write(connection, before.ours, after.ours)
 
@@ -60,6 +74,15 @@ def _delete(state: _State, key: Key) -> None:
     for catalog in (LAKE, STAGING):
         state.rows.pop((catalog, key), None)
     state.ours.pop(key, None)
+
+
+def _retire(before: _State, after: _State, now: dt.datetime) -> None:
+    """Remember tables that Headrace published and that are no longer shown under any name."""
+    shown = {root(row) for (catalog, _), row in after.rows.items() if catalog == LAKE}
+    for (catalog, key), row in before.rows.items():
+        own = before.ours.get(key) == row.metadata_location  # what somebody else put there is not ours to remove
+        if catalog == LAKE and own and root(row) not in shown:
+            after.rows[RETIRED, key_of_retired(now, key)] = PointerRow(row.metadata_location, None, row.iceberg_type)
 
 
 def _rename(state: _State, renames: tuple[Rename, ...]) -> None:

@@ -52,7 +52,8 @@ def _missing(database: Database) -> EnvironmentFault:
     return EnvironmentFault(
         "CATALOG_UNREACHABLE",
         f"There is no catalog at {database.shown}.",
-        hint="Check the catalog URL, or run `headrace init` to make a project.",
+        hint="Check the catalog URL and put back a catalog that was lost; `headrace init` in the project folder makes "
+        "an empty one.",
     )
 
 

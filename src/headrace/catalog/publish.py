@@ -19,7 +19,7 @@ from headrace.catalog import leases as leasing
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
 from headrace.catalog.faults import is_certain
-from headrace.catalog.moves import move_pointers
+from headrace.catalog.moves import known_pointers, move_pointers
 from headrace.catalog.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord
 from headrace.catalog.relations import Known, known_relations
@@ -52,11 +52,12 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
         return done
     leasing.check(connection, publication.leases)
     record = _open(connection, publication, now)
+    ours = known_pointers(connection, publication)
     for definition in publication.definitions:
         writer.define(connection, definition, record.published_at)
     if publication.drops:
         writer.drop_stream_tables(connection, publication.drops)
-    move_pointers(connection, publication)
+    move_pointers(connection, publication, ours, now)
     known = known_relations(connection, _named(publication))
     known = _add_versions(connection, publication.versions, known, record)
     frontiers.move(connection, publication.frontiers, known)

@@ -285,6 +285,21 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
+class Retired:
+    """A stored table that nothing shows any more, whose files are still there.
+
+    Args:
+        name: What it was called, made unique.
+        metadata_location: Its last metadata file, from which all its files can be found.
+        at: When it was taken away.
+    """
+
+    name: str
+    metadata_location: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ForeignWrite:
     """A stored table whose `lake` pointer is not what Headrace published last.
 

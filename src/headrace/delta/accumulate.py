@@ -15,16 +15,18 @@ from headrace.algebra.relations import (
     LookupJoin,
     Project,
     Relation,
+    Replicate,
     SemiJoin,
     Stored,
 )
-from headrace.algebra.scalar import TRUE, Scalar, any_of, as_column, column, compose, substitute
+from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, column, compose, substitute
 from headrace.algebra.tree import identity
 from headrace.delta.accumulators import LOST, ROWS, Accumulator, Kind, change_call
 from headrace.delta.change import Change, union_all, weigh
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
-from headrace.delta.program import COMPANION, DeltaProgram, FullProgram, TableChange
+from headrace.delta.program import COMPANION, Counts, DeltaProgram, FullProgram, TableChange
+from headrace.delta.replicate import multiplied
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
 
@@ -39,8 +41,17 @@ def full(root: Root) -> FullProgram:
     state: Relation = Stored(COMPANION, root.companion)
     if root.condition is not None:
         state = Filter(state, root.over_companion(root.condition))
-    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in root.items))
+    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
+    state = state if root.copies is None else Replicate(state, _COPIES)
     return FullProgram(_from_scratch(root, root.aggregate.input, ""), state)
+
+
+_COPIES = "__hr_copies"
+
+
+def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
+    """The output columns, and how often a row is there when that is not once."""
+    return root.items if root.copies is None else (*root.items, (_COPIES, root.copies))
 
 
 def follow(root: Root, change: Change) -> DeltaProgram:
@@ -174,10 +185,7 @@ def _added(root: Root, change: Change) -> Relation:
 
 def _needed(root: Root, rows: Relation) -> Relation:
     """Only the columns that keys, arguments and filters read."""
-    read = set(root.aggregate.keys)
-    for call in root.aggregate.calls:
-        read |= call.argument.columns if call.argument else set()
-        read |= call.filter.columns if call.filter else set()
+    read = set(root.aggregate.keys).union(*(call.columns for call in root.aggregate.calls))
     return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
 
 
@@ -255,13 +263,18 @@ def _existed(root: Root, when: str) -> Scalar:
     return compose("{n} IS NOT NULL", n=rows) if when == OLD else compose("{n} > 0", n=rows)
 
 
-def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
-    """−old + new for rows where they differ. Columns are OLD and NEW ones, or bare for a key."""
+def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Scalar:
+    """Whether the old and the new row differ. Columns are OLD and NEW ones, or bare for a key."""
     values = tuple(c for c in columns if c not in key)
     same = " AND ".join(f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))) or "true"
     parts = {f"o{i}": column(OLD + c) for i, c in enumerate(values)}
     parts |= {f"n{i}": column(NEW + c) for i, c in enumerate(values)}
-    differ = compose("NOT ({was} AND {is_} AND " + same + ")", was=was, is_=is_, **parts)
+    return compose("NOT ({was} AND {is_} AND " + same + ")", was=was, is_=is_, **parts)
+
+
+def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
+    """−old + new for rows where they differ; arguments as for `_differ`."""
+    differ = _differ(columns, was, is_, key)
 
     def side(when: str, shown: Scalar, weight: int) -> Relation:
         rows = Filter(Filter(sides, shown), differ) if shown != TRUE else Filter(sides, differ)
@@ -272,8 +285,14 @@ def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scal
 
 def _companion_change(root: Root, kept: Stored) -> TableChange:
     key = _key_names(root)
-    change = _both_ways(kept, root.companion, _existed(root, OLD), _existed(root, NEW), key)
-    return TableChange(change, key)
+    was, is_ = _existed(root, OLD), _existed(root, NEW)
+    change = _both_ways(kept, root.companion, was, is_, key)
+    return TableChange(change, key, _counts(kept, was, is_, _differ(root.companion, was, is_, key)))
+
+
+def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> Counts:
+    gone, come = (all_of(c for c in (shown, differ) if c != TRUE) or TRUE for shown in (was, is_))
+    return Counts(kept.name, inserted=come, deleted=gone)
 
 
 _WAS, _IS = "__hr_was", "__hr_is"
@@ -283,15 +302,21 @@ def _state_change(root: Root, kept: Stored) -> TableChange:
     """Each group's output row as it was and as it will be."""
     key = root.output_key
     items = [(_WAS, _shown(root, OLD)), (_IS, _shown(root, NEW))]
-    for name, scalar in root.items:
+    for name, scalar in _shown_items(root):
         if key is not None and name in key:
             items.append((name, _value(root, scalar, NEW)))
         else:
             items += [(when + name, _guarded(root, scalar, when)) for when in (OLD, NEW)]
-    names = tuple(name for name, _ in root.items)
+    names = tuple(name for name, _ in _shown_items(root))
     sides = Project(kept, tuple(items))
     change = _both_ways(sides, names, column(_WAS), column(_IS), key or ())
-    return TableChange(change if key is not None else consolidate(change), key)
+    if root.copies is not None:
+        change = multiplied(change, _COPIES)
+    if key is None:
+        return TableChange(consolidate(change), None)
+    values = dict(items)
+    differ = substitute(_differ(names, column(_WAS), column(_IS), key), values)
+    return TableChange(change, key, _counts(kept, values[_WAS], values[_IS], differ))
 
 
 def _value(root: Root, scalar: Scalar, when: str) -> Scalar:

@@ -8,7 +8,7 @@ Source: Gray et al., Data Cube, 1997 (distributive and algebraic aggregates).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from headrace.algebra.relations import Aggregate, AggregateCall
@@ -77,11 +77,11 @@ class Plan:
     def add(self, kind: Kind, call: AggregateCall, **facts: str | None) -> str:
         """Ask for an accumulator; equal ones are shared. Returns its column name."""
         for known in self.accumulators:
-            mine = (known.kind, known.scratch.function, known.scratch.argument, known.scratch.filter, known.weight_type)
-            if mine == (kind, call.function, call.argument, call.filter, facts.get("weight_type")):
+            mine = (known.kind, replace(known.scratch, name="", argument_type=None, type=None), known.weight_type)
+            if mine == (kind, replace(call, name="", argument_type=None, type=None), facts.get("weight_type")):
                 return known.name
         name = ROWS if not self.accumulators else f"__hr_{len(self.accumulators)}_{kind.value}"
-        scratch = AggregateCall(name, call.function, call.argument, call.filter, call.argument_type, facts.get("type"))
+        scratch = replace(call, name=name, type=facts.get("type"))
         self.accumulators.append(Accumulator(name, kind, scratch, **facts))
         return name
 
@@ -100,6 +100,8 @@ def plan(aggregate: Aggregate) -> Plan:
 
 
 def _output(call: AggregateCall, plan: Plan) -> Scalar:
+    if not call.plain:
+        return column(plan.add(Kind.VALUE, call, type=call.type))
     if call.function == "count":
         return column(plan.add(Kind.COUNT, call, type="bigint"))
     if call.function in ("min", "max") and call.argument is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.algebra.relations import Empty, Relation
-from headrace.delta import accumulate
+from headrace.delta import accumulate, partitions, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
@@ -52,7 +52,7 @@ def delta_program(
         return None
     if root is not None:
         return accumulate.follow(root, change)
-    delta = consolidate(change.of(tree))
+    delta = partitions.delta(tree, change) or topk.at_root(tree, change) or consolidate(change.of(tree))
     if isinstance(delta, Empty):
         return None
     kept = change.keep("change", delta)

@@ -4,9 +4,9 @@
 Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
 inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
-input is read once for all changes of the others, so the largest stands last. An input of one row, such as the value of
-a subquery, is looked at first: while its row stays the same, no other input is read for it. An input that groups rows
-groups those only whose key the term has.
+input is read once for all changes of the others. So those that did not change stand last, and among the others the
+largest. An input of one row, such as the value of a subquery, is looked at first: while its row stays the same, no
+other input is read for it. An input that groups rows groups those only whose key the term has.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
 
@@ -26,9 +26,10 @@ from headrace.delta.existence import restricted
 def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
-    smallest_first = sorted((each for each in inputs if not _one_row(each)), key=change.size)
     single = tuple(each for each in inputs if _one_row(each))
-    inputs = (*connected(smallest_first[0], smallest_first[1:], conditions), *single) if smallest_first else single
+    order = [each for each in inputs if not _one_row(each)]
+    order.sort(key=lambda side: (not change.touches(side), change.size(side)))
+    inputs = (*connected(order[0], order[1:], conditions), *single) if order else single
     columns = inputs[0].columns
     total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
     for i, right in enumerate(inputs[1:], start=1):

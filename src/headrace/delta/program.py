@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Relation
+from headrace.algebra.scalar import Scalar
 
 STATE = "state"
 """Name of the `Stored` leaf that is the stream table as last published."""
@@ -30,6 +31,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """How large a table's change is, told by the rows of a step that it is a function of.
+
+    Args:
+        step: The step.
+        inserted: Condition on its rows; as many rows as satisfy it are inserted.
+        deleted: The same for rows that are deleted.
+    """
+
+    step: str
+    inserted: Scalar
+    deleted: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class TableChange:
     """The change of one stored table.
 
@@ -37,10 +53,12 @@ class TableChange:
         change: Its columns and WEIGHT, a nonzero integer; no row occurs twice. A cheap function of steps.
         key: Columns that identify a row, NULL being a value like any other: then a key has at most one old row
             (weight −1) and one new (+1). Empty: the table never has more than one row. None: a bag.
+        counts: How large it is, where that can be told without computing it.
     """
 
     change: Relation
     key: tuple[str, ...] | None
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Filter, Project, Relation
-from headrace.algebra.scalar import Scalar, all_of, as_column, column, substitute
+from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Replicate
+from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, substitute
 from headrace.delta.accumulators import Plan, plan
 
 
@@ -19,6 +19,7 @@ class Root:
         condition: What a group must satisfy to be shown (HAVING), over the same columns.
         plan: Its accumulators.
         keys: Pairs (key column of the aggregate, its column in the companion).
+        copies: How often each row is there, over the same columns; None for once.
     """
 
     aggregate: Aggregate
@@ -26,6 +27,7 @@ class Root:
     condition: Scalar | None
     plan: Plan
     keys: tuple[tuple[str, str], ...]
+    copies: Scalar | None = None
 
     @property
     def companion(self) -> tuple[str, ...]:
@@ -34,7 +36,9 @@ class Root:
 
     @property
     def output_key(self) -> tuple[str, ...] | None:
-        """Output columns that show the group key; None when some part of it is not shown."""
+        """Output columns that show the group key; None when some part of it is not shown, or rows repeat."""
+        if self.copies is not None:
+            return None
         shown = {as_column(scalar): name for name, scalar in reversed(self.items)}
         if any(key not in shown for key, _ in self.keys):
             return None
@@ -49,17 +53,26 @@ def root_of(tree: Relation) -> Root | None:
     """Find the aggregate at a query's root; None for any other query."""
     if isinstance(tree, Aggregate):
         return Root(tree, tuple((n, column(n)) for n in tree.columns), None, plan(tree), _companion_keys(tree.keys))
-    if not isinstance(tree, (Project, Filter)):
+    if not isinstance(tree, (Project, Filter, Replicate)):
         return None
     below = root_of(tree.input)
     if below is None:
         return None
     values = dict(below.items)
+    if isinstance(tree, Replicate):
+        return _repeated(below, tree.copies)
     if isinstance(tree, Project):
         items = tuple((name, substitute(scalar, values)) for name, scalar in tree.items)
-        return Root(below.aggregate, items, below.condition, below.plan, below.keys)
+        return replace(below, items=items)
     condition = all_of(c for c in (below.condition, substitute(tree.condition, values)) if c is not None)
-    return Root(below.aggregate, below.items, condition, below.plan, below.keys)
+    return replace(below, condition=condition)
+
+
+def _repeated(below: Root, copies: str) -> Root:
+    values = dict(below.items)
+    items = tuple(item for item in below.items if item[0] != copies)
+    times = values[copies] if below.copies is None else compose("{a} * {b}", a=below.copies, b=values[copies])
+    return replace(below, items=items, copies=times)
 
 
 def _companion_keys(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.algebra import relations as r
-from headrace.delta import aggregate, existence, filter, join, outerjoin, project, scan, union, values
+from headrace.delta import (
+    aggregate,
+    existence,
+    filter,
+    generate,
+    join,
+    outerjoin,
+    project,
+    replicate,
+    scan,
+    topk,
+    union,
+    values,
+    window,
+)
 from headrace.delta.change import Change
 
 Rule = Callable[[Any, Change], r.Relation]
@@ -21,6 +35,10 @@ RULES: Mapping[type[r.Relation], Rule] = {
     r.Existence: existence.delta,
     r.Union: union.delta,
     r.Aggregate: aggregate.delta,
+    r.Replicate: replicate.delta,
+    r.Window: window.delta,
+    r.Generate: generate.delta,
+    r.TopK: topk.delta,
 }
 
 NO_RULE: Mapping[type[r.Relation], str] = {

@@ -210,7 +210,9 @@ class Creator:
                     if log is not None:
                         self._make_log(names.log, details.output, suffix)
                 definition = self._definition(wish, details, companion, log)
-                return self.refresher.replace(definition, self.refresher.heads(), leases())
+                kept = {wish.name, companion, log}
+                gone = tuple(t for t in existing.stored if t not in kept)
+                return self.refresher.replace(definition, self.refresher.heads(), leases(), gone)
             except HeadraceError:
                 self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
                 raise

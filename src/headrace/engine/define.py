@@ -11,6 +11,7 @@ from headrace.algebra.types import mentions
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.engine.details import Details, SourceUse
+from headrace.engine.heads import metadata
 from headrace.engine.plans import Plans, pinned_free
 from headrace.engine.ports import Session
 from headrace.engine.results import RefreshMode, RefusalInfo
@@ -81,14 +82,26 @@ def define(
     view = plans.compile(details)
     refusals = tuple(_refusal(r) for r in view.refusals)
     if view.tree is None or refusals:
-        return replace(details, refusals=refusals or (_unread(),)), None
+        every = tuple(_identified(use, catalog, session) for use in details.sources)
+        return replace(details, sources=every, refusals=refusals or (_unread(),)), None
     used = used_columns(view.tree)
     narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
+    narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
     return replace(details, sources=narrowed, companion=view.companion), view
 
 
 def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
     return replace(use, columns=tuple(c for c in use.columns if c.name in columns))
+
+
+def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse:
+    """A source with what tells its columns from later ones of the same names."""
+    pointer = catalog.pointers(LAKE, [use.name]).get(use.name) if use.name.catalog == LAKE else None
+    location = pointer.metadata_location if pointer is not None else session.location(use.name)
+    if location is None:
+        return use
+    meta = metadata(location)
+    return replace(use, ids=meta.ids_of(c.name for c in use.columns), uuid=meta.uuid)
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:

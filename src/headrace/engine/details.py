@@ -25,11 +25,16 @@ class SourceUse:
         name: The source.
         columns: Used columns with the types they had; empty when only rows are counted.
         all: Names of all columns the source had, which `SELECT *` keeps meaning.
+        ids: Iceberg field ids of `columns`: a column that was dropped and added again has another one, and other
+            values in the rows that were there before. Empty when not known.
+        uuid: The table that `ids` are of; one that was dropped and created again numbers its columns anew.
     """
 
     name: TableName
     columns: tuple[Column, ...]
     all: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    uuid: str | None = None
 
     def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
         """The columns to hold the user's text to; None while the source has the columns it had.
@@ -110,11 +115,18 @@ def from_json(data: Mapping[str, Any]) -> Details:
 
 
 def _source_out(use: SourceUse) -> dict[str, Any]:
-    return {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
+    data = {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
+    return data | {"ids": list(use.ids), "uuid": use.uuid}
 
 
 def _source_in(data: Mapping[str, Any]) -> SourceUse:
-    return SourceUse(_name_in(data["name"]), _columns_in(data["columns"]), tuple(data["all"]))
+    return SourceUse(
+        _name_in(data["name"]),
+        _columns_in(data["columns"]),
+        tuple(data["all"]),
+        tuple(data.get("ids", ())),
+        data.get("uuid"),
+    )
 
 
 def _name_in(parts: list[str]) -> TableName:

@@ -208,11 +208,14 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
         UserError: `SOURCE_SCHEMA_CHANGED`.
     """
     found = {c.name.lower(): c.type for c in meta.columns}
-    for column in use.columns:
+    ids = meta.ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
+    for place, column in enumerate(use.columns):
         type_ = found.get(column.name.lower())
-        if type_ == column.type:
+        same = not use.ids or not ids or ids[place] == use.ids[place]
+        if type_ == column.type and same:
             continue
         what = "was dropped or renamed" if type_ is None else f"has type {type_} now, not {column.type}"
+        what = what if same else "is another column now, of the same name"
         raise UserError(
             "SOURCE_SCHEMA_CHANGED",
             f"{table} is stopped: column {column.name} of {use.name} {what}.",
@@ -230,11 +233,19 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
     return Pace(_ratio(history, RanAs.FULL), _ratio(history, RanAs.DIFFERENTIAL))
 
 
+COLD_SECONDS = 3.0
+"""A first load estimated at less tells how long Spark takes to warm up, not how long the table takes."""
+
+
+def _cold(entry: HistoryEntry) -> bool:
+    return entry.reason == FullReason.FIRST_LOAD.value and float(entry.metrics["estimate"]) < COLD_SECONDS
+
+
 def _ratio(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
     recent = [
         entry.seconds / float(entry.metrics["estimate"])
         for entry in history
-        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate")
+        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate") and not _cold(entry)
     ]
     return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
 

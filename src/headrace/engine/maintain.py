@@ -17,7 +17,7 @@ from headrace.engine.ports import Runner, Session
 from headrace.engine.results import Record
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
-from headrace.lake.maintenance import Policy, Task, plan_maintenance, remove_orphans, run_tasks, trim_log
+from headrace.lake.maintenance import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
 from headrace.lake.pins import plan_pins
 from headrace.names import LAKE, STAGING, TableName
 
@@ -28,7 +28,7 @@ class MaintenanceResult(Record):
 
     Args:
         name: The stored table, or the user's table that is pinned.
-        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `pin`, `skipped`.
+        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `pin`, `skipped`.
         detail: What exactly.
     """
 
@@ -84,6 +84,7 @@ def maintain(
             if error.code != "LEASE_HELD":
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
+    results += _remove_dropped(catalog, session, older_than, dry_run)
     return (*results, *_pins(catalog, session, scene, dry_run))
 
 
@@ -152,6 +153,24 @@ def _unread_log(
         catalog.set_log_table(table.name, None)
         catalog.publish(Publication(deletes=(table.log,), leases=leases))
     return [MaintenanceResult(str(table.log), "drop_log", f"nobody reads the changes of {table.name}")]
+
+
+def _remove_dropped(
+    catalog: Catalog, session: Session, older_than: dt.timedelta, dry_run: bool
+) -> list[MaintenanceResult]:
+    """Remove the files of tables that were dropped or replaced so long ago that nobody reads them any more."""
+    results = []
+    for gone in catalog.retired(dt.datetime.now(dt.UTC) - older_than):
+        if not dry_run:
+            try:
+                _run_all(session.runner(), purge(gone.metadata_location))
+            except HeadraceError as error:
+                results.append(MaintenanceResult(gone.name, "skipped", error.message))
+                continue
+            catalog.forget(gone)
+        detail = f"files of {gone.metadata_location.rsplit('/metadata/', 1)[0]}"
+        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", detail))
+    return results
 
 
 def _pins(catalog: Catalog, session: Session, scene: _Scene, dry_run: bool) -> list[MaintenanceResult]:

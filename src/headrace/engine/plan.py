@@ -6,7 +6,9 @@ turned out to be: `compute_stages` up to the change, `lake.apply.plan_apply` fro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
@@ -14,6 +16,8 @@ from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
+from headrace.errors import InternalError
+from headrace.lake.change import Change
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.sql.lower import lower
 
@@ -75,14 +79,39 @@ def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind, hints = binder(facts), is_small(facts)
+    counted = is_counted(facts, program)
     stages: list[Stage] = []
     for step in program.steps:
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
-        stages.append(Compute(step.name, view_name(facts, step.name), lower(step.relation, bind, hints=hints), only_if))
+        sql = lower(step.relation, bind, hints=hints)
+        measures = tuple(_count_measures(program, step.name)) if counted else ()
+        stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures))
     if not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
-        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql))
+        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))
+    if counted and program.companion is not None:
+        stages.append(replace(companion_stage(facts, program.companion), kept=False))
     return (*_read_stages(facts, "\n".join(sql for stage in stages for sql in stage.statements)), *stages)
+
+
+FEW_ROWS = 50_000
+"""Changes of stored tables up to so large are counted along with what they follow from, and not computed for it."""
+
+
+def is_counted(facts: Facts, program: DeltaProgram) -> bool:
+    """Whether the size of every change is learnt in the pass that computes what they are functions of.
+
+    That saves a Spark job for each stored table. Of large ones more than that must be known (`lake.change.measures`).
+    """
+    small = (facts.state_rows or 0) <= FEW_ROWS and facts.companion_rows <= FEW_ROWS
+    return small and all(c.counts is not None for c in (program.state, program.companion) if c is not None)
+
+
+def _count_measures(program: DeltaProgram, step: str) -> Iterator[tuple[str, str]]:
+    for name, change in ((STATE_CHANGE, program.state), (COMPANION_CHANGE, program.companion)):
+        if change is not None and change.counts is not None and change.counts.step == step:
+            yield f"{name}_inserted", f"count_if({change.counts.inserted.sql})"
+            yield f"{name}_deleted", f"count_if({change.counts.deleted.sql})"
 
 
 def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
@@ -98,6 +127,23 @@ def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
 def companion_stage(facts: Facts, companion: TableChange) -> Compute:
     """Computing the companion's change, which runs beside the writing of the state."""
     return Compute(COMPANION_CHANGE, view_name(facts, COMPANION_CHANGE), lower(companion.change, binder(facts)))
+
+
+def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
+    """The change whose size was counted along with what it follows from.
+
+    Args:
+        facts: The refresh.
+        name: `STATE_CHANGE` or `COMPANION_CHANGE`.
+        found: What the measures of `compute_stages` gave.
+
+    Raises:
+        InternalError: `PLAN_INVALID` when nothing was counted.
+    """
+    if f"{name}_inserted" not in found:
+        raise InternalError("PLAN_INVALID", "The program computes no change of the state.")
+    inserted, deleted = int(found[f"{name}_inserted"]), int(found[f"{name}_deleted"])
+    return Change(view_name(facts, name), inserted, deleted, inserted + deleted)
 
 
 def changed_view(facts: Facts, program: DeltaProgram) -> str:

@@ -28,6 +28,7 @@ class Finished:
         definition: A definition that is published with it.
         started: When it began.
         ended: When its stages had run.
+        gone: Stored tables of a former definition that are taken away with it.
     """
 
     facts: Facts
@@ -38,6 +39,7 @@ class Finished:
     definition: Definition | None
     started: dt.datetime
     ended: dt.datetime
+    gone: tuple[TableName, ...] = ()
 
     @property
     def moved(self) -> bool:
@@ -87,6 +89,7 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
         history=(entry_of(done),),
         leases=leases,
         definitions=(done.definition,) if done.definition else (),
+        deletes=done.gone,
     )
 
 

@@ -111,18 +111,21 @@ class Refresher:
             self._failed(know.table.name, attempt, error)
             raise
 
-    def replace(self, definition: Definition, heads: Heads, leases: tuple[Lease, ...]) -> RefreshResult:
+    def replace(
+        self, definition: Definition, heads: Heads, leases: tuple[Lease, ...], gone: tuple[TableName, ...] = ()
+    ) -> RefreshResult:
         """Recompute a stream table under a new definition; both are published together, or neither is.
 
         Args:
             definition: The new definition; its new stored tables are in `staging` already.
             heads: The cut.
             leases: Leases of the caller, on the table.
+            gone: Stored tables of the former definition that this one has no use for.
         """
         attempt = Attempt(self.clock.now(), time.perf_counter())
         know = gather.redefined(gather.known(self.catalog, definition.name), definition)
         try:
-            return self._move(know, definition, heads, True, leases, attempt)
+            return self._move(know, definition, heads, True, leases, attempt, gone)
         except HeadraceError as error:
             self._failed(definition.name, attempt, error)
             raise
@@ -144,6 +147,7 @@ class Refresher:
         full: bool,
         leases: tuple[Lease, ...],
         attempt: Attempt,
+        gone: tuple[TableName, ...] = (),
     ) -> RefreshResult:
         name = know.table.name
         observed = heads.of(know.table.sources, frozenset(know.streams))
@@ -155,7 +159,8 @@ class Refresher:
         generation = know.table.generation
         nothing = RunOutcome(jobs=0)
         outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
-        done = Finished(facts, choice, outcome, generation, expected, definition, attempt.started, self.clock.now())
+        ended = self.clock.now()
+        done = Finished(facts, choice, outcome, generation, expected, definition, attempt.started, ended, gone)
         return self._publish(done, leases, attempt)
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
@@ -175,6 +180,12 @@ class Refresher:
                 elif program is not None:
                     run.differential(program)
             run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
+        except HeadraceError as error:
+            if choice.mode is Mode.DIFFERENTIAL and error.place is not None:
+                # a line and a column of SQL that we wrote mean nothing to who wrote the query; the expression does
+                error.detail = f"{error.detail or ''} While computing: {error.place.text.strip()}".strip()
+                error.place = None
+            raise
         finally:
             run.close()
         return run.outcome

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
@@ -105,11 +106,11 @@ class Run:
 
     def differential(self, program: DeltaProgram) -> None:
         """Compute the change, then apply it."""
-        state = self._compute(program)
+        state, companion = self._compute(program)
         self.outcome.inserted, self.outcome.deleted = state.inserted, state.deleted
         writes = [lambda: self._follow_state(program, state)]
         if program.companion is not None:
-            writes.append(lambda: self._follow_companion(program))
+            writes.append(lambda: self._follow_companion(program, companion))
         if self.facts.log is not None and state.rows:
             writes.append(lambda: self._append_log(state))
         self._at_once(writes)
@@ -118,14 +119,15 @@ class Run:
         facts = self.facts
         self._apply(facts.name, facts.details.output, program.state.key, facts.state_rows, change)
 
-    def _follow_companion(self, program: DeltaProgram) -> None:
+    def _follow_companion(self, program: DeltaProgram, change: Change | None) -> None:
         facts, companion = self.facts, program.companion
         if companion is None or facts.companion is None:
             return
-        stage = plan.companion_stage(facts, companion)
-        with self._timed(stage):
-            columns = facts.details.companion or ()
-            change = change_of(stage.view, self._keep(stage.view, stage.sql, measures(columns)), columns)
+        columns = facts.details.companion or ()
+        if change is None:
+            stage = plan.companion_stage(facts, companion)
+            with self._timed(stage):
+                change = self._measured(stage, columns)
         self._apply(facts.companion, columns, companion.key, None, change)
 
     def _at_once(self, writes: list[Callable[[], None]]) -> None:
@@ -146,31 +148,43 @@ class Run:
 
     # ---- stages
 
-    def _compute(self, program: DeltaProgram) -> Change:
-        """Run the first half; the measured change of the state."""
+    def _compute(self, program: DeltaProgram) -> tuple[Change, Change | None]:
+        """Run the first half: the measured change of the state, and of the companion if it was measured along."""
         wanted = plan.changed_view(self.facts, program)
-        measured: Change | None = None
+        found: dict[str, Any] = {}
+        state: Change | None = None
         for stage in plan.compute_stages(self.facts, program):
             with self._timed(stage):
-                if isinstance(stage, ReadChange) and not stage.shared:
-                    self._views.append(stage.view)
-                    self.runner.view(stage.view, stage.sql)
-                elif isinstance(stage, ReadChange):
-                    self._keep(stage.view, stage.sql)
+                if isinstance(stage, ReadChange):
+                    self._read(stage)
+                elif isinstance(stage, Compute) and not stage.kept:
+                    self._show(stage.view, stage.sql)
+                elif isinstance(stage, Compute) and stage.view == wanted:
+                    state = self._measured(stage, self.facts.details.output)
                 elif isinstance(stage, Compute):
-                    needed = stage.only_if is None or bool(self.runner.run(f"SELECT 1 FROM ({stage.only_if}) LIMIT 1"))
-                    sql = stage.sql if needed else f"SELECT * FROM ({stage.sql}) WHERE false"
-                    if stage.view == wanted:
-                        columns = self.facts.details.output
-                        measured = change_of(stage.view, self._keep(stage.view, sql, measures(columns)), columns)
-                    else:
-                        self._keep(stage.view, sql)
-        if measured is None:
-            raise InternalError("PLAN_INVALID", "The program computes no change of the state.")
-        return measured
+                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
+        if state is None:
+            state = plan.counted_change(self.facts, plan.STATE_CHANGE, found)
+        return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
 
-    def _measured(self, view: str, sql: str, columns: tuple[Column, ...]) -> Change:
-        return change_of(view, self._keep(view, sql, measures(columns)), columns)
+    def _read(self, stage: ReadChange) -> None:
+        if stage.shared:
+            self._keep(stage.view, stage.sql)
+        else:
+            self._show(stage.view, stage.sql)
+
+    def _needed(self, stage: Compute) -> str:
+        """The statement; one without rows when what the step is for does not occur."""
+        if stage.only_if is None or self.runner.run(f"SELECT 1 FROM ({stage.only_if}) LIMIT 1"):
+            return stage.sql
+        return f"SELECT * FROM ({stage.sql}) WHERE false"
+
+    def _measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
+        return change_of(stage.view, self._keep(stage.view, self._needed(stage), measures(columns)), columns)
+
+    def _show(self, name: str, sql: str) -> None:
+        self._views.append(name)
+        self.runner.view(name, sql)
 
     def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
         self._views.append(name)

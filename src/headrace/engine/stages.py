@@ -43,12 +43,16 @@ class Compute:
         view: Temporary view it is kept as.
         sql: The statement.
         only_if: A query; while it returns no row, the step need not be computed and is empty.
+        measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
+        kept: False for what follows cheaply from other results, so that whoever reads it computes it.
     """
 
     name: str
     view: str
     sql: str
     only_if: str | None = None
+    measures: tuple[tuple[str, str], ...] = ()
+    kept: bool = True
 
     @property
     def title(self) -> str:

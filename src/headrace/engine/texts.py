@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from headrace.names import TableName, qualify, quote
+from headrace.sql.reader import circular_view
 from headrace.sql.references import Reference, references, substitute
+from headrace.sql.unqualify import unqualify
 
 Bind = Callable[[TableName], str]
 """Gives the table expression that reads a relation."""
@@ -50,6 +52,9 @@ def bind_text(
             expression += f" AS {quote(name.table)}"
         return expression
 
+    subqueries = [r for r in references(query) if not r.has_alias and replace(r).startswith("(")]
+    if subqueries:
+        query = unqualify(query, (resolve(r.parts).parts for r in subqueries))
     return substitute(query, replace)
 
 
@@ -60,21 +65,27 @@ def relations_read(
     catalogs: frozenset[str],
     view_text: Callable[[TableName], str | None],
 ) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
-    """The relations a query reads and the views it goes through, each once, in order of appearance."""
+    """The relations a query reads and the views it goes through, each once, in order of appearance.
+
+    Raises:
+        UserError: `CYCLE` for a view that reads itself.
+    """
     relations: dict[TableName, None] = {}
     views: dict[TableName, str] = {}
 
-    def visit(text: str, inside: tuple[str, ...]) -> None:
+    def visit(text: str, inside: tuple[str, ...], through: tuple[TableName, ...]) -> None:
         resolve = resolver(inside, catalogs)
         for reference in references(text):
             name = resolve(reference.parts)
+            if name in through:
+                raise circular_view(name)
             if name in views or name in relations:
                 continue
             if (found := view_text(name)) is not None:
                 views[name] = found
-                visit(found, name.namespace)
+                visit(found, name.namespace, (*through, name))
             else:
                 relations[name] = None
 
-    visit(query, namespace)
+    visit(query, namespace, ())
     return tuple(relations), views

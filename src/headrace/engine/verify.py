@@ -44,7 +44,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
         heads: Gives metadata of the sources.
 
     Raises:
-        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`.
+        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`.
     """
     start = time.perf_counter()
     know = gather.known(catalog, name)
@@ -58,6 +58,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
     for source in know.table.sources:
         at = know.at_frontier.get(source)
         meta = observed[source].meta
+        gather.check_schema(name, uses[source], meta)
         recreated = at is None or at.table_uuid not in (None, meta.uuid)
         if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
             raise expired(source)

@@ -7,6 +7,7 @@ all of them; and copies are only counted once it has turned out that there are s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
@@ -14,6 +15,7 @@ from headrace.lake.change import (
     REMOVED,
     STORED,
     Change,
+    Spread,
     Target,
     delete_sql,
     inserted_rows,
@@ -28,6 +30,9 @@ from headrace.names import WEIGHT, TableName, quote
 
 LOCATOR_COLUMNS = 4
 """So many of the most telling columns are compared first."""
+
+SPARE = 10
+"""Columns tell rows apart when they could tell so many times more rows than there are."""
 
 LOCATOR_ROWS = 500_000
 """In a smaller table comparing all columns is quick enough."""
@@ -85,8 +90,18 @@ def locator(target: Target, change: Change) -> tuple[Column, ...] | None:
     known = change.spreads
     cheap = [c for c in target.columns if c.name in known and is_cheap(c) and known[c.name].distinct > 1]
     cheap.sort(key=lambda c: (known[c.name].nulls > 0, -known[c.name].distinct))
-    chosen = tuple(cheap[:LOCATOR_COLUMNS])
+    chosen = tuple(cheap[: _telling(cheap, known, target.rows)])
     return chosen if 0 < len(chosen) < len(target.columns) else None
+
+
+def _telling(columns: Sequence[Column], known: Mapping[str, Spread], rows: int | None) -> int:
+    """How many of the columns, best first, are enough to tell rows apart: each one more must be read and compared."""
+    combinations = 1
+    for number, column in enumerate(columns[:LOCATOR_COLUMNS], start=1):
+        combinations *= known[column.name].distinct
+        if rows is not None and combinations >= SPARE * rows:
+            return number
+    return LOCATOR_COLUMNS
 
 
 def by_position_sql(target: Target, change: Change) -> str:

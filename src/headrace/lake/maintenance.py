@@ -6,14 +6,15 @@ Expiring deletes files at once, before anything is published; it only ever names
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from headrace.lake.metadata import Snapshot, TableMeta
-from headrace.lake.tables import VERSION
-from headrace.names import TableName, quote
+from headrace.lake.tables import VERSION, string_literal
+from headrace.names import STAGING, SYSTEM_NAMESPACE, TableName, quote
 
 
 class Chore(StrEnum):
@@ -132,6 +133,16 @@ def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = N
     before = (now - (policy or Policy()).orphan_age).astimezone(dt.UTC)
     arguments = f"older_than => TIMESTAMP'{before:%Y-%m-%d %H:%M:%S}Z'"
     return Task(Chore.REMOVE_ORPHANS, table, _call(table, "remove_orphan_files", arguments), commits=False)
+
+
+def purge(metadata_location: str) -> tuple[str, ...]:
+    """Statements that remove all files of a table which no catalog knows any more."""
+    table = TableName(STAGING, (SYSTEM_NAMESPACE,), f"purge_{uuid.uuid4().hex}")
+    return (
+        f"CREATE NAMESPACE IF NOT EXISTS {quote(STAGING)}.{quote(SYSTEM_NAMESPACE)}",
+        _call(table, "register_table", f"metadata_file => {string_literal(metadata_location)}"),
+        f"DROP TABLE {table.sql} PURGE",
+    )
 
 
 def _call(table: TableName, procedure: str, arguments: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,12 @@ class TableMeta:
     def columns(self) -> tuple[Column, ...]:
         """Columns of the current schema."""
         return self.schemas[self.schema_id]
+
+    def ids_of(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Field ids of columns of the current schema, in the order of `names`; empty when one is not there."""
+        known = {c.name.lower(): i for c, i in zip(self.columns, self.field_ids[self.schema_id], strict=True)}
+        ids = tuple(known.get(name.lower()) for name in names)
+        return () if None in ids else tuple(i for i in ids if i is not None)
 
     @property
     def current(self) -> Snapshot | None:

@@ -119,11 +119,11 @@ def create_table(
     _check_types(columns, format_version)
     body = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
     all_properties = table_properties(format_version, append_only=append_only) | dict(properties or {})
-    options = ", ".join(f"{_text(k)} = {_text(v)}" for k, v in all_properties.items())
+    options = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in all_properties.items())
     partitioned = f" PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
     return (
         f"CREATE TABLE {table.sql} ({body}) USING iceberg{partitioned} "
-        f"LOCATION {_text(location)} TBLPROPERTIES ({options})"
+        f"LOCATION {string_literal(location)} TBLPROPERTIES ({options})"
     )
 
 
@@ -158,6 +158,7 @@ def _check_types(columns: tuple[Column, ...], format_version: int) -> None:
             )
 
 
-def _text(value: str) -> str:
+def string_literal(value: str) -> str:
+    """A text as Spark SQL writes it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

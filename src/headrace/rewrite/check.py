@@ -22,6 +22,8 @@ from headrace.algebra.relations import (
     Scan,
     SemiJoin,
     Stored,
+    TopK,
+    Window,
 )
 from headrace.algebra.text import label
 from headrace.algebra.tree import walk
@@ -46,7 +48,9 @@ def _unrestricted(node: Relation) -> Iterator[str]:
         if len(sides) == len(node.inputs):
             for side in sides:
                 yield from _unrestricted(side)
-    elif isinstance(node, Aggregate) and not node.keys:
+    elif isinstance(node, TopK) or (isinstance(node, Aggregate) and not node.keys):
+        return  # few rows of a whole, which has to be read when it is read at all
+    elif isinstance(node, Window) and not node.partition:
         return  # one group over everything has to be read when it is read at all
     else:
         for inner in node.inputs:
@@ -64,6 +68,10 @@ def _small(node: Relation) -> bool:
             return any(_small(side) for side in node.inputs)
         case Aggregate() if not node.keys:
             return True
-        case Project() | Filter() | Aggregate():
+        case Window() if not node.partition:
+            return True
+        case TopK():
+            return True
+        case Project() | Filter() | Aggregate() | Window():
             return _small(node.inputs[0])
     return bool(node.inputs) and all(_small(side) for side in node.inputs)

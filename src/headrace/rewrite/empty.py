@@ -11,14 +11,18 @@ from headrace.algebra.relations import (
     Empty,
     Existence,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     OuterJoin,
     Project,
     Relation,
     Repeat,
+    Replicate,
     SemiJoin,
+    TopK,
     Union,
+    Window,
 )
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import transform
@@ -33,7 +37,9 @@ def _rule(node: Relation) -> Relation:
     match node:
         case Union():
             return _union(node)
-        case Project() | Filter() | Repeat() if isinstance(node.inputs[0], Empty):
+        case Project() | Filter() | Repeat() | Replicate() | Window() | Generate() | TopK() if isinstance(
+            node.inputs[0], Empty
+        ):
             return Empty(node.columns)
         case Join() if any(isinstance(side, Empty) for side in node.inputs):
             return Empty(node.columns)

@@ -12,15 +12,19 @@ from headrace.algebra.relations import (
     Aggregate,
     Existence,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     OuterJoin,
     Project,
     Relation,
     Repeat,
+    Replicate,
     Scan,
     SemiJoin,
+    TopK,
     Union,
+    Window,
 )
 from headrace.algebra.scalar import Scalar
 from headrace.algebra.tree import identity
@@ -58,6 +62,15 @@ def _keep(node: Relation, used: Names) -> Relation:
             return _union(node, used)
         case Aggregate():
             return _aggregate(node, used)
+        case Replicate():
+            return Replicate(_keep(node.input, used | {node.copies}), node.copies)
+        case TopK():
+            return node.with_inputs(_keep(node.input, used | _read(key.scalar for key in node.order)))
+        case Generate():
+            below = (used & frozenset(node.input.columns)) | node.generator.columns
+            return node.with_inputs(_keep(node.input, below))
+        case Window():
+            return _window(node, used)
         case Repeat():
             return Repeat(_keep(node.input, used | {WEIGHT}))
     return node
@@ -71,11 +84,16 @@ def _aggregate(node: Aggregate, used: Names) -> Relation:
     calls = tuple(call for call in node.calls if call.name in used)
     if not node.keys and not calls:
         calls = node.calls[:1]
-    read = frozenset(node.keys)
-    for call in calls:
-        read |= call.argument.columns if call.argument else frozenset()
-        read |= call.filter.columns if call.filter else frozenset()
+    read = frozenset(node.keys).union(*(call.columns for call in calls))
     return Aggregate(_keep(node.input, read), node.keys, calls)
+
+
+def _window(node: Window, used: Names) -> Relation:
+    calls = tuple(call for call in node.calls if call.name in used)
+    below = (used & frozenset(node.input.columns)).union(*(call.columns for call in calls))
+    if not calls:
+        return _keep(node.input, below)
+    return Window(_keep(node.input, below | set(node.partition)), node.partition, calls)
 
 
 def _union(node: Union, used: Names) -> Relation:

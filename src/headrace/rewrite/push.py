@@ -1,7 +1,8 @@
 """Move conditions towards the leaves.
 
 σ_p(π_f(R)) = π_f(σ_{p∘f}(R)); σ_p(R ⊎ S) = σ_p(R) ⊎ σ_p(S); σ_p(L ⋈_q R) = L ⋈_{q∧p} R, and a conjunct over one side
-filters that side; σ_p(γ_K(R)) = γ_K(σ_p(R)) for p over K only. So a comma join with its equalities in WHERE becomes an
+filters that side; σ_p(γ_K(R)) = γ_K(σ_p(R)) for p over K only, and
+likewise for window functions and their PARTITION BY. So a comma join with its equalities in WHERE becomes an
 equi-join. Conditions that read no column stay where they are: they decide about whole relations. So do conditions that
 would have to compute something twice below. Of an outer join that keeps L, conditions over L filter L, and conjuncts of
 its own condition over the other side filter that side; likewise of a semi-join or an anti-join.
@@ -11,7 +12,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Union
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    Union,
+    Window,
+)
 from headrace.algebra.scalar import TRUE, Scalar, all_of, as_column, column, conjuncts, substitute, uses
 from headrace.algebra.tree import transform
 
@@ -54,6 +67,8 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             if _repeats(values, conditions):
                 return _filter(node, conditions)
             return Project(_sink(node.input, tuple(substitute(c, values) for c in conditions)), node.items)
+        case Replicate():
+            return Replicate(_sink(node.input, conditions), node.copies)
         case Union():
             return Union(tuple(_sink(branch, _renamed(conditions, node, branch)) for branch in node.branches))
         case Join():
@@ -64,6 +79,14 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             left = tuple(c for c in conditions if c.columns and c.columns <= names)
             others = tuple(c for c in conditions if c not in left)
             return _filter(node.with_inputs(_sink(node.left, left), node.right), others)
+        case Generate():
+            below = tuple(c for c in conditions if c.columns and c.columns <= set(node.input.columns))
+            above = tuple(c for c in conditions if c not in below)
+            return _filter(node.with_inputs(_sink(node.input, below)), above)
+        case Window():
+            below = tuple(c for c in conditions if c.columns and c.columns <= set(node.partition))
+            above = tuple(c for c in conditions if c not in below)
+            return _filter(Window(_sink(node.input, below), node.partition, node.calls), above)
         case Aggregate() if node.keys:
             below = tuple(c for c in conditions if c.columns and c.columns <= set(node.keys))
             above = tuple(c for c in conditions if c not in below)

@@ -1,13 +1,26 @@
 """Push key semi-joins towards the scans.
 
-σ_{k∈K} commutes with everything a selection on k commutes with: projections that keep the key, filters, unions, and the
-side of a join that has the key. The fewer rows reach a join, the less it shuffles. An anti-join moves likewise. Of an
-outer join that keeps L, a key of L restricts L; of GROUP BY, group keys choose among the rows as among the groups.
+σ_{k∈K} commutes with everything a selection on k commutes with: projections that keep the key, filters, unions, the
+side of a join that has the key, a GROUP BY or PARTITION BY of which the key is a part. The fewer rows reach a join, the
+less it shuffles. An anti-join moves likewise. Of an outer join that keeps L, a key of L restricts L.
 """
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, SemiJoin, Union
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    SemiJoin,
+    Union,
+    Window,
+)
 from headrace.algebra.scalar import as_column
 from headrace.algebra.tree import transform
 
@@ -27,12 +40,18 @@ def _sink(semi: SemiJoin) -> Relation:
             return Project(_onto(below.input, semi, on), below.items) if len(on) == len(semi.on) else semi
         case Filter():
             return Filter(_onto(below.input, semi, semi.on), below.condition)
+        case Replicate():
+            return Replicate(_onto(below.input, semi, semi.on), below.copies)
+        case Generate() if {a for a, _ in semi.on} <= set(below.input.columns):
+            return below.with_inputs(_onto(below.input, semi, semi.on))
+        case Aggregate() if {a for a, _ in semi.on} <= set(below.keys):
+            return Aggregate(_onto(below.input, semi, semi.on), below.keys, below.calls)
+        case Window() if {a for a, _ in semi.on} <= set(below.partition):
+            return Window(_onto(below.input, semi, semi.on), below.partition, below.calls)
         case Union():
             return Union(tuple(_onto(branch, semi, _renamed(semi, below, branch)) for branch in below.branches))
         case Join():
             return _into_join(semi, below)
-        case Aggregate() if {a for a, _ in semi.on} <= set(below.keys):
-            return below.with_inputs(_onto(below.input, semi, semi.on))
         case OuterJoin(full=False) | Existence() if {a for a, _ in semi.on} <= set(below.left.columns):
             return below.with_inputs(_onto(below.left, semi, semi.on), below.right)
     return semi

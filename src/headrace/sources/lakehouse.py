@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from headrace.algebra.schema import Column
 from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import string_literal
 from headrace.names import WEIGHT, TableName, quote
 from headrace.sources.files import FileDiff, file_diff
 from headrace.sources.history import (
@@ -174,7 +175,7 @@ def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> t
 
 
 def _literals(files: Sequence[str]) -> str:
-    return ", ".join("'" + f.replace("\\", "\\\\").replace("'", "\\'") + "'" for f in files)
+    return ", ".join(map(string_literal, files))
 
 
 def _deleted(

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.tree import identity
+from headrace.sql.aggregate_functions import (
+    ACCUMULATED,
+    COLLECTING,
+    COPIES_DO_NOT_MATTER,
+    ORDER_TAKERS,
+    RECOMPUTED,
+    settled_mode,
+)
 from headrace.sql.determinism import ORDER_DEPENDENT
 from headrace.sql.functions import AGGREGATES
+from headrace.sql.grouping_sets import Copies, GroupingSets
 from headrace.sql.matching import match_at
 from headrace.sql.naming import Names, plain_name
-from headrace.sql.pieces import Piece, Pieces, Role, closing_bracket, input_piece, keys, scalar, split_arguments
-
-_FUNCTIONS = {"count": "count", "sum": "sum", "avg": "avg", "mean": "avg", "min": "min", "max": "max"}
-_INDIFFERENT_TO_COPIES = frozenset({"min", "max"})
+from headrace.sql.pieces import (
+    Piece,
+    Pieces,
+    Role,
+    bracketed,
+    closing_bracket,
+    input_piece,
+    keys,
+    render,
+    scalar,
+    split_arguments,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +102,24 @@ class Grouping:
 
     Args:
         grouped: The grouping expressions.
+        sets: Grouping sets over them; None for a plain GROUP BY.
         names: Hands out column names.
     """
 
     grouped: list[Pieces]
+    sets: GroupingSets | None = None
     names: Names = field(default_factory=Names)
     _key_names: list[str] = field(default_factory=list)
     _arguments: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[object, ...], AggregateCall] = field(default_factory=dict)
+    _bits: dict[str, Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unique = {keys(pieces): pieces for pieces in self.grouped}
         self.grouped = list(unique.values())
         for i, pieces in enumerate(self.grouped, 1):
             self._key_names.append(self.names.take(plain_name(pieces) or f"key_{i}"))
+        self._copies = None if self.sets is None else Copies.named(self.sets, self.names)
 
     def over(self, pieces: Pieces) -> Pieces:
         """An expression of the SELECT list or HAVING, over the aggregate's columns.
@@ -113,6 +135,14 @@ class Grouping:
             if (key := self._key_at(pieces, at)) is not None:
                 out.append(input_piece(self._key_names[key], piece))
                 at += len(self.grouped[key])
+            elif (taken := order_taken(pieces, at)) is not None:
+                end, inside = taken
+                out.append(input_piece(self._call(call_at(pieces, at + 2), pieces[at + 2], inside), piece))
+                at = end
+            elif piece.role is Role.CALL and piece.parts[0] in ("grouping", "grouping_id"):
+                call = call_at(pieces, at)
+                out.append(input_piece(self._grouping(call, piece), piece))
+                at = call.end
             elif piece.role is Role.CALL and piece.parts[0] in AGGREGATES:
                 call = call_at(pieces, at)
                 out.append(input_piece(self._call(call, piece), piece))
@@ -128,35 +158,64 @@ class Grouping:
         """The column of a grouping expression."""
         return self._key_names[[keys(each) for each in self.grouped].index(keys(pieces))]
 
-    def relation(self, source: Relation) -> Aggregate:
+    def relation(self, source: Relation) -> Relation:
         """The aggregate over its input, once every expression has been through `over`."""
         items = [(name, scalar(pieces)) for name, pieces in zip(self._key_names, self.grouped, strict=True)]
         items += self._arguments.values()
         calls = tuple(self._calls.values())
         if not self._key_names and not calls:
             calls = (AggregateCall(self.names.take("rows"), "count"),)
-        return Aggregate(Project(source, tuple(items)), tuple(self._key_names), calls)
+        rows = Project(source, tuple(items))
+        if self._copies is None:
+            return Aggregate(rows, tuple(self._key_names), calls)
+        keys = (*self._key_names, *self._copies.columns)
+        grouped = Aggregate(self._copies.of(rows, self._key_names), keys, calls)
+        return Project(grouped, (*identity(grouped.columns), *self._bits.items()))
+
+    def _grouping(self, call: Call, piece: Piece) -> str:
+        """The column that `grouping(x)` or `grouping_id(…)` reads."""
+        asked = [keys(each) for each in call.arguments]
+        own = [keys(each) for each in self.grouped]
+        if self._copies is None or (asked and call.function == "grouping_id" and asked != own):
+            raise UnsupportedCallError(f"{call.function}()", piece)
+        if call.function == "grouping_id":
+            return self._copies.number
+        if len(asked) != 1 or asked[0] not in own:
+            raise UnsupportedCallError("grouping()", piece)
+        at = own.index(asked[0])
+        name = f"grouping.{at}"
+        self._bits[name] = compose("CAST({bit} AS tinyint)", bit=self._copies.bit(at))
+        return name
 
     def _key_at(self, pieces: Pieces, at: int) -> int | None:
         """The longest grouping expression that stands here."""
         fitting = [i for i, key in enumerate(self.grouped) if match_at(pieces, at, key) and _reads(key)]
         return max(fitting, key=lambda i: len(self.grouped[i]), default=None)
 
-    def _call(self, call: Call, piece: Piece) -> str:
-        function = _supported(call, piece)
-        argument = None if call.arguments[0][0].role is Role.STAR else self._argument(call.arguments[0], "arg")
+    def _call(self, call: Call, piece: Piece, inside: str = "{}") -> str:
+        function = _supported(call, piece, ordered=inside != "{}")
+        if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
+            call, function = _counting(call, piece)
+        starred = call.arguments[0][0].role is Role.STAR
+        argument = None if starred else self._argument(call.arguments[0], "arg")
         condition = None if call.filter is None else self._argument(call.filter, "filter")
-        identity = (function, argument, condition)
+        more = tuple(self._argument(each, "arg") if _reads(each) else scalar(each) for each in call.arguments[1:])
+        distinct = call.distinct and function not in COPIES_DO_NOT_MATTER
+        identity = (function, argument, condition, more, distinct, inside)
         if identity not in self._calls:
             stem = f"{function}_{argument.sql.strip('`')}" if argument else "count_all"
-            self._calls[identity] = AggregateCall(self.names.take(stem), function, argument, condition)
+            name = self.names.take(stem)
+            self._calls[identity] = AggregateCall(
+                name, function, argument, condition, more=more, distinct=distinct, inside=inside
+            )
         return self._calls[identity].name
 
     def _argument(self, pieces: Pieces, stem: str) -> Scalar:
         """A column of the projection below the aggregate that holds the argument."""
         same = keys(pieces)
         for name, grouped in zip(self._key_names, self.grouped, strict=True):
-            if keys(grouped) == same:
+            # with grouping sets an argument means the value, also where the set leaves the key out
+            if keys(grouped) == same and self.sets is None:
                 return column(name)
         if same not in self._arguments:
             self._arguments[same] = (self.names.take(plain_name(pieces) or f"{stem}_1"), scalar(pieces))
@@ -167,22 +226,81 @@ def _reads(key: Pieces) -> bool:
     return any(piece.role is Role.INPUT for piece in key)
 
 
-def _supported(call: Call, piece: Piece) -> str:
+def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
     """The canonical function name.
 
     Raises:
         UnsupportedCallError: It is not maintained.
     """
-    function = _FUNCTIONS.get(call.function)
-    if function is None:
+    function = ACCUMULATED.get(call.function, call.function)
+    least, most = _arguments_of(call, ordered=ordered) or (0, 0)
+    if not most:
         raise UnsupportedCallError(f"{call.function}()", piece, unordered=call.function in ORDER_DEPENDENT)
-    if call.distinct and function not in _INDIFFERENT_TO_COPIES:
-        raise UnsupportedCallError("aggregate DISTINCT", piece)
-    if len(call.arguments) != 1 or not call.arguments[0]:
-        raise UnsupportedCallError(f"{function}() with {len(call.arguments)} arguments", piece)
+    if not least <= len(call.arguments) <= most or not all(call.arguments):
+        raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", piece)
     first = call.arguments[0]
-    if first[0].role is Role.STAR and (function != "count" or len(first) != 1 or first[0].text != "*"):
-        raise UnsupportedCallError(f"{function}({first[0].text})", piece)
-    if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for p in first):
+    if first[0].role is Role.STAR and (call.function != "count" or len(first) != 1 or first[0].text != "*"):
+        raise UnsupportedCallError(f"{call.function}({first[0].text})", piece)
+    if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for each in call.arguments for p in each):
         raise UnsupportedCallError("aggregate of an aggregate", piece)
     return function
+
+
+def _arguments_of(call: Call, *, ordered: bool) -> tuple[int, int] | None:
+    """The least and greatest number of arguments; None for a call that is not maintained."""
+    if call.function == "count":
+        return 1, MANY
+    if call.function in ACCUMULATED or (call.function == "count_if" and not call.distinct):
+        return 1, 1
+    if call.function in COLLECTING and ordered:
+        return 1, 1
+    if call.function == "mode" and settled_mode(call.arguments):
+        return 2, 2
+    return RECOMPUTED.get(call.function)
+
+
+MANY = 1000
+"""More arguments than anybody writes."""
+
+
+def _counting(call: Call, piece: Piece) -> tuple[Call, str]:
+    """`count_if(x)` as a count of rows with a filter, `count(a, b)` as one of rows in which neither is NULL."""
+    if call.distinct:
+        return call, "count"
+    if call.function == "count_if":
+        wanted = [call.arguments[0]]
+    else:
+        wanted = [(*bracketed(each, piece), *_words(piece, "IS", "NOT", "NULL")) for each in call.arguments]
+    wanted += [call.filter] if call.filter else []
+    condition = list(bracketed(wanted[0], piece))
+    for each in wanted[1:]:
+        condition += [*_words(piece, "AND"), *bracketed(each, replace(piece, spaced=True))]
+    star = Piece(Role.STAR, "*", piece.at, False)
+    return Call("count", ((star,),), False, tuple(condition), call.end), "count"
+
+
+def _words(like: Piece, *texts: str) -> Pieces:
+    roles = {"NULL": Role.LITERAL}
+    return tuple(Piece(roles.get(text, Role.OPERATOR), text, like.at, True) for text in texts)
+
+
+def order_taken(pieces: Pieces, at: int) -> tuple[int, str] | None:
+    """Whether a function that does not look at the order of an array stands around an aggregate that gives one.
+
+    Returns:
+        The end of the outer call, and its text with `{}` in the place of the aggregate; None when it is not so.
+    """
+    outer = pieces[at]
+    inner = at + 2
+    if outer.role is not Role.CALL or outer.parts[0] not in ORDER_TAKERS or inner >= len(pieces):
+        return None
+    if pieces[inner].role is not Role.CALL or pieces[inner].parts[0] not in COLLECTING:
+        return None
+    closing = closing_bracket(pieces, at + 1)
+    arguments = split_arguments(pieces[inner:closing])
+    least, most = ORDER_TAKERS[outer.parts[0]]
+    whole = call_at(pieces, inner).end - inner == len(arguments[0])
+    if not (whole and least <= len(arguments) <= most) or any(_reads(each) for each in arguments[1:]):
+        return None
+    rest = "".join(f", {render(each)}" for each in arguments[1:])
+    return closing + 1, f"{outer.text}({{}}{rest})"

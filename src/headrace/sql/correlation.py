@@ -17,12 +17,14 @@ from headrace.sql.aggregates import has_aggregate
 from headrace.sql.booleans import conjuncts, has_subquery
 from headrace.sql.context import Context, Ctes, Findings, Output
 from headrace.sql.from_reader import FromReader
+from headrace.sql.generators import as_generator, is_generator
 from headrace.sql.naming import Names
 from headrace.sql.pieces import SCALAR, Piece, Pieces, Role
 from headrace.sql.refusals import not_maintained
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import AmbiguousNameError, Scope
 from headrace.sql.shape import Query, Range, Select
+from headrace.sql.windows import has_window
 
 DEEPEST = 5
 """How deep subqueries may be nested: each level is read twice, with and without outer references."""
@@ -213,6 +215,10 @@ def _item(context: Context, within: Range, scope: Scope, piece: Piece) -> Pieces
     pieces = pieces[:end]
     if len(pieces) == 1 and pieces[0].role is Role.STAR:
         return ()
+    if has_window(pieces) or is_generator(as_generator(pieces)):
+        refuse(
+            context, piece, "correlated subquery", "It reads outer columns beside a window or generator."
+        )
     if piece.parts[0] != SCALAR and has_aggregate(pieces):
         refuse(context, piece, "correlated subquery", "It reads outer columns and calls an aggregate.")
     return understood(context, pieces, scope)

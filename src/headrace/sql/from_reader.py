@@ -27,6 +27,7 @@ from headrace.sql.shape import (
     TableItem,
     ValuesItem,
 )
+from headrace.sql.unpivot import unpivoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,14 @@ class FromReader:
             case FunctionItem():
                 self.context.refuse_at(f"{item.name}() in FROM", item.at)
                 joined = Joined(Values((), ((),)), self._scope((), opaque=True))
-        return self._extras(joined, item.extras)
+        return self._extras(joined, item.extras, item.alias)
 
-    def _extras(self, joined: Joined, extras: tuple[Extra, ...]) -> Joined:
+    def _extras(self, joined: Joined, extras: tuple[Extra, ...], alias: Alias | None) -> Joined:
+        qualifier = (alias.name,) if alias else ()
+        if len(extras) == 1 and extras[0].construct == "UNPIVOT" and not (alias and alias.columns):
+            found = unpivoted(self.context, joined.relation, joined.scope, extras[0], qualifier, self.names)
+            if found is not None:
+                return Joined(*found)
         for extra in extras:
             if extra.construct == "TABLESAMPLE":
                 why = "picks rows at random"

@@ -19,19 +19,24 @@ from headrace.algebra.relations import (
     AggregateCall,
     Existence,
     Filter,
+    Generate,
     Join,
     LookupJoin,
     OuterJoin,
     Project,
     Relation,
     Repeat,
+    Replicate,
     Scan,
     SemiJoin,
     Stored,
+    TopK,
     Union,
     Values,
+    Window,
+    WindowCall,
 )
-from headrace.algebra.scalar import Scalar, as_column, replace_columns, uses
+from headrace.algebra.scalar import Scalar, as_column, column, replace_columns, uses
 from headrace.errors import InternalError
 from headrace.names import WEIGHT, quote
 
@@ -145,6 +150,14 @@ class _Lowering:
                 return self._nest(self._union(relation), relation.columns)
             case Repeat():
                 return self._repeat(relation)
+            case Window():
+                return self._window(relation)
+            case TopK():
+                return self._topk(relation)
+            case Generate():
+                return self._generate(relation)
+            case Replicate():
+                return self._replicate(relation)
         raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
 
     # leaves
@@ -299,6 +312,46 @@ class _Lowering:
         query = _render(replace(block, items=kept | {_COPY: copies}))
         return self._nest(query, tuple(kept))
 
+    def _window(self, relation: Window) -> _Block:
+        block = self._open(relation.input)
+        if block.source is None or _duplicates(block.items, [column(n) for c in relation.calls for n in c.columns]):
+            block = self._closed(block)
+        partition = ", ".join(block.items[name] for name in relation.partition)
+        calls = {call.name: _over(call, partition, block.items) for call in relation.calls}
+        # conditions above are about the functions' results, so the block is closed
+        return self._closed(replace(block, items=block.items | calls))
+
+    def _generate(self, relation: Generate) -> _Block:
+        block = self._open(relation.input)
+        select = _render(block)
+        call = exp.Var(this=_text(relation.generator, block.items))
+        names = [_name(name) for name in relation.names]
+        several = len(names) > 1
+        shown = exp.Aliases(this=call, expressions=names) if several else exp.Alias(this=call, alias=names[0])
+        kept = [each for each in select.expressions if block.items]
+        select.set("expressions", [*kept, shown])
+        return self._nest(select, relation.columns)
+
+    def _topk(self, relation: TopK) -> _Block:
+        block = self._closed(self.block(relation.input))
+        select = _render(block)
+        order = ", ".join(f"{_text(key.scalar, block.items)} {key.direction}".rstrip() for key in relation.order)
+        select.set("order", exp.Order(expressions=[exp.Var(this=order)]))
+        if relation.limit is not None:
+            select.set("limit", exp.Limit(expression=exp.Literal.number(relation.limit)))
+        if relation.offset:
+            select.set("offset", exp.Offset(expression=exp.Literal.number(relation.offset)))
+        return self._nest(select, relation.columns)
+
+    def _replicate(self, relation: Replicate) -> _Block:
+        block = self._open(relation.input)
+        copies = _operand(block.items[relation.copies])
+        kept = {name: sql for name, sql in block.items.items() if name != relation.copies}
+        # a sequence from one to zero would count down
+        items = kept | {_COPY: f"explode(sequence(1, CAST({copies} AS int)))"}
+        query = _render(replace(block, items=items, where=(*block.where, f"{copies} > 0")))
+        return self._nest(query, tuple(kept))
+
 
 _COPY = "__hr_copy"
 
@@ -357,9 +410,13 @@ def _loses_grouping(block: _Block, scalars: list[Scalar]) -> bool:
 
 
 def _call(call: AggregateCall, items: dict[str, str]) -> str:
-    argument = "*" if call.argument is None else _text(call.argument, items)
-    text = f"{call.function}({argument})"
-    return text if call.filter is None else f"{text} FILTER (WHERE {_text(call.filter, items)})"
+    return call.written(lambda scalar: _text(scalar, items))
+
+
+def _over(call: WindowCall, partition: str, items: dict[str, str]) -> str:
+    order = ", ".join(f"{_text(key.scalar, items)} {key.direction}".rstrip() for key in call.order)
+    parts = (partition and f"PARTITION BY {partition}", order and f"ORDER BY {order}", call.frame)
+    return f"{_text(call.call, items)} OVER ({' '.join(part for part in parts if part)})"
 
 
 def _select(items: dict[str, str]) -> exp.Select:

@@ -27,8 +27,10 @@ _BINDING: dict[str, int] = {
     "COLLATE": 95,
     **dict.fromkeys([".", "[", "]", "::"], _TIGHTEST),
 }
-_OPENING = frozenset(["(", ",", "CASE", "WHEN", "THEN", "ELSE", "WHERE", "["])
-_CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"])
+_OPENING = frozenset(["(", ",", "CASE", "WHEN", "THEN", "ELSE", "WHERE", "[", "BY"])
+_CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
+    "AS PARTITION DISTRIBUTE CLUSTER ORDER SORT ROWS RANGE ASC DESC NULLS"
+)
 
 
 def match_at(pieces: Pieces, at: int, key: Pieces) -> bool:

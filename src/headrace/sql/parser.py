@@ -32,6 +32,7 @@ _SET_OPERATORS = {
     "MINUS": "EXCEPT",
     "SETMINUS": "EXCEPT",
 }
+_TIGHT = frozenset({"INTERSECT"})
 
 
 class Parser(Cursor):
@@ -93,16 +94,18 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
             return tuple(ctes), recursive
 
 
-def _body(cursor: Cursor) -> Body:
+def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:
+    """Operands between set operators, from left to right; INTERSECT binds more tightly than the others."""
     left = _primary(cursor)
-    while cursor.word in _SET_OPERATORS:
+    while cursor.word in loosest:
         at = cursor.at
         operator = _SET_OPERATORS[cursor.word]
         cursor.at += 1
         keep = cursor.take("ALL")
         cursor.take("DISTINCT")
         by_name = cursor.take("BY", "NAME")
-        left = SetOperation(operator, keep, by_name, left, _primary(cursor), at)
+        right = _primary(cursor) if operator == "INTERSECT" else _body(cursor, _TIGHT)
+        left = SetOperation(operator, keep, by_name, left, right, at)
     return left
 
 
@@ -142,7 +145,20 @@ def _select(cursor: Cursor, source: From | None) -> Select:
     where = _clause(cursor, "WHERE")
     group = _group(cursor) if cursor.take("GROUP", "BY") else None
     having = _clause(cursor, "HAVING")
-    return Select(items, at, distinct, source, where, group, having, tuple(extras))
+    return Select(items, at, distinct, source, where, group, having, _windows(cursor), tuple(extras))
+
+
+def _windows(cursor: Cursor) -> tuple[tuple[str, Range], ...]:
+    """`WINDOW name AS (…), …`."""
+    found: list[tuple[str, Range]] = []
+    if cursor.word != "WINDOW" or not cursor.at_clause():
+        return ()
+    while cursor.word == "WINDOW" or (found and cursor.word == ","):
+        cursor.at += 1
+        name = cursor.name("the name of a window")
+        cursor.expect("AS")
+        found.append((name, cursor.skip_group() if cursor.word == "(" else cursor.skip_until(Cursor.at_clause)))
+    return tuple(found)
 
 
 def _transform_script(cursor: Cursor) -> bool:

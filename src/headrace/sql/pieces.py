@@ -28,6 +28,10 @@ class Role(Enum):
     """A column of the input relation."""
     CALL = auto()
     """The name of a function; an opening bracket follows."""
+    WINDOW = auto()
+    """The name of a function with an OVER clause; an opening bracket follows."""
+    GENERATOR = auto()
+    """The name of a function that gives several rows, as a whole select item; an opening bracket follows."""
     LITERAL = auto()
     """Anything else that ends an operand: constants, types, lambda variables, fields."""
     OPERATOR = auto()
@@ -70,7 +74,7 @@ class Piece:
     @property
     def key(self) -> tuple[str, ...]:
         """Equal for pieces that mean the same."""
-        if self.role in (Role.INPUT, Role.CALL):
+        if self.role in (Role.INPUT, Role.CALL, Role.WINDOW):
             return (self.role.name, *self.parts)
         if self.role is Role.OPERATOR:
             return ("", self.text.upper())
@@ -88,6 +92,11 @@ def render(pieces: Sequence[Piece]) -> str:
 def scalar(pieces: Sequence[Piece]) -> Scalar:
     """The pieces as a scalar; all names must be resolved."""
     return Scalar(render(pieces), frozenset(p.parts[0] for p in pieces if p.role is Role.INPUT))
+
+
+def unquoted(name: str) -> str:
+    """An identifier without its quotes."""
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def input_piece(column: str, like: Piece) -> Piece:

@@ -6,7 +6,21 @@ other operator compares whole rows.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan, Union
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    Scan,
+    TopK,
+    Union,
+    Window,
+)
 from headrace.algebra.tree import identity
 
 
@@ -34,6 +48,21 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return relation.with_inputs(left, _keep(relation.right, relation.condition.columns))
         case Aggregate():
             return _keep_aggregate(relation, needed)
+        case Replicate():
+            return Replicate(_keep(relation.input, needed | {relation.copies}), relation.copies)
+        case TopK():
+            return relation.with_inputs(
+                _keep(relation.input, needed.union(*(k.scalar.columns for k in relation.order)))
+            )
+        case Generate():
+            below = (needed & frozenset(relation.input.columns)) | relation.generator.columns
+            return relation.with_inputs(_keep(relation.input, below))
+        case Window():
+            calls = tuple(call for call in relation.calls if call.name in needed)
+            below = needed.union(*(call.columns for call in calls)) & frozenset(relation.input.columns)
+            if not calls:
+                return _keep(relation.input, below)
+            return Window(_keep(relation.input, below | set(relation.partition)), relation.partition, calls)
         case Union():
             return _keep_union(relation, needed)
     return relation
@@ -43,8 +72,7 @@ def _keep_aggregate(relation: Aggregate, needed: frozenset[str]) -> Relation:
     calls = tuple(call for call in relation.calls if call.name in needed)
     if not calls and not relation.keys:
         calls = relation.calls[:1]
-    read = {s for call in calls for s in (call.argument, call.filter) if s is not None}
-    below = frozenset(relation.keys).union(*(scalar.columns for scalar in read))
+    below = frozenset(relation.keys).union(*(call.columns for call in calls))
     return Aggregate(_keep(relation.input, below), relation.keys, calls)
 
 

@@ -10,20 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, Union, Values
-from headrace.algebra.scalar import column
+from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
+from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported, UserError
 from headrace.names import TableName
 from headrace.sql.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
 from headrace.sql.cursor import Cursor
 from headrace.sql.from_reader import FromReader
+from headrace.sql.limits import limited
 from headrace.sql.naming import Names
 from headrace.sql.parser import parse
 from headrace.sql.prune import pruned
 from headrace.sql.references import references
 from headrace.sql.refusals import Refusal
 from headrace.sql.select_reader import SelectReader
+from headrace.sql.set_operations import combined
 from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
 
 Describe = Callable[[str], tuple[Column, ...]]
@@ -94,12 +96,13 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
         if not isinstance(found, ViewText):
             yield name
         elif name in views:
-            raise _circular(name)
+            raise circular_view(name)
         else:
             yield from _sources(found.sql, found.resolve, schema, (*views, name))
 
 
-def _circular(name: TableName) -> UserError:
+def circular_view(name: TableName) -> UserError:
+    """The error about a view that reads itself."""
     return UserError("CYCLE", f"View {name} reads itself.", hint="Create the view again without the circle.")
 
 
@@ -111,9 +114,12 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
     for cte in query.ctes:
         env[context.fold(cte.name)] = BoundCte(cte, dict(env))
     for extra in query.extras:
-        if not extra.harmless:
+        if not (extra.harmless or extra.construct in ("LIMIT", "OFFSET")):
             context.refuse_at(extra.construct, extra.at)
-    return _body(context, query.body, env)
+    if not isinstance(query.body, Select):
+        return limited(context, query, _body(context, query.body, env), lambda _: None)
+    select = SelectReader(context, query.body, env)
+    return limited(context, query, select.read(), select.place)
 
 
 def _nothing() -> Relation:
@@ -144,31 +150,23 @@ def _all_of(context: Context, item: TableItem | ValuesItem, ctes: Ctes) -> Outpu
 
 def _set_operation(context: Context, operation: SetOperation, ctes: Ctes) -> Output:
     left, right = _body(context, operation.left, ctes), _body(context, operation.right, ctes)
-    if operation.operator != "UNION":
-        context.refuse_at(f"{operation.operator} ALL" if operation.all else operation.operator, operation.at)
-        return left
     if operation.by_name:
-        context.refuse_at("UNION BY NAME", operation.at)
+        context.refuse_at(f"{operation.operator} BY NAME", operation.at)
         return left
     if len(left.relation.columns) != len(right.relation.columns):
         if not (left.opaque or right.opaque):
             offset = context.cursor.offset(operation.at)
-            context.doubt("UNION", "The branches of UNION differ in their number of columns.", offset)
+            message = f"The branches of {operation.operator} differ in their number of columns."
+            context.doubt(operation.operator, message, offset)
         return replace(left, opaque=True)
-    branches = (*_branches(left.relation), *_branches(right.relation))
-    union = Union(branches)
-    relation: Relation = union if operation.all else Aggregate(union, union.columns)
+    relation = combined(operation.operator, left.relation, right.relation, keep_copies=operation.all)
     return Output(relation, left.names, left.opaque or right.opaque)
-
-
-def _branches(relation: Relation) -> tuple[Relation, ...]:
-    return relation.branches if isinstance(relation, Union) else (relation,)
 
 
 def _view(context: Context, name: TableName, view: ViewText, token: int) -> Output:
     """A view's query, read in the view's own surroundings."""
     if name in context.views:
-        raise _circular(name)
+        raise circular_view(name)
     try:
         shape, cursor = parse(view.sql)
     except UserError as error:
@@ -218,6 +216,11 @@ def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
         return relation
     if isinstance(relation, Project):
         return Project(relation.input, tuple(zip(names, (s for _, s in relation.items), strict=True)))
+    if isinstance(relation, TopK):
+        pairs = zip(relation.columns, names, strict=True)
+        new_names = {old: column(new) for old, new in pairs}
+        order = tuple(SortKey(substitute(key.scalar, new_names), key.direction) for key in relation.order)
+        return TopK(_named(relation.input, names), order, relation.limit, relation.offset, relation.place)
     if isinstance(relation, Union):
         return Union(tuple(_named(branch, names) for branch in relation.branches))
     if isinstance(relation, Aggregate) and not relation.calls and relation.keys == relation.input.columns:

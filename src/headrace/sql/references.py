@@ -133,7 +133,8 @@ class _Finder:
         if select.source is not None:
             yield from self.of_from(select.source, shadow)
         groups = (*select.group.items, *(e.range for e in select.group.extras)) if select.group else ()
-        for within in (*select.items, select.where, *groups, select.having):
+        windows = (within for _, within in select.windows)
+        for within in (*select.items, select.where, *groups, select.having, *windows):
             if within is not None:
                 yield from self.of_scalars(within, shadow)
         yield from self.of_extras(select.extras, shadow)

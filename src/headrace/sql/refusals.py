@@ -30,12 +30,10 @@ class Refusal:
 HINTS: dict[str, str] = {
     "LIMIT": "Read the stream table with a LIMIT instead.",
     "OFFSET": "Read the stream table with an OFFSET instead.",
-    "window function": "Keep the rows in a stream table and compute the window when reading it.",
     "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
     "EXISTS": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "IN (subquery)": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
-    "LATERAL VIEW": "Explode in a stream table of its own, which is refreshed FULL, and read that.",
-    "aggregate DISTINCT": "Make the values distinct in a subquery first: FROM (SELECT DISTINCT …).",
+    "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

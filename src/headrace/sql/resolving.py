@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from headrace.sql.context import Context
 from headrace.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, WITHOUT_BRACKETS
+from headrace.sql.fields import with_field_names
 from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, WINDOWS
 from headrace.sql.pieces import Piece, Pieces, Role, bracketed, input_piece
 from headrace.sql.refusals import not_deterministic, not_maintained
-from headrace.sql.scalars import cut
+from headrace.sql.scalars import cut, cut_window
 from headrace.sql.scope import AmbiguousNameError, Scope
 from headrace.sql.shape import Range
 
@@ -24,6 +25,14 @@ Aliases = Mapping[str, Pieces]
 def pieces_of(context: Context, within: Range) -> Pieces:
     """Cut a scalar and take down what in it is never maintained."""
     pieces, refusals = cut(context.cursor, within)
+    for refusal in refusals:
+        context.refuse(refusal)
+    return pieces
+
+
+def window_pieces(context: Context, within: Range) -> Pieces:
+    """Cut the definition of a named window."""
+    pieces, refusals = cut_window(context.cursor, within)
     for refusal in refusals:
         context.refuse(refusal)
     return pieces
@@ -49,6 +58,7 @@ def resolved(
         subqueries: Whether subqueries are read later; otherwise they are refused.
     """
     out: list[Piece] = []
+    pieces = pieces if alias_first else with_field_names(pieces)
     for i, piece in enumerate(pieces):
         if piece.role is Role.NAME:
             out.extend(_name(context, piece, scope, aliases or {}, alias_first=i in alias_first))
@@ -110,7 +120,11 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
         context.refuse(not_deterministic(f"{name}()", place, "depends on when it runs"))
     elif name in GENERATORS:
         context.refuse(
-            not_maintained(f"{name}()", place, f"{name}() gives several rows for one, which is not maintained.")
+            not_maintained(
+                f"{name}()",
+                place,
+                f"{name}() gives several rows for one, which is maintained only as a whole select item with names.",
+            )
         )
     elif name not in _KNOWN:
         message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."
@@ -121,7 +135,7 @@ def _counts_rows(pieces: Pieces, at: int) -> bool:
     return (
         pieces[at].text == "*"
         and at >= 2
-        and pieces[at - 2].role is Role.CALL
+        and pieces[at - 2].role in (Role.CALL, Role.WINDOW)
         and pieces[at - 2].parts[0] == "count"
         and at + 1 < len(pieces)
         and pieces[at + 1].text == ")"

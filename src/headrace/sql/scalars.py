@@ -11,6 +11,7 @@ from dataclasses import replace
 from headrace.errors import place_at
 from headrace.sql import determinism
 from headrace.sql.cursor import Cursor
+from headrace.sql.over import definition, over
 from headrace.sql.pieces import EXISTS, IN, SCALAR, Piece, Pieces, Role, piece_of
 from headrace.sql.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.shape import Range
@@ -47,10 +48,17 @@ def cut(cursor: Cursor, within: Range) -> tuple[Pieces, tuple[Refusal, ...]]:
         within: The scalar's tokens.
 
     Returns:
-        The pieces, and what in them is never maintained: windows, moving literals.
+        The pieces, and what in them is never maintained: moving literals.
     """
     cutter = _Cutter(cursor)
     cutter.scalar(within[0], within[1], frozenset())
+    return tuple(cutter.pieces), tuple(cutter.refusals)
+
+
+def cut_window(cursor: Cursor, within: Range) -> tuple[Pieces, tuple[Refusal, ...]]:
+    """Cut the inside of a window definition into pieces; arguments and result as for `cut`."""
+    cutter = _Cutter(cursor)
+    definition(cutter, within[0], within[1], frozenset())
     return tuple(cutter.pieces), tuple(cutter.refusals)
 
 
@@ -215,11 +223,9 @@ class _Cutter:
         self.emit(Role.OPERATOR, closing)
         after = self.after_call(closing + 1, end, variables)
         if self.word(after, end) == "OVER" and after + 1 < end and self.tokens[after + 1].word != ",":
-            # a window is refused as a whole; its function is no aggregate of the query
-            self.refuse("window function", start)
-            self.pieces[index] = replace(self.pieces[index], role=Role.LITERAL)
-            until = self.closing(after + 1) + 1 if self.word(after + 1, end) == "(" else after + 2
-            after = self.emit_all(Role.LITERAL, after, until)
+            # its function is no aggregate of the query
+            self.pieces[index] = replace(self.pieces[index], role=Role.WINDOW)
+            after = over(self, after, variables)
         return after
 
     def cast(self, at: int, end: int, variables: frozenset[str]) -> None:

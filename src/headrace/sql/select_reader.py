@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Aggregate, Project, Relation, Values
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined
+from headrace.sql.generators import as_generator, generated, is_generator, lateral_view
+from headrace.sql.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed
+from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed, unquoted
 from headrace.sql.refusals import not_deterministic, not_maintained
-from headrace.sql.resolving import pieces_of, resolved
+from headrace.sql.resolving import pieces_of, resolved, window_pieces
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Range, Select
 from headrace.sql.subqueries import SubqueryReader
 from headrace.sql.tokens import Kind
+from headrace.sql.windows import Definitions, Windowing, has_window, with_definitions
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One output expression; `name` is None when it has neither alias nor a name of its own."""
+    """One output expression, or a generator of several.
+
+    Args:
+        name: The column's name; None when it has neither alias nor a name of its own.
+        pieces: The expression.
+        names: For a generator: the names of its columns.
+    """
 
     name: str | None
     pieces: Pieces
+    names: tuple[str, ...] = ()
 
 
 class SelectReader:
@@ -42,15 +52,19 @@ class SelectReader:
         self.ctes = ctes
         self.aliases: dict[str, Pieces] = {}
         self.subqueries = SubqueryReader(context, ctes)
+        self.shown: list[Pieces] = []
+        self.scope = Scope((), context.case_sensitive)
 
     def read(self) -> Output:
         """The block as algebra."""
         select = self.select
         for extra in select.extras:
-            self.context.refuse_at(extra.construct, extra.at)
+            if extra.construct != "LATERAL VIEW":
+                self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
         relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self._item(within, joined.scope)]
+        self.shown, self.scope = [item.pieces for item in items], joined.scope
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
             relation, items = self._grouped(relation, items, joined.scope)
@@ -58,18 +72,54 @@ class SelectReader:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
         else:
             relation, items = self._valued(relation, items, joined.scope)
+        if any(has_window(item.pieces) for item in items):
+            relation, items = self._windowed(relation, items)
+        relation, items = self._generated(relation, items)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
             return output
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
+
+    def place(self, pieces: Pieces) -> int | None:
+        """The position of the select item that an expression of ORDER BY repeats; None when there is none."""
+        if any(is_generator(shown) for shown in self.shown):
+            return None
+        wanted = keys(unbracketed(resolved(self.context, pieces, self.scope, self.aliases)))
+        return next((i for i, shown in enumerate(self.shown) if keys(shown) == wanted), None)
+
+    def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
+        """The rows that a generator among the items gives, and its columns in its place."""
+        at = next((i for i, item in enumerate(items) if is_generator(item.pieces)), None)
+        if at is None or any(piece.role is Role.NAME for piece in items[at].pieces):
+            return relation, items
+        relation, columns = generated(relation, items[at].pieces, items[at].names)
+        like = items[at].pieces[0]
+        shown = [Item(n, (input_piece(c, like),)) for n, c in zip(items[at].names, columns, strict=True)]
+        return relation, [*items[:at], *shown, *items[at + 1 :]]
+
+    def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
+        windowing = Windowing(self.context, relation)
+        out = [replace(item, pieces=windowing.over(item.pieces)) for item in items]
+        if any(piece.role is Role.NAME for item in out for piece in item.pieces):
+            return relation, out
+        return windowing.windows(), out
+
+    def _definitions(self) -> Definitions:
+        pieces = {name: window_pieces(self.context, within) for name, within in self.select.windows}
+        return {self.context.fold(name): found for name, found in pieces.items()}
 
     def _source(self) -> Joined:
         if self.select.source is None:
             scope = Scope((), self.context.case_sensitive)
             return Joined(Values((), ((),)), scope)
         joined = FromReader(self.context, self.ctes).read(self.select.source)
-        opaque = joined.scope.opaque or bool(self.select.extras)
-        return Joined(joined.relation, Scope(joined.scope.columns, joined.scope.case_sensitive, opaque))
+        relation, scope = joined.relation, joined.scope
+        for extra in self.select.extras:
+            if extra.construct == "LATERAL VIEW":
+                relation, scope = lateral_view(self.context, relation, scope, extra)
+            else:
+                scope = Scope(scope.columns, scope.case_sensitive, True)
+        return Joined(relation, scope)
 
     def _project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
         names = Names()
@@ -85,7 +135,7 @@ class SelectReader:
         if not any(has_subquery(item.pieces) for item in items):
             return relation, items
         relation, over = self.subqueries.valued(relation, scope, [item.pieces for item in items])
-        return relation, [Item(item.name, pieces) for item, pieces in zip(items, over, strict=True)]
+        return relation, [replace(item, pieces=pieces) for item, pieces in zip(items, over, strict=True)]
 
     # the select list
 
@@ -93,13 +143,28 @@ class SelectReader:
         star = self._star(within, scope)
         if star is not None:
             return star
+        generator = self._generator(within, scope)
+        if generator is not None:
+            return [generator]
         pieces, alias = self._without_alias(pieces_of(self.context, within))
+        pieces = with_definitions(self.context, pieces, self._definitions()) if has_window(pieces) else pieces
         name = alias or _own_name(pieces)
         expression = unbracketed(resolved(self.context, pieces, scope, self.aliases, subqueries=True))
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
         return [Item(name, expression)]
+
+    def _generator(self, within: Range, scope: Scope) -> Item | None:
+        """A select item that is a generator with names for its columns; None for any other."""
+        pieces = pieces_of(self.context, within)
+        first = next((i for i, piece in enumerate(pieces) if piece.role is Role.ALIAS), len(pieces))
+        names = tuple(unquoted(p.text) for p in pieces[first:] if p.text not in ("(", ",", ")"))
+        explicit = first > 0 and pieces[first - 1].text.upper() == "AS"
+        call = as_generator(pieces[: first - 1 if explicit else first])
+        if not names or not is_generator(call):
+            return None
+        return Item(names[0], resolved(self.context, call, scope, self.aliases), names)
 
     def _without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
         first = len(pieces)
@@ -113,7 +178,7 @@ class SelectReader:
             self.context.refuse(not_maintained("several aliases for one expression", place))
         explicit = first > 0 and pieces[first - 1].role is Role.OPERATOR and pieces[first - 1].text.upper() == "AS"
         text = written[0].text
-        name = text[1:-1].replace("``", "`") if text.startswith("`") else text
+        name = unquoted(text)
         return pieces[: first - 1 if explicit else first], name
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
@@ -149,8 +214,9 @@ class SelectReader:
         return has_aggregate(pieces_of(self.context, within))
 
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
-        grouping = Grouping(self._keys(items, scope))
-        out = [Item(item.name, self._over(grouping, item.pieces)) for item in items]
+        sets = self._sets(items, scope)
+        grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
+        out = [replace(item, pieces=self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:
             condition = self._over(grouping, self._having(self.select.having, scope, grouping))
@@ -171,20 +237,35 @@ class SelectReader:
         group = self.select.group
         if group is None:
             return []
-        for extra in group.extras:
-            self.context.refuse_at(extra.construct, extra.at)
         if group.all:
             return [item.pieces for item in items if not has_aggregate(item.pieces)]
-        found: list[Pieces] = []
-        for within in group.items:
-            pieces = unbracketed(pieces_of(self.context, within))
-            if not pieces:
-                # GROUP BY () is one group over everything
-                continue
-            if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
-                found.append(items[int(pieces[0].text) - 1].pieces)
-            else:
-                found.append(unbracketed(resolved(self.context, pieces, scope, self.aliases)))
+        # GROUP BY () is one group over everything
+        written = (unbracketed(pieces_of(self.context, within)) for within in group.items)
+        return [self._key(pieces, items, scope) for pieces in written if pieces]
+
+    def _key(self, pieces: Pieces, items: list[Item], scope: Scope) -> Pieces:
+        """A grouping expression: an ordinal, an alias, or an expression over the input."""
+        if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
+            return items[int(pieces[0].text) - 1].pieces
+        return unbracketed(resolved(self.context, pieces, scope, self.aliases))
+
+    def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
+        """The grouping sets; None for a GROUP BY without them."""
+        group = self.select.group
+        if group is None or not group.extras:
+            return None
+        if trails(self.context.cursor, group):
+            written = [unbracketed(pieces_of(self.context, within)) for within in group.items]
+            pieces = pieces_of(self.context, group.extras[0].range)
+            elements, first = [hive_sets(group.extras[0].construct, written, pieces)], written
+        else:
+            ranges = sorted((*group.items, *(extra.range for extra in group.extras)))
+            first = []
+            elements = [sets_of(pieces_of(self.context, within)) for within in ranges]
+        keyed = [tuple(tuple(self._key(e, items, scope) for e in row) for row in element) for element in elements]
+        found = grouping_sets(keyed, [self._key(each, items, scope) for each in first])
+        if found is None:
+            self.context.refuse_at("grouping set with a repeated expression", group.extras[0].at)
         return found
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Pieces:

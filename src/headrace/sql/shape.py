@@ -155,6 +155,7 @@ class Select:
     where: Range | None = None
     group: Group | None = None
     having: Range | None = None
+    windows: tuple[tuple[str, Range], ...] = ()
     extras: tuple[Extra, ...] = ()
 
 

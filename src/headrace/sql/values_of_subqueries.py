@@ -18,6 +18,9 @@ from headrace.sql.refusals import not_deterministic
 
 _STRICT = frozenset(["(", ")", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">="])
 
+_ZERO_OVER_NOTHING = frozenset(["count", "approx_count_distinct", "regr_count"])
+_EMPTY_ARRAYS = frozenset(["collect_list", "collect_set", "array_agg"])
+
 
 class Values:
     """Puts columns in the place of scalar subqueries.
@@ -77,6 +80,10 @@ class Values:
         grouping = Grouping([own for own, _ in pairs])
         value = self._over(grouping, found.items[0], piece)
         aggregate = grouping.relation(found.rows.relation)
+        assert isinstance(aggregate, Aggregate)
+        for call in aggregate.calls:
+            if call.inside != "{}" or call.function in _EMPTY_ARRAYS:
+                refuse(self.context, piece, SCALAR, f"{call.function} over no rows is not NULL.")
         if not aggregate.calls or any(p.role is Role.INPUT and p.parts[0] in aggregate.keys for p in value):
             refuse(self.context, piece, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         names = {name: rows.names.take(name) for name in aggregate.columns}
@@ -85,7 +92,7 @@ class Values:
         for own, theirs in pairs:
             outer = rows.fresh("key", scalar(theirs))
             on.append(_equal(outer, names[grouping.key(own)]))
-        counts = {call.name for call in aggregate.calls if call.function == "count"}
+        counts = {call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING}
         if inner and not counts and _strict(value):
             rows.relation = Join(rows.relation, right, all_of(on))
         else:

@@ -40,6 +40,18 @@ def test_a_project_is_not_made_twice(tmp_path: Path) -> None:
         init_project(tmp_path)
 
 
+def test_a_lost_catalog_is_not_replaced_by_an_empty_one_unasked(tmp_path: Path) -> None:
+    settings = init_project(tmp_path)
+    (tmp_path / "headrace.db").unlink()
+    with pytest.raises(EnvironmentFault, match="CATALOG_UNREACHABLE"):
+        headrace.open(tmp_path)
+    assert not (tmp_path / "headrace.db").exists()
+    assert init_project(tmp_path) == settings
+    assert (tmp_path / "headrace.db").is_file()
+    with pytest.raises(UserError, match="PROJECT_EXISTS"):
+        init_project(tmp_path)
+
+
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(EnvironmentFault, match="FOLDER_NOT_WRITABLE"):

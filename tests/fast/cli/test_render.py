@@ -118,7 +118,7 @@ def test_explanation_shows_mode_refusals_and_sections() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ((), "OK"),
+        ((), "no stream table"),
         (None, "OK"),
         (("shop.a", "shop.b"), "shop.a, shop.b"),
         (refreshed(), "shop.revenue"),

@@ -10,10 +10,26 @@ from kit.duck import DuckExecutor
 from kit.fixture import parse
 from kit.maintained import replay
 
-from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, OuterJoin, Relation
-from headrace.algebra.scalar import Scalar
-from headrace.delta import accumulate, accumulators, existence, rules
+from headrace.algebra.relations import (
+    Aggregate,
+    Empty,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    Stored,
+    TopK,
+    Window,
+)
+from headrace.algebra.scalar import Scalar, literal
+from headrace.algebra.tree import identity
+from headrace.delta import accumulate, accumulators, existence, rules, topk
 from headrace.delta.change import Change, arrange, union_all, weigh
+from headrace.names import WEIGHT
 
 ACID = Path(__file__).parents[1] / "differential" / "acid"
 EXECUTOR = DuckExecutor()
@@ -59,6 +75,25 @@ def _never_padded(join: OuterJoin, change: Change) -> Relation:
     return arrange(change.of(Join(join.left, join.right, join.condition)), join.columns)
 
 
+def _uncounted(replicate: Replicate, change: Change) -> Relation:
+    """Lets each row count once."""
+    rows = change.of(replicate.input)
+    return Project(rows, identity((*replicate.columns, WEIGHT)))
+
+
+def _only_old_partitions(window: Window, change: Change) -> Relation:
+    """Computes rows as they are among the old ones, and forgets that others of their partition change with them."""
+    return Project(window.with_inputs(change.of(window.input)), identity((*window.columns, WEIGHT)))
+
+
+def _first_of_the_change(topk: TopK, change: Change) -> Relation:
+    return Project(topk.with_inputs(change.of(topk.input)), identity((*topk.columns, WEIGHT)))
+
+
+def _once_each(generate: Generate, change: Change) -> Relation:
+    return Project(generate.with_inputs(change.of(generate.input)), (*identity(generate.columns), (WEIGHT, literal(1))))
+
+
 WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
     "after": (Join, _both_after, "join_key_updated_while_partner_deleted"),
     "before": (Join, _both_before, "self_join"),
@@ -66,6 +101,10 @@ WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
     "partners": (Existence, _never_taken_back, "semi_and_anti_join"),
     "padding": (OuterJoin, _never_padded, "left_join_finds_and_loses_partners"),
     "full": (OuterJoin, _never_padded, "full_join_using"),
+    "copies": (Replicate, _uncounted, "intersect_below_a_join"),
+    "partitions": (Window, _only_old_partitions, "best_of_each_group_joined"),
+    "first rows": (TopK, _first_of_the_change, "rows_after_an_offset"),
+    "generated": (Generate, _once_each, "positions_of_exploded_rows"),
     "groups": (Aggregate, _only_after, "aggregate_over_aggregate"),
 }
 
@@ -97,6 +136,18 @@ def test_too_few_affected_rows_are_noticed(fixture: str, monkeypatch: pytest.Mon
 def test_a_forgotten_rescan_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = parse((ACID / "extreme_leaves.txt").read_text()).case
     monkeypatch.setattr(accumulate, "_may_lose_extreme", lambda root, change: False)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+def test_first_rows_that_are_not_read_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / "first_rows.txt").read_text()).case
+    merged = topk._from_state
+
+    def forgetful(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
+        return merged(tree, moved, state, state, change)
+
+    monkeypatch.setattr(topk, "_from_state", forgetful)
     with pytest.raises(AssertionError, match="missing"):
         replay(EXECUTOR, case)
 

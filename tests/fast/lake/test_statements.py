@@ -75,12 +75,26 @@ def test_a_locator_is_short_and_needs_measured_columns():
     assert locator(target(columns=many, rows=1000), change(spreads=spreads)) is None
 
 
+RATE_MAP = Column("rates", "map<string,double>")
+
+
 def test_equality_is_null_safe_unless_no_removed_row_has_a_null():
     spreads = {"id": Spread(0, 9, "1", "9"), "price": Spread(2, 9)}
-    text = match(change(spreads=spreads), (ID, PRICE))
-    assert "__hr_s.`id` BETWEEN 1 AND 9" in text
-    assert "__hr_s.`id` = __hr_c.`id`" in text
-    assert "__hr_s.`price` <=> __hr_c.`price`" in text
+    for columns in ((ID, RATE_MAP), (PRICE, RATE_MAP)):
+        text = match(change(spreads=spreads), columns)
+        assert ("__hr_s.`id` BETWEEN 1 AND 9" in text) == (ID in columns)
+        assert ("__hr_s.`id` = __hr_c.`id`" in text) == (ID in columns)
+        assert ("__hr_s.`price` <=> __hr_c.`price`" in text) == (PRICE in columns)
+
+
+def test_several_short_columns_are_looked_up_by_one_hash_and_compared_exactly():
+    spreads = {"id": Spread(0, 9, "1", "9"), "price": Spread(2, 9)}
+    text = match(change(spreads=spreads), (ID, NAME, PRICE))
+    assert "xxhash64(__hr_s.`id`, __hr_s.`price`) = xxhash64(__hr_c.`id`, __hr_c.`price`)" in text
+    assert "__hr_s.`id` >= __hr_c.`id` AND __hr_s.`id` <= __hr_c.`id`" in text
+    assert "OR (__hr_s.`price` IS NULL AND __hr_c.`price` IS NULL)" in text
+    assert " = __hr_c" not in text
+    assert "<=>" not in text
 
 
 def test_measures_and_what_they_said_fit_together():

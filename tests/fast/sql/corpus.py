@@ -306,7 +306,7 @@ SCALARS = (
     "case id when 1 then 'a' else null end",
     "named_struct('a', id, 'b', region)",
     "named_struct('a', id, 'b', region).b",
-    "struct(id as x, region as y).x",
+    "named_struct('x', id, 'y', region).x",
     "arr[0]",
     "arr[id]",
     "m['k']",

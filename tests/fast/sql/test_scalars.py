@@ -55,7 +55,7 @@ def test_the_text_is_kept(text: str) -> None:
             "transform(`o.arr`, x -> transform(`o.arr`, id -> x + id) + `o.id`)",
         ),
         ("named_struct('id', id).id", "named_struct('id', `o.id`).id"),
-        ("struct(id AS id, region AS d).d", "struct(`o.id` AS id, `o.region` AS d).d"),
+        ("struct(id, region AS d).d", "named_struct('id', `o.id`, 'd', `o.region`).d"),
         ("CAST(arr AS array<struct<id: int>>)", "CAST(`o.arr` AS array<struct<id: int>>)"),
         ("CAST(CAST(id AS string) AS int)", "CAST(CAST(`o.id` AS string) AS int)"),
         ("id::decimal(10, 2) + id", "`o.id`::decimal(10, 2) + `o.id`"),

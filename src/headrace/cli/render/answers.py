@@ -76,7 +76,7 @@ def answer(value: Any) -> Iterator[RenderableType]:
     elif isinstance(first, str):
         yield ", ".join(items)
     else:
-        yield "OK"
+        yield "OK" if value is None else "Nothing: no stream table was concerned."
 
 
 def rows(found: Rows) -> Iterator[RenderableType]:

@@ -1,5 +1,6 @@
 """The judge: random queries and histories on Spark and Iceberg, through the whole engine.
 
+A few, shallow ones: what DuckDB runs in milliseconds takes Spark seconds, and DuckDB runs them by the hundred.
 After every window: the table equals its query (verify), log and state agree, and nothing unchanged was rewritten.
 """
 
@@ -11,15 +12,16 @@ import os
 from collections import Counter
 from decimal import Decimal
 
-from hypothesis import HealthCheck, Phase, given, note, seed, settings
+from hypothesis import HealthCheck, Phase, given, note, reject, seed, settings
 from kit.case import Case, Row, Table, Window
 from kit.queries import cases
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode
+from headrace.errors import Unsupported
 from headrace.names import quote
 
-EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "20"))
+EXAMPLES = 300 if os.environ.get("HEADRACE_TEST_LONG") else 12
 _numbers = itertools.count(1)
 
 PROPERTIES = (
@@ -37,10 +39,14 @@ PROPERTIES = (
     database=None,
     phases=(Phase.generate,),
 )
-@given(case=cases(windows=3))
+@given(case=cases(depth=1, windows=2))
 def test_every_history_verifies(shared: Headrace, case: Case) -> None:
     try:
         Play(shared, case).run()
+    except Unsupported as refusal:
+        if "floating-point numbers below" in refusal.message:
+            reject()  # not maintained, and rightly so
+        raise
     except Exception:
         note(case.script())
         raise

@@ -1,0 +1,31 @@
+"""Settings from the environment."""
+
+from pathlib import Path
+
+import pytest
+
+from headrace import config
+from headrace.errors import UserError
+from headrace.project import init_project
+
+
+def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None:
+    init_project(tmp_path)
+    file = tmp_path / config.FILE_NAME
+    file.write_text(file.read_text() + '"spark.driver.memory" = "1g"\n"spark.kept" = "yes"\n')
+    given = {"HEADRACE_SPARK_OPTIONS": "spark.driver.memory=4g  spark.a='two words' spark.b=x=y"}
+    options = config.load(tmp_path, given).spark_options
+    assert options == {
+        "spark.driver.memory": "4g",
+        "spark.kept": "yes",
+        "spark.a": "two words",
+        "spark.b": "x=y",
+    }
+
+
+@pytest.mark.parametrize("text", ["spark.a", "driver.memory=4g", "spark.a='open"])
+def test_what_is_no_spark_option_is_refused(tmp_path: Path, text: str) -> None:
+    init_project(tmp_path)
+    with pytest.raises(UserError, match="CONFIG_INVALID") as raised:
+        config.load(tmp_path, {"HEADRACE_SPARK_OPTIONS": text})
+    assert "HEADRACE_SPARK_OPTIONS" in str(raised.value)

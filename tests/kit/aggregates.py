@@ -1,0 +1,42 @@
+"""Random aggregate calls that are maintained by computing touched groups again, and random grouping sets."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kit.expressions import NUMBERS, Scope, condition, expression
+
+
+def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
+    """A call and its type. Floating-point results are rounded, as the order of an addition shows in the last digits."""
+    kind = draw(st.sampled_from(["distinct", "distinct", "truth", "bits", "moments", "pairs", "array", "count_if"]))
+    number = draw(st.sampled_from(NUMBERS))
+    if kind == "distinct":
+        function = draw(st.sampled_from(["count", "count", "sum", "min"]))
+        type_ = number if function == "sum" else draw(st.sampled_from(scope)).type
+        result = {"count": "bigint", "sum": "bigint" if type_ == "int" else type_}.get(function, type_)
+        return f"{function}(DISTINCT {expression(draw, scope, type_, 1)})", result
+    if kind == "truth":
+        return f"{draw(st.sampled_from(['bool_and', 'bool_or']))}({condition(draw, scope, 0)})", "boolean"
+    if kind == "bits":
+        return f"{draw(st.sampled_from(['bit_and', 'bit_or', 'bit_xor']))}({expression(draw, scope, 'int', 1)})", "int"
+    if kind == "moments":
+        function = draw(st.sampled_from(["stddev_samp", "stddev_pop", "var_samp", "var_pop", "median"]))
+        return f"CAST({function}({expression(draw, scope, 'int', 1)}) AS DECIMAL(18,6))", "decimal"
+    if kind == "pairs":
+        function = draw(st.sampled_from(["covar_pop", "regr_count", "covar_samp"]))
+        arguments = ", ".join(expression(draw, scope, "int", 1) for _ in range(2))
+        return f"CAST({function}({arguments}) AS DECIMAL(18,6))", "decimal"
+    if kind == "count_if":
+        return f"COALESCE(count_if({condition(draw, scope, 0)}), 0)", "bigint"
+    function = draw(st.sampled_from(["collect_list", "collect_set"]))
+    return f"size({function}({expression(draw, scope, draw(st.sampled_from(scope)).type, 1)}))", "int"
+
+
+def grouping(draw: st.DrawFn, keys: list[str]) -> str:
+    """A GROUP BY clause over keys, with grouping sets."""
+    kind = draw(st.sampled_from(["ROLLUP", "CUBE", "SETS"]))
+    if kind != "SETS":
+        return f"{kind}({', '.join(keys)})"
+    sets = draw(st.lists(st.lists(st.sampled_from(keys), unique=True), min_size=1, max_size=3))
+    return f"GROUPING SETS ({', '.join(f'({chr(44).join(each)})' for each in [*sets, keys])})"

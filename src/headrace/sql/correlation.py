@@ -216,9 +216,7 @@ def _item(context: Context, within: Range, scope: Scope, piece: Piece) -> Pieces
     if len(pieces) == 1 and pieces[0].role is Role.STAR:
         return ()
     if has_window(pieces) or is_generator(as_generator(pieces)):
-        refuse(
-            context, piece, "correlated subquery", "It reads outer columns beside a window or generator."
-        )
+        refuse(context, piece, "correlated subquery", "It reads outer columns beside a window or generator.")
     if piece.parts[0] != SCALAR and has_aggregate(pieces):
         refuse(context, piece, "correlated subquery", "It reads outer columns and calls an aggregate.")
     return understood(context, pieces, scope)

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.engine.facts import Facts
+from headrace.engine.facts import Facts, Pace
 from headrace.engine.results import Mode, RefreshMode
 from headrace.errors import Unsupported
 from headrace.reasons import FullReason
 
-FULL_FIXED = 0.35
-DIFFERENTIAL_FIXED = 0.7
+FULL_FIXED = 0.25
+DIFFERENTIAL_FIXED = 0.35
+COMPANION_FIXED = 0.2
+"""Seconds of a refresh that does next to nothing; a companion is one more table to write."""
 READ_ROWS_PER_SECOND = 4_000_000
-WRITE_ROWS_PER_SECOND = 700_000
+WRITE_ROWS_PER_SECOND = 1_100_000
+COMPARE_ROWS_PER_SECOND = 500_000
+"""After FULL, the old and the new contents are compared where somebody reads the difference."""
 CHANGE_ROWS_PER_SECOND = 250_000
 DEFAULT_ROWS = 1_000_000
+
+PROBE_EVERY = 12
+PROBE_LIMIT = 3.0
+"""The mode that history speaks against is tried after so many refreshes of the other, unless it costs so much more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +63,25 @@ def choose(facts: Facts) -> Choice:
         return Choice(Mode.NO_CHANGE)
     differential = estimate_differential(facts)
     expected = full * (facts.pace.full or 1.0), differential * (facts.pace.differential or 1.0)
-    if facts.refresh_mode is RefreshMode.AUTO and expected[0] < expected[1]:
+    if facts.refresh_mode is RefreshMode.AUTO and _prefers_full(facts.pace, expected, full < differential):
         detail = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
         return Choice(Mode.FULL, FullReason.COST, detail, full, differential)
     return Choice(Mode.DIFFERENTIAL, None, None, full, differential)
+
+
+def _prefers_full(pace: Pace, expected: tuple[float, float], model: bool) -> bool:
+    """Which mode to take: what the history expects, but now and then what the model says, should times have changed.
+
+    Args:
+        pace: The table's history.
+        expected: Corrected seconds of FULL and of DIFFERENTIAL.
+        model: Whether the model alone prefers FULL.
+    """
+    full = expected[0] < expected[1]
+    age = pace.full_age if model else pace.differential_age
+    if full != model and age >= PROBE_EVERY and max(expected) <= PROBE_LIMIT * min(expected):
+        return model
+    return full
 
 
 def _obstacle(facts: Facts) -> tuple[FullReason, str] | None:
@@ -87,8 +110,11 @@ def estimate_full(facts: Facts) -> float:
     """Seconds of a FULL refresh by the model alone."""
     read = sum(s.rows if s.rows is not None else DEFAULT_ROWS for s in facts.sources)
     written = facts.state_rows if facts.state_rows is not None else read
-    consumers = 2 if facts.log is not None and not facts.first_load else 1
-    return FULL_FIXED * consumers + read / READ_ROWS_PER_SECOND + consumers * written / WRITE_ROWS_PER_SECOND
+    fixed = FULL_FIXED if facts.companion is None else FULL_FIXED + COMPANION_FIXED
+    seconds = fixed + read / READ_ROWS_PER_SECOND + written / WRITE_ROWS_PER_SECOND
+    if facts.log is not None and not facts.first_load:
+        seconds += FULL_FIXED + 2 * written / COMPARE_ROWS_PER_SECOND
+    return seconds
 
 
 def estimate_differential(facts: Facts) -> float:
@@ -99,4 +125,7 @@ def estimate_differential(facts: Facts) -> float:
         o.rows if o.rows is not None else DEFAULT_ROWS for s in changed for o in facts.sources if o.name != s.name
     )
     state = (facts.state_rows or 0) if facts.companion is None else 0
-    return DIFFERENTIAL_FIXED + delta / CHANGE_ROWS_PER_SECOND + (others + state) / READ_ROWS_PER_SECOND
+    fixed = DIFFERENTIAL_FIXED if facts.companion is None else DIFFERENTIAL_FIXED + COMPANION_FIXED
+    # rows deleted in place are found by reading the files they are in
+    deleting = sum(s.rows or 0 for s in changed if not s.appended)
+    return fixed + delta / CHANGE_ROWS_PER_SECOND + (others + state + deleting / 2) / READ_ROWS_PER_SECOND

@@ -73,10 +73,14 @@ class Pace:
     Args:
         full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
         differential: The same for DIFFERENTIAL ones.
+        full_age: How many refreshes ran since the last FULL one.
+        differential_age: The same for DIFFERENTIAL.
     """
 
     full: float | None = None
     differential: float | None = None
+    full_age: int = 0
+    differential_age: int = 0
 
 
 @dataclass(frozen=True, slots=True)

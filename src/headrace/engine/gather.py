@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from headrace.catalog import Catalog, Definition, HistoryEntry, Outcome, RanAs, StreamTable, Version
+from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.reader import Reader
 from headrace.engine.details import Details, SourceUse, from_json
-from headrace.engine.facts import Facts, Obstacle, Pace, SourceFacts
+from headrace.engine.facts import Facts, Obstacle, SourceFacts
 from headrace.engine.heads import Head, metadata
+from headrace.engine.pace import PACE_ENTRIES, pace
 from headrace.errors import UserError
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
@@ -19,9 +20,6 @@ from headrace.names import LAKE, WEIGHT, TableName, quote
 from headrace.reasons import FullReason
 from headrace.sources.history import AppendRange, NotIncremental, plan_changes
 from headrace.sources.lakehouse import changes_sql, rows_sql
-
-PACE_ENTRIES = 5
-"""How many past refreshes of a mode correct its estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,32 +220,6 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
             hint=f"Undo the change of {use.name}, or define the stream table again: "
             f"CREATE OR REPLACE STREAM TABLE {table} AS …",
         )
-
-
-def pace(history: tuple[HistoryEntry, ...]) -> Pace:
-    """How real times related to the estimates, by mode: the best of the recent ratios.
-
-    The best, because the first refreshes of a process are slow for reasons that say nothing of the mode. A mode that
-    was not used for long drops out of the history that is read, and is tried again.
-    """
-    return Pace(_ratio(history, RanAs.FULL), _ratio(history, RanAs.DIFFERENTIAL))
-
-
-COLD_SECONDS = 3.0
-"""A first load estimated at less tells how long Spark takes to warm up, not how long the table takes."""
-
-
-def _cold(entry: HistoryEntry) -> bool:
-    return entry.reason == FullReason.FIRST_LOAD.value and float(entry.metrics["estimate"]) < COLD_SECONDS
-
-
-def _ratio(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
-    recent = [
-        entry.seconds / float(entry.metrics["estimate"])
-        for entry in history
-        if entry.mode is mode and entry.outcome is Outcome.OK and entry.metrics.get("estimate") and not _cold(entry)
-    ]
-    return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
 
 
 def details_of(table: StreamTable) -> Details:

@@ -29,6 +29,7 @@ class Finished:
         started: When it began.
         ended: When its stages had run.
         gone: Stored tables of a former definition that are taken away with it.
+        session: How many refreshes of this mode ran in this session before.
     """
 
     facts: Facts
@@ -40,6 +41,7 @@ class Finished:
     started: dt.datetime
     ended: dt.datetime
     gone: tuple[TableName, ...] = ()
+    session: int = 0
 
     @property
     def moved(self) -> bool:
@@ -106,7 +108,7 @@ def entry_of(done: Finished) -> HistoryEntry:
         rows_deleted=done.outcome.deleted,
         rows_after=done.rows_after,
         stages=dict(done.outcome.seconds),
-        metrics={"jobs": done.outcome.jobs, "estimate": done.estimate},
+        metrics={"jobs": done.outcome.jobs, "estimate": done.estimate, "session": done.session},
         frontier=done.facts.frontier,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -80,6 +81,7 @@ class Refresher:
         self.plans = plans
         self.events = events
         self.clock = clock or SystemClock()
+        self._ran = Counter[Mode]()
 
     def heads(self) -> Heads:
         """A new cut."""
@@ -160,7 +162,19 @@ class Refresher:
         nothing = RunOutcome(jobs=0)
         outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
         ended = self.clock.now()
-        done = Finished(facts, choice, outcome, generation, expected, definition, attempt.started, ended, gone)
+        done = Finished(
+            facts,
+            choice,
+            outcome,
+            generation,
+            expected,
+            definition,
+            attempt.started,
+            ended,
+            gone,
+            self._ran[choice.mode],
+        )
+        self._ran[choice.mode] += 1
         return self._publish(done, leases, attempt)
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:

@@ -135,6 +135,12 @@ class SparkRunner:
         with translated(sql):
             frame = self.session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
             frame.createOrReplaceTempView(name)
+            if not self.session.table(name).storageLevel.useMemory:
+                # Spark finds what it kept by comparing plans, and some do not equal themselves (a table read twice at
+                # one snapshot, once for rows and once for deleted ones): every reader would compute it again
+                frame.unpersist()
+                frame = frame.localCheckpoint(eager=False)
+                frame.createOrReplaceTempView(name)
             self._frames[name] = frame
             return _force(frame, aggregates) if aggregates else {}
 

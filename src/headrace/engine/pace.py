@@ -1,0 +1,33 @@
+"""How fast a table's refreshes have been, against what was estimated for them."""
+
+from __future__ import annotations
+
+from headrace.catalog import HistoryEntry, Outcome, RanAs
+from headrace.engine.facts import Pace
+
+PACE_ENTRIES = 5
+"""How many past refreshes of a mode correct its estimate."""
+
+WARM = 10
+"""A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
+
+
+def pace(history: tuple[HistoryEntry, ...]) -> Pace:
+    """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm."""
+    ran = [e for e in history if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
+    return Pace(
+        _ratio(ran, RanAs.FULL), _ratio(ran, RanAs.DIFFERENTIAL), _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL)
+    )
+
+
+def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
+    recent = [
+        entry.seconds / float(entry.metrics["estimate"])
+        for entry in ran
+        if entry.mode is mode and entry.metrics.get("estimate") and int(entry.metrics.get("session", 0) or 0) >= WARM
+    ]
+    return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+
+
+def _age(ran: list[HistoryEntry], mode: RanAs) -> int:
+    return next((age for age, entry in enumerate(ran) if entry.mode is mode), len(ran))

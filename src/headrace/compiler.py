@@ -113,9 +113,10 @@ def compile_view(
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
     output = describe(query)
-    loose = undetermined(reading.tree, lambda relation: describe(lower(relation, _by_name)))
+    types_of = _types_of(describe)
+    loose = undetermined(reading.tree, types_of)
     refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
-    refusals += _inexact(view.tree, lambda relation: describe(lower(relation, _by_name)))
+    refusals += _inexact(view.tree, types_of)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)
@@ -151,14 +152,16 @@ def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusa
 
 def compile_tree(tree: Relation, describe: Describe, *, query: str = "", ansi: bool = True) -> CompiledView:
     """Compile a query that is algebra already; arguments as for `compile_view`."""
-
-    def types_of(relation: Relation) -> tuple[Column, ...]:
-        return describe(lower(relation, _by_name))
-
+    types_of = _types_of(describe)
     typed = rewrite(with_types(tree, types_of), QUERY)
     companion = companion_relation(typed)
     columns = types_of(companion) if companion is not None else None
     return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi)
+
+
+def _types_of(describe: Describe) -> Callable[[Relation], tuple[Column, ...]]:
+    """The columns of a relation, as Spark sees them."""
+    return lambda relation: describe(lower(relation, _by_name))
 
 
 def _by_name(leaf: Scan | Stored) -> str:

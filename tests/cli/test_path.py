@@ -8,7 +8,8 @@ from cli.conftest import Run
 
 def test_from_a_query_to_a_verified_table(ns: str, done: Run, run: Run) -> None:
     name = f"{ns}.revenue"
-    created = done("create", name, f"SELECT region, sum(amount) AS total FROM {ns}.orders GROUP BY region", "--json")
+    query = f"SELECT region, sum(amount) AS total FROM {ns}.orders GROUP BY region"
+    created = done("create", name, query, "--mode", "DIFFERENTIAL", "--json")
     first = json.loads(created.stdout)
     assert (first["name"], first["mode"], first["reason"], first["rows_inserted"]) == (name, "FULL", "FIRST_LOAD", 2)
 

@@ -11,7 +11,8 @@ from headrace.algebra.relations import Moment, Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.compiler import CompiledView, compile_view
-from headrace.delta.apply import delete_rows, difference, insert_rows, merged_state
+from headrace.delta.apply import delete_rows, insert_rows, merged_state
+from headrace.delta.consolidate import difference
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive

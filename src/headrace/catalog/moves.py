@@ -15,7 +15,8 @@ from headrace.catalog import pointers, published
 from headrace.catalog.pointer_changes import PointerChanges, foreign_writer
 from headrace.catalog.pointers import Key, PointerRow, key_of
 from headrace.catalog.publication import Publication, Rename, Swap, invalid
-from headrace.catalog.retired import RETIRED, key_of_retired, root
+from headrace.catalog.records import folder_of
+from headrace.catalog.retired import RETIRED, key_of_retired
 from headrace.errors import EnvironmentFault
 from headrace.names import LAKE, STAGING
 
@@ -78,10 +79,10 @@ def _delete(state: _State, key: Key) -> None:
 
 def _retire(before: _State, after: _State, now: dt.datetime) -> None:
     """Remember tables that Headrace published and that are no longer shown under any name."""
-    shown = {root(row) for (catalog, _), row in after.rows.items() if catalog == LAKE}
+    shown = {folder_of(row.metadata_location) for (catalog, _), row in after.rows.items() if catalog == LAKE}
     for (catalog, key), row in before.rows.items():
         own = before.ours.get(key) == row.metadata_location  # what somebody else put there is not ours to remove
-        if catalog == LAKE and own and root(row) not in shown:
+        if catalog == LAKE and own and folder_of(row.metadata_location) not in shown:
             after.rows[RETIRED, key_of_retired(now, key)] = PointerRow(row.metadata_location, None, row.iceberg_type)
 
 

@@ -298,6 +298,16 @@ class Retired:
     metadata_location: str
     at: dt.datetime
 
+    @property
+    def folder(self) -> str:
+        """The folder of its files."""
+        return folder_of(self.metadata_location)
+
+
+def folder_of(metadata_location: str) -> str:
+    """The folder of the table that a metadata file belongs to; two tables never share one."""
+    return metadata_location.rsplit("/metadata/", 1)[0]
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignWrite:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.pointers import Key, PointerRow
+from headrace.catalog.pointers import Key
 from headrace.catalog.records import Retired
 
 RETIRED = "retired"
@@ -24,11 +24,6 @@ _C = t.iceberg_tables.c
 def key_of_retired(now: dt.datetime, key: Key) -> Key:
     """Where a table retired now is remembered; the time comes first, for reading them in order."""
     return now.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
-
-
-def root(row: PointerRow) -> str:
-    """The folder of a table; two tables never share one."""
-    return row.metadata_location.rsplit("/metadata/", 1)[0]
 
 
 def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:

@@ -8,8 +8,8 @@ Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 199
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Empty, Relation, SemiJoin
-from headrace.delta.change import Change, union_all, weigh
-from headrace.delta.consolidate import consolidate
+from headrace.delta.change import Change
+from headrace.delta.consolidate import difference
 
 
 def delta(aggregate: Aggregate, change: Change) -> Relation:
@@ -22,4 +22,4 @@ def delta(aggregate: Aggregate, change: Change) -> Relation:
         keys = change.keep("touched", Aggregate(touched, aggregate.keys))
         on = tuple((key, key) for key in aggregate.keys)
         before, after = SemiJoin(before, keys, on), SemiJoin(after, keys, on)
-    return consolidate(union_all(weigh(aggregate.with_inputs(after), 1), weigh(aggregate.with_inputs(before), -1)))
+    return difference(aggregate.with_inputs(before), aggregate.with_inputs(after))

@@ -68,13 +68,3 @@ def replaced_state(state: Relation, change: Relation, key: tuple[str, ...]) -> R
     kept = SemiJoin(state, touched, tuple((name, f"__hr_key.{name}") for name in key), anti=True)
     added = Project(Filter(change, compose("{w} > 0", w=_WEIGHT)), identity(state.columns))
     return Union((kept, added))
-
-
-def difference(old: Relation, new: Relation) -> Relation:
-    """The change from one table to another: what consumers receive after a FULL refresh.
-
-    Args:
-        old: The table before.
-        new: The table after, with the same columns.
-    """
-    return consolidate(Union((weigh(new, 1), weigh(old, -1))))

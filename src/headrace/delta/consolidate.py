@@ -8,6 +8,7 @@ from __future__ import annotations
 from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Relation
 from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.tree import unweighted
+from headrace.delta.change import union_all, weigh
 from headrace.names import WEIGHT, quote
 
 CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
@@ -20,3 +21,13 @@ def consolidate(change: Relation) -> Relation:
         return change
     total = AggregateCall(WEIGHT, "sum", column(WEIGHT), argument_type="bigint", type="bigint")
     return Filter(Aggregate(change, unweighted(change.columns), (total,)), CHANGED)
+
+
+def difference(old: Relation, new: Relation) -> Relation:
+    """The change from one relation to another: every row of the new one, minus every row of the old.
+
+    Args:
+        old: The rows before.
+        new: The rows after, with the same columns.
+    """
+    return consolidate(union_all(weigh(new, 1), weigh(old, -1)))

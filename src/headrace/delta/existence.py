@@ -10,10 +10,11 @@ Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin 
 from __future__ import annotations
 
 from headrace.algebra.joins import equalities
-from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Project, Relation, Scan, SemiJoin, Stored
+from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Project, Relation, Scan, Stored
 from headrace.algebra.scalar import Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
 from headrace.delta.change import Change, empty, union_all, weigh
+from headrace.delta.restrict import restricted
 
 
 def delta(node: Existence, change: Change) -> Relation:
@@ -38,18 +39,18 @@ def affected(node: Existence, right: Relation, change: Change) -> Stored:
         met = [compose("{k} IS NOT NULL", k=column(b)) for _, b, nulls in on if not nulls]
         there = all_of(dict.fromkeys(met))
         keys = change.keep("met", Aggregate(Filter(right, there) if there else right, names))
-        return change.keep("affected", SemiJoin(before, keys, tuple((a, b) for a, b, _ in on)))
+        return change.keep("affected", restricted(before, keys, tuple((a, b) for a, b, _ in on)))
     read = tuple(c for c in node.right.columns if c in node.condition.columns)
     return change.keep("affected", Existence(before, Project(right, identity(read)), node.condition))
 
 
 def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> Relation:
     """The rows, a few, that stay over the right side as given; it is read for their keys only."""
-    rows, right = restricted(node.condition, rows, right, change)
+    rows, right = with_partners(node.condition, rows, right, change)
     return Existence(rows, right, node.condition, node.anti)
 
 
-def restricted(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
+def with_partners(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
     """Some rows, and of the other side of a join what can be their partner."""
     on = equalities(condition, rows.columns, right.columns)
     if not on:
@@ -58,7 +59,7 @@ def restricted(condition: Scalar, rows: Relation, right: Relation, change: Chang
         rows = change.keep("rows", rows)
     names = tuple(dict.fromkeys(a for a, _, _ in on))
     keys = Aggregate(Project(rows, identity(names)), names)
-    return rows, SemiJoin(right, keys, tuple((b, a) for a, b, _ in on))
+    return rows, restricted(right, keys, tuple((b, a) for a, b, _ in on))
 
 
 def _cheap(rows: Relation) -> bool:

@@ -20,7 +20,7 @@ from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import walk
 from headrace.delta.change import Change, arrange, empty, union_all
 from headrace.delta.consolidate import consolidate
-from headrace.delta.existence import restricted
+from headrace.delta.existence import with_partners
 
 
 def delta(join: Join, change: Change) -> Relation:
@@ -81,6 +81,6 @@ def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Sca
         waiting = [c for c in waiting if not c.columns <= there]
         on = all_of(now)
         if on is not None and _groups(other):
-            result, other = restricted(on, result, other, change)
+            result, other = with_partners(on, result, other, change)
         result = Join(result, other, on, small_left=True)
     return result

@@ -11,7 +11,7 @@ from __future__ import annotations
 from headrace.algebra.relations import Empty, Existence, Join, OuterJoin, Project, Relation
 from headrace.algebra.scalar import Scalar, column
 from headrace.delta.change import Change, arrange, empty, union_all
-from headrace.delta.existence import restricted
+from headrace.delta.existence import with_partners
 from headrace.names import WEIGHT
 
 
@@ -34,7 +34,7 @@ def _preserved(join: OuterJoin, change: Change) -> Relation:
     rows = change.of(join.left)
     if isinstance(rows, Empty):
         return empty(join)
-    rows, right = restricted(join.condition, rows, change.after(join.right), change)
+    rows, right = with_partners(join.condition, rows, change.after(join.right), change)
     return arrange(join.with_inputs(rows, right), join.columns)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation, SemiJoin, Stored, Window
 from headrace.algebra.scalar import as_column
 from headrace.algebra.tree import unweighted
-from headrace.delta.change import Change, empty, union_all, weigh
-from headrace.delta.consolidate import consolidate
+from headrace.delta.change import Change, empty
+from headrace.delta.consolidate import difference
 from headrace.delta.program import STATE
 from headrace.delta.restrict import restricted
 
@@ -30,7 +30,7 @@ def delta(tree: Relation, change: Change) -> Relation | None:
         keys = change.keep("touched", Aggregate(touched, window.partition))
         on = tuple((shown[name], name) for name in window.partition)
         old, new = SemiJoin(old, keys, on), restricted(new, keys, on)
-    return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
+    return difference(old, new)
 
 
 def window_at_root(tree: Relation) -> Window | None:

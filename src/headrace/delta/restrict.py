@@ -6,7 +6,18 @@ needs whole partitions: ω_P(R) ⋉ K = ω_P(R ⋉ π_P(R ⋉ K)) ⋉ K, the par
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Filter, Generate, Project, Relation, SemiJoin, Window
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    SemiJoin,
+    Window,
+)
 from headrace.algebra.scalar import as_column
 
 Pairs = tuple[tuple[str, str], ...]
@@ -34,6 +45,10 @@ def _narrowed(relation: Relation, keys: Relation, on: Pairs) -> Relation:
             values = {name: as_column(scalar) for name, scalar in relation.items}
             own = tuple((name, b) for a, b in on if (name := values[a]) is not None)
             return Project(_narrowed(relation.input, keys, own), relation.items) if len(own) == len(on) else relation
+        case Join() | OuterJoin(full=False) | Existence() if {a for a, _ in on} <= set(relation.left.columns):
+            return relation.with_inputs(_narrowed(relation.left, keys, on), relation.right)
+        case Join() if {a for a, _ in on} <= set(relation.right.columns):
+            return relation.with_inputs(relation.left, _narrowed(relation.right, keys, on))
         case Window():
             return _partitions(relation, keys, on)
     return relation

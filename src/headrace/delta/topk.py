@@ -11,8 +11,8 @@ from __future__ import annotations
 from headrace.algebra.relations import Empty, Filter, Project, Relation, Repeat, SemiJoin, Stored, TopK, Union
 from headrace.algebra.scalar import column, compose
 from headrace.algebra.tree import identity
-from headrace.delta.change import Change, empty, union_all, weigh
-from headrace.delta.consolidate import consolidate
+from headrace.delta.change import Change, empty
+from headrace.delta.consolidate import consolidate, difference
 from headrace.delta.program import STATE
 from headrace.names import WEIGHT
 
@@ -23,7 +23,7 @@ def delta(topk: TopK, change: Change) -> Relation:
     """The first rows after, minus those before."""
     if isinstance(change.of(topk.input), Empty):
         return empty(topk)
-    return _difference(topk.with_inputs(change.after(topk.input)), topk.with_inputs(change.before(topk.input)))
+    return difference(topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)))
 
 
 def at_root(tree: Relation, change: Change) -> Relation | None:
@@ -36,8 +36,8 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
     state = Stored(STATE, tree.columns)
     again = tree.with_inputs(change.after(tree.input))
     if tree.offset:
-        return _difference(again, state)
-    return _difference(_from_state(tree, change.keep("moved", moved), state, again, change), state)
+        return difference(state, again)
+    return difference(state, _from_state(tree, change.keep("moved", moved), state, again, change))
 
 
 def _from_state(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
@@ -48,7 +48,3 @@ def _from_state(tree: TopK, moved: Stored, state: Stored, again: Relation, chang
     gained = Project(Repeat(Filter(moved, compose("{w} > 0", w=_WEIGHT))), identity(tree.columns))
     merged = tree.with_inputs(Union((state, gained)))
     return Union((SemiJoin(merged, lost, (), anti=True), SemiJoin(reread, lost, ())))
-
-
-def _difference(new: Relation, old: Relation) -> Relation:
-    return consolidate(union_all(weigh(new, 1), weigh(old, -1)))

@@ -9,8 +9,8 @@ Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 199
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Empty, Relation, Window
-from headrace.delta.change import Change, empty, union_all, weigh
-from headrace.delta.consolidate import consolidate
+from headrace.delta.change import Change, empty
+from headrace.delta.consolidate import difference
 from headrace.delta.restrict import restricted
 
 
@@ -24,4 +24,4 @@ def delta(window: Window, change: Change) -> Relation:
         keys = change.keep("touched", Aggregate(touched, window.partition))
         on = tuple((name, name) for name in window.partition)
         before, after = restricted(before, keys, on), restricted(after, keys, on)
-    return consolidate(union_all(weigh(window.with_inputs(after), 1), weigh(window.with_inputs(before), -1)))
+    return difference(window.with_inputs(before), window.with_inputs(after))

@@ -168,8 +168,7 @@ def _remove_dropped(
                 results.append(MaintenanceResult(gone.name, "skipped", error.message))
                 continue
             catalog.forget(gone)
-        detail = f"files of {gone.metadata_location.rsplit('/metadata/', 1)[0]}"
-        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", detail))
+        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", f"files of {gone.folder}"))
     return results
 
 

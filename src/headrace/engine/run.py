@@ -13,7 +13,7 @@ from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
-from headrace.delta.apply import difference
+from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram
 from headrace.engine import plan
 from headrace.engine.facts import Facts

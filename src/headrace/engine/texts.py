@@ -41,20 +41,24 @@ def bind_text(
     """
     resolve = resolver(namespace, catalogs)
 
+    def expression_of(name: TableName) -> str:
+        if name not in views:
+            return bind(name)
+        inner = bind_text(views[name], namespace=name.namespace, catalogs=catalogs, views=views, bind=bind)
+        return f"(\n{inner}\n)"
+
     def replace(reference: Reference) -> str:
         name = resolve(reference.parts)
-        if name in views:
-            inner = bind_text(views[name], namespace=name.namespace, catalogs=catalogs, views=views, bind=bind)
-            expression = f"(\n{inner}\n)"
-        else:
-            expression = bind(name)
+        expression = expressions[name]
         if expression.startswith("(") and not reference.has_alias:
             expression += f" AS {quote(name.table)}"
         return expression
 
-    subqueries = [r for r in references(query) if not r.has_alias and replace(r).startswith("(")]
-    if subqueries:
-        query = unqualify(query, (resolve(r.parts).parts for r in subqueries))
+    read = references(query)
+    expressions = {name: expression_of(name) for name in {resolve(r.parts) for r in read}}
+    bare = {resolve(r.parts) for r in read if not r.has_alias}
+    if subqueries := [name.parts for name in bare if expressions[name].startswith("(")]:
+        query = unqualify(query, subqueries)
     return substitute(query, replace)
 
 

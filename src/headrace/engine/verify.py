@@ -13,7 +13,7 @@ from typing import Any
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
-from headrace.delta.apply import difference
+from headrace.delta.consolidate import difference
 from headrace.engine import gather
 from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads

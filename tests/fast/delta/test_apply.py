@@ -11,7 +11,8 @@ from kit.duck import DuckExecutor
 
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
-from headrace.delta.apply import delete_rows, difference, insert_rows, merged_state, replaced_state
+from headrace.delta.apply import delete_rows, insert_rows, merged_state, replaced_state
+from headrace.delta.consolidate import difference
 from headrace.names import WEIGHT
 from headrace.sql.lower import lower
 

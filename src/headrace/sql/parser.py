@@ -174,7 +174,13 @@ def _transform_script(cursor: Cursor) -> bool:
 
 
 def _clause(cursor: Cursor, word: str) -> Range | None:
-    return cursor.skip_until(Cursor.at_clause) if cursor.take(word) else None
+    """What follows a word; Spark takes a WHERE without a condition for an alias, which nobody means."""
+    if not cursor.take(word):
+        return None
+    start, end = cursor.skip_until(Cursor.at_clause)
+    if start == end:
+        raise cursor.error(f"A condition was expected after {word}")
+    return start, end
 
 
 def _comma_separated(cursor: Cursor) -> tuple[Range, ...]:

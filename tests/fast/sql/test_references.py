@@ -152,6 +152,8 @@ def test_a_name_by_expression_cannot_be_followed() -> None:
         "SELECT a FROM t WHERE (a",
         "SELECT a FROM t)",
         "SELECT , FROM t",
+        "SELECT a FROM t WHERE",
+        "SELECT a FROM t GROUP BY a HAVING",
         "WITH a SELECT 1",
     ],
 )

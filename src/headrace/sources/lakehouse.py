@@ -7,6 +7,7 @@ It answers four questions: its head (`TableMeta.current_snapshot_id`), its chang
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from headrace.algebra.schema import Column
 from headrace.lake.compare import consolidate, incomparable
@@ -150,14 +151,17 @@ def _difference(
     """Rows of files that came or went, and rows of kept files whose positions were deleted (or undeleted)."""
     before, after = part.before, part.after
     added, removed, touched = _file_sets(table, part, diff)
+    few = diff.touched or () if diff is not None else ()
     texts = []
     if added and not (touched and diff is not None):
         texts.append(_weighted(meta, after, columns, 1, f"{_at(table, after)} WHERE _file IN ({added})"))
         added = ""
     if touched:
-        texts.append(_deleted(table, meta, columns, at=after, kept_at=before, weight=-1, files=touched, also=added))
+        texts.append(
+            _deleted(table, meta, columns, at=after, kept_at=before, weight=-1, files=touched, few=few, also=added)
+        )
         if not part.linear:
-            texts.append(_deleted(table, meta, columns, at=before, kept_at=after, weight=1, files=touched))
+            texts.append(_deleted(table, meta, columns, at=before, kept_at=after, weight=1, files=touched, few=few))
     if removed:
         texts.append(_weighted(meta, before, columns, -1, f"{_at(table, before)} WHERE _file IN ({removed})"))
     return texts
@@ -187,6 +191,7 @@ def _deleted(
     kept_at: int,
     weight: int,
     files: str,
+    few: Sequence[str],
     also: str = "",
 ) -> str:
     """Rows that are deleted at one snapshot and were not at another; in the same scan, the live rows of further files.
@@ -199,11 +204,25 @@ def _deleted(
     if also:
         wanted = f"({wanted}) OR (NOT _deleted AND _file IN ({also}))"
         sign = f"CASE WHEN {_MARK}.__hr_deleted THEN {weight}L ELSE {-weight}L END"
-    places = "_file AS __hr_file, _pos AS __hr_pos, _deleted AS __hr_deleted"
-    rows = f"SELECT *, {places} FROM {_at(table, at)} WHERE {wanted}"
-    deletes = f"{table.sql}.position_deletes VERSION AS OF {kept_at}"
-    earlier = f"SELECT file_path AS __hr_path, pos AS __hr_at FROM {deletes} WHERE file_path IN ({files})"
+    rows = f"SELECT *, {_place(few, '_file', '_pos')}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
+    deletes = f"{table.sql}.position_deletes VERSION AS OF {kept_at} WHERE file_path IN ({files})"
     return (
         f"SELECT {_projection(meta, at, columns, f'{_MARK}.')}, {sign} AS {quote(WEIGHT)} FROM ({rows}) AS {_MARK} "
-        f"LEFT ANTI JOIN ({earlier}) AS __hr_d ON __hr_file = __hr_path AND __hr_pos = __hr_at"
+        f"LEFT ANTI JOIN (SELECT {_place(few, 'file_path', 'pos')} FROM {deletes}) AS __hr_d "
+        f"ON {_MARK}.__hr_pos = __hr_d.__hr_pos AND {_MARK}.__hr_file = __hr_d.__hr_file"
     )
+
+
+_FEW_FILES = 16
+
+
+def _place(few: Sequence[str], file: str, position: str) -> str:
+    """Where a row is stored, as columns `__hr_file` and `__hr_pos`.
+
+    Among a few files the position tells the file too: one number per row instead of a path of a hundred letters is what
+    the join has to hold and to compare.
+    """
+    if not 0 < len(few) <= _FEW_FILES:
+        return f"{file} AS __hr_file, {position} AS __hr_pos"
+    numbers = " ".join(f"WHEN {string_literal(path)} THEN {number}" for number, path in enumerate(few))
+    return f"0 AS __hr_file, {position} * {_FEW_FILES} + CASE {file} {numbers} END AS __hr_pos"

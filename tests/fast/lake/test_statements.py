@@ -99,11 +99,29 @@ def test_several_short_columns_are_looked_up_by_one_hash_and_compared_exactly():
 
 def test_measures_and_what_they_said_fit_together():
     asked = measures((*COLUMNS, Column("day", "date")))
-    answers = dict.fromkeys(asked, 3) | {"rows": 4, "low_4": dt.date(2026, 1, 1), "high_4": None}
+    days = {"low_4": dt.date(2026, 1, 1), "high_4": dt.date(2026, 1, 9)}
+    answers = dict.fromkeys(asked, 3) | {"rows": 4} | days
     found = change_of("v", answers, (*COLUMNS, Column("day", "date")))
     assert (found.rows, found.inserted, found.spreads["id"]) == (4, 3, Spread(3, 3, "3", "3"))
-    assert found.spreads["day"] == Spread(3, 3, "DATE'2026-01-01'", None)
+    assert found.spreads["day"] == Spread(3, 3, "DATE'2026-01-01'", "DATE'2026-01-09'")
     assert change_of("v", {"rows": 1, "inserted": 1, "deleted": 0}).spreads == {}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bounds"),
+    [
+        (5, 5_999_000, ("0", "6291455")),
+        (70_000, 5_998_321, ("0", "6291455")),
+        (-3, 4, ("-3", "4")),
+        (2**63 - 9_000, 2**63 - 1, (str(2**63 - 9216), str(2**63 - 1))),
+        (dt.date(1, 1, 2), dt.date(9999, 12, 30), ("DATE'0001-01-01'", "DATE'9999-12-31'")),
+        (None, None, (None, None)),
+    ],
+)
+def test_bounds_are_moved_outward_so_that_statements_stay_the_same(low, high, bounds):
+    asked = {"rows": 1, "inserted": 0, "deleted": 1, "nulls_0": 0, "low_0": low, "high_0": high}
+    spread = change_of("v", asked, (ID,)).spreads["id"]
+    assert (spread.low, spread.high) == bounds
 
 
 def test_maps_have_stand_ins_and_floats_need_none():

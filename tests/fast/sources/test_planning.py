@@ -148,6 +148,14 @@ def test_equality_deletes_cannot_be_read(start, end, parents):
     assert found.reason is FullReason.SOURCE_NOT_INCREMENTAL
 
 
+def test_a_deletion_vector_that_replaces_another_counts_for_what_it_adds():
+    """However much was deleted before, a small delete stays a small change."""
+    again = MOR | {"added-position-deletes": "50003", "removed-position-deletes": "50000", "removed-delete-files": "1"}
+    plan = plan_changes(history(APPEND, again), 1, 2)
+    assert isinstance(plan, ChangePlan)
+    assert plan.rows == 4
+
+
 def test_an_older_snapshot_is_read_under_todays_names_and_types():
     table = history(APPEND, schema=1)
     assert rows_sql(T, table, 1) == (

@@ -7,7 +7,6 @@ It answers four questions: its head (`TableMeta.current_snapshot_id`), its chang
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from headrace.algebra.schema import Column
 from headrace.lake.compare import consolidate, incomparable

@@ -25,6 +25,7 @@ from headrace.events import Events
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
+from headrace.schedule import parse_schedule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -220,7 +221,7 @@ class Headrace:
         Args:
             name: `namespace.table`; resolves in `lake`.
             query: The defining query, any deterministic or (then refreshed FULL) other Spark SQL query.
-            schedule: When to refresh, such as `1 minute`; None for on demand.
+            schedule: How old it may become, such as `1 minute` or `1h30m`; None for on demand.
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
             initialize: Load it now; otherwise it stays empty until its first refresh.
             if_not_exists: Do nothing when it exists.
@@ -235,7 +236,8 @@ class Headrace:
         from headrace.engine.create import Wish
 
         mode = parse_mode(refresh_mode)
-        wish = Wish(self._name(name), query, schedule, mode, initialize, if_not_exists, or_replace)
+        age = None if schedule is None else parse_schedule(schedule).text
+        wish = Wish(self._name(name), query, age, mode, initialize, if_not_exists, or_replace)
         return self._engine()[2].create(wish)
 
     def alter_stream_table(
@@ -257,7 +259,7 @@ class Headrace:
             query: New query; contents and definition change together.
 
         Raises:
-            UserError: `STREAM_TABLE_NOT_FOUND`, or what is wrong with the query.
+            UserError: `STREAM_TABLE_NOT_FOUND`, `INVALID_SCHEDULE`, or what is wrong with the query.
             Unsupported: `NOT_MAINTAINABLE` for DIFFERENTIAL over a query that cannot be.
         """
         from headrace.engine.define import require_differential
@@ -265,6 +267,7 @@ class Headrace:
         full_name = self._name(name)
         table = self._catalog.stream_table(full_name)
         mode = parse_mode(refresh_mode) if refresh_mode is not None else None
+        schedule = None if schedule is None else parse_schedule(schedule).text
         if query is not None:
             kept_mode = (mode or table.refresh_mode).value
             kept_schedule = None if clear_schedule else schedule or table.schedule

@@ -218,5 +218,9 @@ def test_options(hr: Headrace, ns: str, source: str) -> None:
         hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t", refresh_mode="SOMETIMES")
     assert caught.value.code == "INVALID_OPTION"
     with pytest.raises(UserError) as caught:
+        hr.sql(f"CREATE STREAM TABLE {ns}.s SCHEDULE 'now and then' AS SELECT k FROM {ns}.t")
+    assert caught.value.code == "INVALID_SCHEDULE"
+    assert f"{ns}.s" not in [t.name for t in hr.status()]
+    with pytest.raises(UserError) as caught:
         hr.at(123456789)
     assert caught.value.code == "PUBLICATION_NOT_FOUND"

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from kit.names import temp_name
 
 from headrace.algebra.schema import Column
 from headrace.errors import InternalError, Unsupported
 from headrace.lake.apply import Change, Method, Target, change_of, measures, plan_apply, run_apply
 from headrace.lake.tables import create_table
 from headrace.names import WEIGHT, TableName
-from headrace.spark.runner import temp_name
 
 COLUMNS = (
     Column("k", "int"),

@@ -6,11 +6,12 @@ import threading
 from dataclasses import replace
 
 import pytest
+from kit.names import temp_name
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.semantics import Semantics
-from headrace.spark.runner import SparkRunner, temp_name
+from headrace.spark.runner import SparkRunner
 from headrace.spark.session import catalog_names, check_session
 
 

@@ -48,7 +48,6 @@ __all__ = [
     "measures",
     "plan_apply",
     "plan_log",
-    "plan_store",
     "run_apply",
 ]
 
@@ -65,7 +64,6 @@ class Method(StrEnum):
     """How a change reaches the stored table."""
 
     NOTHING = "NOTHING"
-    STORE = "STORE"
     OVERWRITE = "OVERWRITE"
     APPEND = "APPEND"
     DELETE_BY_KEY = "DELETE_BY_KEY"
@@ -91,11 +89,6 @@ class Apply:
     growth: int | None
     deleted: int = 0
     bag: BagDelete | None = None
-
-
-def plan_store(target: Target, query: str) -> Apply:
-    """Replace the whole table by a query's rows (FULL); the query gives the table's columns in order."""
-    return Apply(target.table, Method.STORE, (f"INSERT OVERWRITE {target.table.sql} {query}",), None)
 
 
 def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, version: int) -> str:

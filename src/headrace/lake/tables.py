@@ -149,11 +149,6 @@ def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, fo
     )
 
 
-def drop_table(table: TableName, *, purge: bool = False) -> str:
-    """Statement that drops a table; with `purge` its files too."""
-    return f"DROP TABLE IF EXISTS {table.sql}{' PURGE' if purge else ''}"
-
-
 def _check_types(columns: tuple[Column, ...], format_version: int) -> None:
     for column in columns:
         newer = format_version < 3 and mentions(column.type, *_V3_ONLY)

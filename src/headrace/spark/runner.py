@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.algebra.schema import Column
-from headrace.names import quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
 
@@ -192,11 +191,6 @@ class SparkRunner:
             else:
                 self.session.interruptTag(group.id)
 
-    def table_exists(self, sql_name: str) -> bool:
-        """Whether Spark knows a table or view of this (quoted) name."""
-        with translated():
-            return bool(self.session.catalog.tableExists(sql_name))
-
 
 def _force(frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
     """Fill a persisted frame's cache and aggregate it in the same job.
@@ -215,13 +209,3 @@ def _force(frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
         return values
     # Adaptive execution replaces a plan that turns out empty, and the metrics go with it.
     return dict(frame.agg(*columns).collect()[0].asDict())
-
-
-def temp_name(stem: str) -> str:
-    """A unique, quoted-safe temporary view name."""
-    return f"hr_{''.join(c if c.isalnum() else '_' for c in stem)}_{uuid.uuid4().hex[:8]}"
-
-
-def view_sql(name: str) -> str:
-    """A temporary view's name for use in SQL."""
-    return quote(name)

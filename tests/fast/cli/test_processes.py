@@ -47,6 +47,18 @@ def test_a_project_is_made_once(process: Process, tmp_path: Path) -> None:
     assert process("status", "-p", "shop", "--json").stdout == "[]\n"
 
 
+def test_a_catalog_that_is_gone(process: Process, tmp_path: Path) -> None:
+    """It is not made anew behind the user's back: an empty catalog beside a full warehouse would look like a loss."""
+    assert process("init", "shop").returncode == 0
+    catalog = tmp_path / "shop" / "headrace.db"
+    catalog.unlink()
+    done = process("status", "-p", "shop")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "[CATALOG_UNREACHABLE]" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not catalog.exists()
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -70,14 +70,13 @@ def run(options: argparse.Namespace) -> list[Figure]:
                 hr.create_stream_table(name, case.query, refresh_mode=mode)
             for share in SHARES:
                 times: dict[str, list[float]] = {mode: [] for mode in MODES}
-                for turn in range(options.rounds + 1):
+                unmeasured = options.warm_up if share == SHARES[0] else 1
+                for turn in range(unmeasured + options.rounds):
                     number += 1
                     change(hr, number, share)
                     for mode in MODES[turn % 3 :] + MODES[: turn % 3]:
-                        seconds = hr.refresh(names[mode]).seconds
-                        if turn:  # the first turn warms both sides up
-                            times[mode].append(seconds)
-                figures += compare(case, share, times)
+                        times[mode].append(hr.refresh(names[mode]).seconds)
+                figures += compare(case, share, times, unmeasured)
             verified = hr.verify([names["DIFFERENTIAL"], names["AUTO"]])
             if not all(v.ok for v in verified):
                 raise SystemExit(f"{case.name}: the measured table is wrong: {verified}")
@@ -103,11 +102,12 @@ def change(hr: Headrace, number: int, share: float) -> None:
         hr.sql(step.sql)
 
 
-def compare(case: Case, share: float, times: dict[str, list[float]]) -> list[Figure]:
-    """The figures of one case at one share."""
-    middle = {mode: median(values) for mode, values in times.items()}
+def compare(case: Case, share: float, times: dict[str, list[float]], unmeasured: int) -> list[Figure]:
+    """The figures of one case at one share: medians without the first, unmeasured turns, which the detail shows too."""
+    middle = {mode: median(values[unmeasured:]) for mode, values in times.items()}
     label = f"{case.name}, {share:.1%} changed"
-    detail = ", ".join(f"{mode} {listed(values)} s" for mode, values in times.items())
+    parts = ((mode, listed(values[:unmeasured]), listed(values[unmeasured:])) for mode, values in times.items())
+    detail = ", ".join(f"{mode} warming up {first}, then {rest} s" for mode, first, rest in parts)
     return [
         show(
             Figure(

@@ -22,6 +22,7 @@ class Change:
         sizes: Rows in each source, as far as known; the order of joins follows them.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
+        types: Types of the query's columns by name, as far as known.
         steps: What was asked to be computed once, in order.
     """
 
@@ -30,6 +31,7 @@ class Change:
     sizes: Mapping[TableName, int] = field(default_factory=dict)
     companion_rows: int = 0
     ansi: bool = True
+    types: Mapping[str, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
 
     def of(self, relation: Relation) -> Relation:

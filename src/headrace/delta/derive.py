@@ -32,6 +32,7 @@ def delta_program(
     sizes: Mapping[TableName, int] | None = None,
     companion_rows: int = 0,
     ansi: bool = True,
+    types: Mapping[str, str] | None = None,
 ) -> DeltaProgram | None:
     """How a query's stored tables follow a change.
 
@@ -42,11 +43,12 @@ def delta_program(
         sizes: Rows in each source, as far as known.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
+        types: Types of the query's columns by name, as far as known.
 
     Returns:
         None when the result cannot have changed.
     """
-    change = Change(changed, appended, sizes or {}, companion_rows, ansi)
+    change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
     root = root_of(tree)
     if not change.touches(tree):
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.algebra.relations import Empty, Relation
-from headrace.delta import accumulate, partitions, topk
+from headrace.algebra.relations import Empty, Relation, TopK
+from headrace.delta import accumulate, first_groups, partitions, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
@@ -20,6 +20,9 @@ def companion_relation(tree: Relation) -> Relation | None:
 
 def full_program(tree: Relation) -> FullProgram:
     """How to compute a query's stored tables from nothing."""
+    groups = first_groups.grouped(tree)
+    if groups is not None and isinstance(tree, TopK):
+        return first_groups.full(tree, groups)
     root = root_of(tree)
     return accumulate.full(root) if root else FullProgram()
 
@@ -54,6 +57,9 @@ def delta_program(
         return None
     if root is not None:
         return accumulate.follow(root, change)
+    groups = first_groups.grouped(tree)
+    if groups is not None and isinstance(tree, TopK):
+        return first_groups.follow(tree, groups, change)
     delta = partitions.delta(tree, change) or topk.at_root(tree, change) or consolidate(change.of(tree))
     if isinstance(delta, Empty):
         return None

@@ -241,9 +241,12 @@ def _overflows_to_null(a: Accumulator) -> bool:
 def _overflowed(a: Accumulator) -> Scalar:
     """Whether a sum is NULL, or was, although there is something to sum."""
     assert a.count is not None
+    template = "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)"
     return compose(
-        "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)",
+        # what the change adds may be NULL because it overflows, or because it is nothing
+        template + (" OR {add} IS NULL" if a.tight else ""),
         old=column(OLD + a.name),
+        add=column(ADD + a.name),
         had=column(OLD + a.count),
         new=_moved(a),
         has=_moved(Accumulator(a.count, Kind.COUNT, a.scratch)),

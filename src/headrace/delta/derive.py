@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.algebra.relations import Empty, Relation, TopK
+from headrace.algebra.tree import sources
 from headrace.delta import accumulate, first_groups, partitions, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import root_of
+from headrace.delta.share import share
 from headrace.names import TableName
 
 
@@ -51,10 +53,15 @@ def delta_program(
     Returns:
         None when the result cannot have changed.
     """
-    change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
-    root = root_of(tree)
-    if not change.touches(tree):
+    if changed.isdisjoint(sources(tree)):
         return None
+    change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
+    program = _program(tree, change)
+    return None if program is None else share(program, change.repeated)
+
+
+def _program(tree: Relation, change: Change) -> DeltaProgram | None:
+    root = root_of(tree)
     if root is not None:
         return accumulate.follow(root, change)
     groups = first_groups.grouped(tree)

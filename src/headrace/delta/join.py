@@ -83,7 +83,7 @@ def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Sca
         now = [c for c in waiting if c.columns <= there]
         waiting = [c for c in waiting if not c.columns <= there]
         on = all_of(now)
-        if on is not None and _groups(other):
+        if on is not None and _groups(other) and not _one_row(other):
             result, other = with_partners(on, result, other, change)
         result = Join(result, other, on, small_left=True)
     return result

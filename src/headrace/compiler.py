@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
@@ -13,8 +13,9 @@ from headrace.delta.derive import companion_relation, delta_program, full_progra
 from headrace.delta.inexact import inexact
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
-from headrace.rewrite.passes import QUERY, STEP, rewrite
+from headrace.rewrite.passes import QUERY, rewrite, step
 from headrace.sql.argument_types import with_types
+from headrace.sql.column_types import column_types
 from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
 from headrace.sql.reader import read
@@ -39,6 +40,7 @@ class CompiledView:
         refusals: Why it cannot be refreshed DIFFERENTIAL; empty when it can.
         tree: The query as algebra; None when it was refused.
         ansi: Whether it runs in Spark's ANSI mode.
+        types: Types of its tree's columns by name, as far as known.
     """
 
     query: str
@@ -48,13 +50,14 @@ class CompiledView:
     refusals: tuple[Refusal, ...]
     tree: Relation | None
     ansi: bool = True
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def full_program(self) -> FullProgram:
         """How to compute the stored tables from nothing."""
         if self.tree is None:
             return FullProgram()
         program = full_program(self.tree)
-        return FullProgram(_tidied(program.companion), _tidied(program.state))
+        return FullProgram(self._tidied(program.companion), self._tidied(program.state))
 
     def delta_program(
         self,
@@ -77,13 +80,26 @@ class CompiledView:
         if self.tree is None:
             return None
         program = delta_program(
-            self.tree, changed, appended, sizes=sizes, companion_rows=companion_rows, ansi=self.ansi
+            self.tree,
+            changed,
+            appended,
+            sizes=sizes,
+            companion_rows=companion_rows,
+            ansi=self.ansi,
+            types=self.types,
         )
         if program is None:
             return None
-        steps = tuple(Step(s.name, rewrite(s.relation, STEP), _tidied(s.only_if)) for s in program.steps)
-        companion = None if program.companion is None else _tidied_change(program.companion)
-        return DeltaProgram(steps, _tidied_change(program.state), companion)
+        passes = step(self.types)
+        steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
+        companion = None if program.companion is None else self._tidied_change(program.companion)
+        return DeltaProgram(steps, self._tidied_change(program.state), companion)
+
+    def _tidied(self, relation: Relation | None) -> Relation | None:
+        return None if relation is None else rewrite(relation, step(self.types))
+
+    def _tidied_change(self, change: TableChange) -> TableChange:
+        return replace(change, change=rewrite(change.change, step(self.types)))
 
 
 def compile_view(
@@ -156,7 +172,8 @@ def compile_tree(tree: Relation, describe: Describe, *, query: str = "", ansi: b
     typed = rewrite(with_types(tree, types_of), QUERY)
     companion = companion_relation(typed)
     columns = types_of(companion) if companion is not None else None
-    return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi)
+    types = column_types(typed, types_of)
+    return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi, types)
 
 
 def _types_of(describe: Describe) -> Callable[[Relation], tuple[Column, ...]]:
@@ -167,11 +184,3 @@ def _types_of(describe: Describe) -> Callable[[Relation], tuple[Column, ...]]:
 def _by_name(leaf: Scan | Stored) -> str:
     assert isinstance(leaf, Scan), "a query reads sources only"
     return leaf.source.sql
-
-
-def _tidied(relation: Relation | None) -> Relation | None:
-    return None if relation is None else rewrite(relation, STEP)
-
-
-def _tidied_change(change: TableChange) -> TableChange:
-    return replace(change, change=rewrite(change.change, STEP))

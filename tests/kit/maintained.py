@@ -38,15 +38,18 @@ class Maintained:
         case: The query and the tables; its history is for `replay`.
         companion_rows: What programs are told of the companion's size.
         ansi: What they are told of the session.
+        defined: Whether the tables are there already, moved by others than `step`.
     """
 
-    def __init__(self, executor: Executor, case: Case, *, companion_rows: int = 0, ansi: bool = True) -> None:
+    def __init__(
+        self, executor: Executor, case: Case, *, companion_rows: int = 0, ansi: bool = True, defined: bool = False
+    ) -> None:
         self.executor = executor
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
         self.query = case.query
         self.companion_rows = companion_rows
-        for table in case.tables:
+        for table in () if defined else case.tables:
             executor.define(table.name, table.columns, table.rows)
         self.view = self._compiled(ansi)
         if any(
@@ -125,6 +128,10 @@ class Maintained:
             self._move(self.tables[name], change)
         changed = frozenset(table_name(name) for name in touched)
         gained = frozenset(table_name(n) for n, change in touched.items() if all(w > 0 for w, _ in change))
+        return self.follow(changed, gained)
+
+    def follow(self, changed: frozenset[TableName], gained: frozenset[TableName] = frozenset()) -> Counter[Row]:
+        """Refresh after tables have moved, check everything; arguments as for programs."""
         program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows)
         if program is None:
             assert self.state == self.expected(), "a change was thought to have no effect"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from headrace.algebra.relations import Join, Relation
-from headrace.algebra.scalar import Scalar, conjuncts
+from headrace.algebra.scalar import Scalar, column, compose, conjuncts
 
 
 def flatten(relation: Relation) -> tuple[tuple[Relation, ...], tuple[Scalar, ...]]:
@@ -72,3 +73,35 @@ def equalities(condition: Scalar, left: Sequence[str], right: Sequence[str]) -> 
         if a in left and b in right:
             found.append((a, b, match.group(2) == "<=>"))
     return tuple(found)
+
+
+def implied(conditions: Sequence[Scalar], inputs: Sequence[Relation], types: Mapping[str, str]) -> tuple[Scalar, ...]:
+    """Equalities between columns of different inputs that follow from others: from a = b and b = c, a = c.
+
+    Args:
+        conditions: What holds.
+        inputs: The inputs whose columns it is about.
+        types: Types of columns, as far as known; equality is transitive within one type only.
+    """
+    home = {name: i for i, each in enumerate(inputs) for name in each.columns}
+    classes: list[set[str]] = []
+    written = set[frozenset[str]]()
+    for pair in filter(None, map(_equal_columns, conditions)):
+        written.add(frozenset(pair))
+        if len({types.get(name, name) for name in pair}) == 1:
+            met = [each for each in classes if each & set(pair)]
+            classes = [each for each in classes if each not in met] + [set(pair).union(*met)]
+    return tuple(
+        compose("{a} = {b}", a=column(a), b=column(b))
+        for each in classes
+        for a, b in combinations(sorted(each), 2)
+        if home.get(a) != home.get(b) and frozenset((a, b)) not in written
+    )
+
+
+def _equal_columns(condition: Scalar) -> tuple[str, str] | None:
+    match = _EQUALITY.fullmatch(condition.sql)
+    if match is None or match.group(2) == "<=>":
+        return None
+    a, b = (match.group(i)[1:-1].replace("``", "`") for i in (1, 3))
+    return (a, b) if {a, b} <= condition.columns and a != b else None

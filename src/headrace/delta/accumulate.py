@@ -38,12 +38,15 @@ _RESCAN = "__hr_rescan"
 
 def full(root: Root) -> FullProgram:
     """Compute the companion from the sources and the state from the companion."""
-    state: Relation = Stored(COMPANION, root.companion)
-    if root.condition is not None:
-        state = Filter(state, root.over_companion(root.condition))
-    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
-    state = state if root.copies is None else Replicate(state, _COPIES)
+    state = shown(root, Stored(COMPANION, root.companion))
     return FullProgram(_from_scratch(root, root.aggregate.input, ""), state)
+
+
+def shown(root: Root, companion: Relation) -> Relation:
+    """The query's rows as a function of all groups with their accumulators."""
+    state = companion if root.condition is None else Filter(companion, root.over_companion(root.condition))
+    state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
+    return state if root.copies is None else Replicate(state, _COPIES)
 
 
 _COPIES = "__hr_copies"
@@ -56,9 +59,13 @@ def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
 
 def follow(root: Root, change: Change) -> DeltaProgram:
     """The program for a change of the aggregate's input."""
-    moved = _recomputed(root, change) if root.plan.recomputed else _accumulated(root, change)
-    kept = change.keep("change", moved)
-    return DeltaProgram(tuple(change.steps), _state_change(root, kept), _companion_change(root, kept))
+    kept = moved(root, change)
+    return DeltaProgram(tuple(change.steps), state_change(root, kept), companion_change(root, kept))
+
+
+def moved(root: Root, change: Change) -> Stored:
+    """The touched groups, with their accumulators as published and as they will be."""
+    return change.keep("change", _recomputed(root, change) if root.plan.recomputed else _accumulated(root, change))
 
 
 def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
@@ -234,9 +241,12 @@ def _overflows_to_null(a: Accumulator) -> bool:
 def _overflowed(a: Accumulator) -> Scalar:
     """Whether a sum is NULL, or was, although there is something to sum."""
     assert a.count is not None
+    template = "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)"
     return compose(
-        "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)",
+        # what the change adds may be NULL because it overflows, or because it is nothing
+        template + (" OR {add} IS NULL" if a.tight else ""),
         old=column(OLD + a.name),
+        add=column(ADD + a.name),
         had=column(OLD + a.count),
         new=_moved(a),
         has=_moved(Accumulator(a.count, Kind.COUNT, a.scratch)),
@@ -255,7 +265,7 @@ def _chosen(a: Accumulator) -> Scalar:
 # from accumulators to changes of tables
 
 
-def _existed(root: Root, when: str) -> Scalar:
+def existed(root: Root, when: str) -> Scalar:
     """Whether the group has rows; the one group of a global aggregate is always there."""
     if not root.keys:
         return TRUE
@@ -283,9 +293,10 @@ def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scal
     return union_all(side(OLD, was, -1), side(NEW, is_, 1))
 
 
-def _companion_change(root: Root, kept: Stored) -> TableChange:
+def companion_change(root: Root, kept: Stored) -> TableChange:
+    """What touched groups change in the companion."""
     key = _key_names(root)
-    was, is_ = _existed(root, OLD), _existed(root, NEW)
+    was, is_ = existed(root, OLD), existed(root, NEW)
     change = _both_ways(kept, root.companion, was, is_, key)
     return TableChange(change, key, _counts(kept, was, is_, _differ(root.companion, was, is_, key)))
 
@@ -298,7 +309,7 @@ def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> Counts:
 _WAS, _IS = "__hr_was", "__hr_is"
 
 
-def _state_change(root: Root, kept: Stored) -> TableChange:
+def state_change(root: Root, kept: Stored) -> TableChange:
     """Each group's output row as it was and as it will be."""
     key = root.output_key
     items = [(_WAS, _shown(root, OLD)), (_IS, _shown(root, NEW))]
@@ -325,7 +336,7 @@ def _value(root: Root, scalar: Scalar, when: str) -> Scalar:
 
 
 def _shown(root: Root, when: str) -> Scalar:
-    exists = _existed(root, when)
+    exists = existed(root, when)
     if root.condition is None:
         return exists
     holds = compose("COALESCE({c}, false)", c=_value(root, root.condition, when))

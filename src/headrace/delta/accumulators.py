@@ -40,7 +40,8 @@ class Accumulator:
         kind: How it follows a change.
         scratch: The call that computes it from the group's rows.
         type: Its type; None where Spark's own is right.
-        weight_type: Type the weight is cast to when it multiplies the argument of a sum.
+        weight_type: Type the weight is cast to when it multiplies the argument of a sum; None for a sum whose type has
+            no digits to spare, and for what is no sum.
         count: For a sum, the accumulator that counts what was summed.
     """
 
@@ -55,6 +56,11 @@ class Accumulator:
     def extreme(self) -> bool:
         """Whether it is a minimum or maximum."""
         return self.kind in (Kind.MIN, Kind.MAX)
+
+    @property
+    def tight(self) -> bool:
+        """Whether it is a sum whose type has no digits to spare, so that adding up a change may overflow it."""
+        return self.kind is Kind.SUM and self.weight_type is None
 
 
 @dataclass(slots=True)
@@ -120,6 +126,9 @@ def _output(call: AggregateCall, plan: Plan) -> Scalar:
 _SUMMABLE = 27
 """Largest precision for which a value times a weight, and the old sum plus the new, are exact within 38 digits."""
 
+_KEPT_SCALE = 6
+"""Up to this scale Spark's arithmetic rather overflows than rounds where 38 digits do not hold a result."""
+
 
 def _exact_sum(call: AggregateCall, plan: Plan, *, wide: bool) -> Accumulator | None:
     """A sum over an exact type.
@@ -132,16 +141,18 @@ def _exact_sum(call: AggregateCall, plan: Plan, *, wide: bool) -> Accumulator | 
     argument, shape = call.argument, decimal_of(call.argument_type)
     if argument is None:
         return None
+    weight_type: str | None = "bigint"
     if is_integer(call.argument_type) and not wide:
-        sum_type, weight_type = "bigint", "bigint"
+        sum_type = "bigint"
     else:
         if is_integer(call.argument_type):
             shape = INTEGERS[(call.argument_type or "").strip().lower()], 0
             argument = compose(f"CAST({{x}} AS {decimal(*shape)})", x=argument)
-        if shape is None or shape[0] > _SUMMABLE:
+        if shape is None or (shape[0] > _SUMMABLE and shape[1] > _KEPT_SCALE):
             return None
         precision, scale = shape
-        sum_type, weight_type = decimal(precision + 10, scale), decimal(37 - precision, 0)
+        sum_type = decimal(precision + 10, scale)
+        weight_type = decimal(37 - precision, 0) if precision <= _SUMMABLE else None
     count = plan.add(Kind.COUNT, AggregateCall("", "count", call.argument, call.filter), type="bigint")
     scratch = AggregateCall("", "sum", argument, call.filter, call.argument_type)
     name = plan.add(Kind.SUM, scratch, type=sum_type, weight_type=weight_type, count=count)
@@ -171,13 +182,22 @@ def change_call(accumulator: Accumulator, prefix: str) -> tuple[AggregateCall, .
         return (AggregateCall(name, "sum", weight, _both(call.filter, present), "bigint", "bigint"),)
     assert call.argument is not None
     if accumulator.kind is Kind.SUM:
-        weighed = compose(f"{{x}} * CAST({{w}} AS {accumulator.weight_type})", x=call.argument, w=weight)
-        return (AggregateCall(name, "sum", weighed, call.filter),)
+        return (AggregateCall(name, "sum", _weighed(accumulator, call.argument, weight), call.filter),)
     gained, lost = compose("{w} > 0", w=weight), compose("{w} < 0", w=weight)
     return (
         AggregateCall(name, call.function, call.argument, _both(call.filter, gained)),
         AggregateCall(LOST + name, call.function, call.argument, _both(call.filter, lost)),
     )
+
+
+def _weighed(accumulator: Accumulator, argument: Scalar, weight: Scalar) -> Scalar:
+    if not accumulator.tight:
+        return compose(f"{{x}} * CAST({{w}} AS {accumulator.weight_type})", x=argument, w=weight)
+    # NULL would be left out of the sum
+    failure = "raise_error('[SUM_OVERFLOW] equal rows add up to more than the type of their sum holds')"
+    several = f"COALESCE(try_multiply({{x}}, CAST({{w}} AS decimal(20,0))), CAST({failure} AS {accumulator.type}))"
+    template = f"CASE WHEN {{w}} = 1 THEN {{x}} WHEN {{w}} = -1 THEN -{{x}} WHEN {{x}} IS NOT NULL THEN {several} END"
+    return compose(template, x=argument, w=weight)
 
 
 LOST = "__hr_lost."

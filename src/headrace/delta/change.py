@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.algebra.relations import Empty, Moment, Project, Relation, Stored, Union
+from headrace.algebra.relations import (
+    Empty,
+    Filter,
+    Generate,
+    Moment,
+    Project,
+    Relation,
+    Scan,
+    Stored,
+    Union,
+    Values,
+)
 from headrace.algebra.scalar import literal
 from headrace.algebra.tree import at, identity, sources, unweighted
 from headrace.delta.program import Step
@@ -22,7 +33,10 @@ class Change:
         sizes: Rows in each source, as far as known; the order of joins follows them.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
+        types: Types of the query's columns by name, as far as known.
         steps: What was asked to be computed once, in order.
+        found: The changes of relations that were asked for.
+        repeated: Those among them that were asked for again.
     """
 
     changed: frozenset[TableName]
@@ -30,7 +44,10 @@ class Change:
     sizes: Mapping[TableName, int] = field(default_factory=dict)
     companion_rows: int = 0
     ansi: bool = True
+    types: Mapping[str, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    found: dict[Relation, Relation] = field(default_factory=dict)
+    repeated: set[Relation] = field(default_factory=set)
 
     def of(self, relation: Relation) -> Relation:
         """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed."""
@@ -38,7 +55,15 @@ class Change:
 
         if not self.touches(relation):
             return empty(relation)
-        return RULES[type(relation)](relation, self)
+        known = self.found.get(relation)
+        if known is None:
+            known = RULES[type(relation)](relation, self)
+        elif not cheap(known):
+            # asked for again: left inline, it would be doubled by every outer join above
+            self.repeated.add(known)
+            known = self.keep(SHARED, known)
+        self.found[relation] = known
+        return known
 
     def before(self, relation: Relation) -> Relation:
         """The relation before the change."""
@@ -69,6 +94,17 @@ class Change:
             unique = f"{name}_{number}"
         self.steps.append(Step(unique, relation, only_if))
         return Stored(unique, relation.columns)
+
+
+SHARED = "shared"
+"""Name of a step that several places need."""
+
+
+def cheap(relation: Relation) -> bool:
+    """Whether computing a relation again costs no more than reading it where it was kept."""
+    if isinstance(relation, (Project, Filter, Union, Generate)):
+        return all(cheap(each) for each in relation.inputs)
+    return isinstance(relation, (Scan, Stored, Values, Empty))
 
 
 def empty(relation: Relation) -> Empty:

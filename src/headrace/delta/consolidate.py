@@ -5,8 +5,8 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Relation
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
+from headrace.algebra.scalar import Scalar, as_column, column
 from headrace.algebra.tree import unweighted
 from headrace.delta.change import union_all, weigh
 from headrace.names import WEIGHT, quote
@@ -17,10 +17,21 @@ CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
 
 def consolidate(change: Relation) -> Relation:
     """Add up the weights of equal rows and drop zeros; the weight comes last."""
-    if isinstance(change, Empty):
+    if isinstance(change, Empty) or (change.columns[-1] == WEIGHT and _consolidated(change)):
         return change
     total = AggregateCall(WEIGHT, "sum", column(WEIGHT), argument_type="bigint", type="bigint")
     return Filter(Aggregate(change, unweighted(change.columns), (total,)), CHANGED)
+
+
+def _consolidated(change: Relation) -> bool:
+    """Whether no row occurs twice and none weighs zero: it was consolidated, and no more than renamed since."""
+    if isinstance(change, Project):
+        renamed = {as_column(scalar): name for name, scalar in change.items}
+        whole = len(renamed) == len(change.items) and set(change.input.columns) == renamed.keys()
+        return whole and renamed[WEIGHT] == WEIGHT and _consolidated(change.input)
+    if not isinstance(change, Filter) or change.condition != CHANGED or not isinstance(change.input, Aggregate):
+        return False
+    return change.input.columns == (*change.input.keys, WEIGHT)
 
 
 def difference(old: Relation, new: Relation) -> Relation:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.algebra.relations import Empty, Relation
-from headrace.delta import accumulate, partitions, topk
+from headrace.algebra.relations import Empty, Relation, TopK
+from headrace.algebra.tree import sources
+from headrace.delta import accumulate, first_groups, partitions, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import root_of
+from headrace.delta.share import share
 from headrace.names import TableName
 
 
@@ -20,6 +22,9 @@ def companion_relation(tree: Relation) -> Relation | None:
 
 def full_program(tree: Relation) -> FullProgram:
     """How to compute a query's stored tables from nothing."""
+    groups = first_groups.grouped(tree)
+    if groups is not None and isinstance(tree, TopK):
+        return first_groups.full(tree, groups)
     root = root_of(tree)
     return accumulate.full(root) if root else FullProgram()
 
@@ -32,6 +37,7 @@ def delta_program(
     sizes: Mapping[TableName, int] | None = None,
     companion_rows: int = 0,
     ansi: bool = True,
+    types: Mapping[str, str] | None = None,
 ) -> DeltaProgram | None:
     """How a query's stored tables follow a change.
 
@@ -42,16 +48,25 @@ def delta_program(
         sizes: Rows in each source, as far as known.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
+        types: Types of the query's columns by name, as far as known.
 
     Returns:
         None when the result cannot have changed.
     """
-    change = Change(changed, appended, sizes or {}, companion_rows, ansi)
-    root = root_of(tree)
-    if not change.touches(tree):
+    if changed.isdisjoint(sources(tree)):
         return None
+    change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
+    program = _program(tree, change)
+    return None if program is None else share(program, change.repeated)
+
+
+def _program(tree: Relation, change: Change) -> DeltaProgram | None:
+    root = root_of(tree)
     if root is not None:
         return accumulate.follow(root, change)
+    groups = first_groups.grouped(tree)
+    if groups is not None and isinstance(tree, TopK):
+        return first_groups.follow(tree, groups, change)
     delta = partitions.delta(tree, change) or topk.at_root(tree, change) or consolidate(change.of(tree))
     if isinstance(delta, Empty):
         return None

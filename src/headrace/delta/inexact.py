@@ -13,6 +13,7 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Relation, Windo
 from headrace.algebra.scalar import column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.delta.first_groups import grouped
 from headrace.delta.partitions import window_at_root
 from headrace.delta.root import root_of
 
@@ -30,7 +31,7 @@ def inexact(tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) 
         tree: The query, with types.
         types_of: The columns of a relation.
     """
-    root = root_of(tree)
+    root = root_of(tree) or grouped(tree)
     at_root = {root.aggregate} if root is not None else {window_at_root(tree)}
     return tuple(dict.fromkeys(name for node in walk(tree) if node not in at_root for name in _in(node, types_of)))
 

@@ -3,9 +3,10 @@
 Δ(L ⋈ R) = ΔL ⋈ R′ + L ⋈ ΔR, where R′ is R after the change. Weights multiply, so a deletion needs no case of its own.
 Over more than two inputs the left side is a join again, and the formula is applied to it: each term reads the inputs
 before its own change as they were, and those after it as they are. Every term starts from a change and goes on to
-inputs that share a condition with what it has, so that no term multiplies two inputs that did not change. The last
-input is read once for all changes of the others. So those that did not change stand last, and among the others the
-largest. An input of one row, such as the value of a subquery, is looked at first: while its row stays the same, no
+inputs that share a condition with what it has, be it one that only follows from others, so that no term multiplies two
+inputs that did not change. The last input is read once for all changes of the others. So those that did not change
+stand last, and among the others the largest; but behind them those that group rows, which then group for as few keys as
+possible. An input of one row, such as the value of a subquery, is looked at first: while its row stays the same, no
 other input is read for it. An input that groups rows groups those only whose key the term has.
 Source: Budiu et al., DBSP, VLDB 2023, section 4 (bilinear operators).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.algebra.joins import connected, flatten, ready
+from headrace.algebra.joins import connected, flatten, implied, ready
 from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import walk
@@ -26,9 +27,10 @@ from headrace.delta.existence import with_partners
 def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
+    conditions += implied(conditions, inputs, change.types)
     single = tuple(each for each in inputs if _one_row(each))
     order = [each for each in inputs if not _one_row(each)]
-    order.sort(key=lambda side: (not change.touches(side), change.size(side)))
+    order.sort(key=lambda side: (_groups(side), not change.touches(side), change.size(side)))
     inputs = (*connected(order[0], order[1:], conditions), *single) if order else single
     columns = inputs[0].columns
     total = _where(change.of(inputs[0]), [c for c in conditions if c.columns <= set(columns)])
@@ -36,7 +38,8 @@ def delta(join: Join, change: Change) -> Relation:
         columns = columns + right.columns
         mine = tuple(c for c in conditions if c.columns <= set(columns))
         by_left = _chain(total, [change.after(right)], ready(mine, set(columns) - set(right.columns)), change)
-        others = connected(right, inputs[:i], mine)[1:]
+        before = sorted(inputs[:i], key=change.size) if _groups(right) else inputs[:i]
+        others = connected(right, before, mine)[1:]
         by_right = _by_right(right, [change.before(other) for other in others], mine, change)
         total = union_all(*(_arranged(term, columns) for term in (by_left, by_right)))
     return arrange(total, join.columns) if not isinstance(total, Empty) else empty(join)
@@ -80,7 +83,7 @@ def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Sca
         now = [c for c in waiting if c.columns <= there]
         waiting = [c for c in waiting if not c.columns <= there]
         on = all_of(now)
-        if on is not None and _groups(other):
+        if on is not None and _groups(other) and not _one_row(other):
             result, other = with_partners(on, result, other, change)
         result = Join(result, other, on, small_left=True)
     return result

@@ -37,11 +37,19 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
     again = tree.with_inputs(change.after(tree.input))
     if tree.offset:
         return difference(state, again)
-    return difference(state, _from_state(tree, change.keep("moved", moved), state, again, change))
+    return difference(state, from_state(tree, change.keep("moved", moved), state, again, change))
 
 
-def _from_state(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
-    """The first rows of state and gained rows, or those read again if a row of the state was lost."""
+def from_state(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
+    """The first rows of state and gained rows, or those read again if a row of the state was lost.
+
+    Args:
+        tree: The query.
+        moved: The change of the rows that it chooses from.
+        state: The stream table.
+        again: The first rows, read again.
+        change: Keeps what is computed once.
+    """
     same = tuple((name, name) for name in tree.columns)
     lost = change.keep("lost", SemiJoin(Filter(moved, compose("{w} < 0", w=_WEIGHT)), state, same))
     reread = change.keep("rescanned", again, only_if=lost)

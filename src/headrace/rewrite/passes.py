@@ -5,7 +5,8 @@ Each is a function from tree to tree that keeps the bag of rows and the columns;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from headrace.algebra.relations import Relation
 from headrace.rewrite.empty import drop_empty
@@ -36,6 +37,11 @@ STEP: tuple[Pass, ...] = (
     merge,  # pruning leaves projections that change nothing
 )
 """For the steps and changes that rules derive."""
+
+
+def step(types: Mapping[str, str]) -> tuple[Pass, ...]:
+    """The passes of STEP, told the types of a query's columns."""
+    return tuple(partial(push_semi_joins, types=types) if each is push_semi_joins else each for each in STEP)
 
 
 def rewrite(relation: Relation, passes: tuple[Pass, ...]) -> Relation:

@@ -3,73 +3,121 @@
 σ_{k∈K} commutes with everything a selection on k commutes with: projections that keep the key, filters, unions, the
 side of a join that has the key, a GROUP BY or PARTITION BY of which the key is a part. The fewer rows reach a join, the
 less it shuffles. An anti-join moves likewise. Of an outer join that keeps L, a key of L restricts L.
+
+(L ⋈ R) ⋉ K = ((L ⋉ K) ⋈ (R ⋉ K)) ⋉ K, each side by the part of the key that it has; and where the join's condition
+says that a column of R equals a part of the key in L, of the same type, R is restricted by that part as well. So is the
+other side of an outer join that keeps L, and where partners are looked for. Keys that are costly to read are read once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from headrace.algebra.joins import equalities
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
     Filter,
     Generate,
     Join,
+    Moment,
     OuterJoin,
     Project,
     Relation,
     Replicate,
+    Scan,
     SemiJoin,
+    Stored,
     Union,
     Window,
 )
 from headrace.algebra.scalar import as_column
 from headrace.algebra.tree import transform
 
-
-def push_semi_joins(relation: Relation) -> Relation:
-    """Push semi-joins on a key down to where the key comes from."""
-    return transform(relation, lambda node: _sink(node) if isinstance(node, SemiJoin) and node.on else node)
+Types = Mapping[str, str]
+Pairs = tuple[tuple[str, str], ...]
 
 
-def _sink(semi: SemiJoin) -> Relation:
-    below = semi.left
+def push_semi_joins(relation: Relation, types: Types | None = None) -> Relation:
+    """Push semi-joins on a key down to where the key comes from.
+
+    Args:
+        relation: The tree.
+        types: Types of columns by name, as far as known.
+    """
+    known = types or {}
+    return transform(relation, lambda node: _sink(node, known) if isinstance(node, SemiJoin) and node.on else node)
+
+
+def _sink(semi: SemiJoin, types: Types) -> Relation:
+    below, keys = semi.left, {a for a, _ in semi.on}
     match below:
         case Project():
             sources = {name: as_column(scalar) for name, scalar in below.items}
             moved = tuple((sources[a], b) for a, b in semi.on)
             on = tuple((a, b) for a, b in moved if a is not None)
-            return Project(_onto(below.input, semi, on), below.items) if len(on) == len(semi.on) else semi
+            return Project(_onto(below.input, semi, on, types), below.items) if len(on) == len(semi.on) else semi
         case Filter():
-            return Filter(_onto(below.input, semi, semi.on), below.condition)
+            return Filter(_onto(below.input, semi, semi.on, types), below.condition)
         case Replicate():
-            return Replicate(_onto(below.input, semi, semi.on), below.copies)
-        case Generate() if {a for a, _ in semi.on} <= set(below.input.columns):
-            return below.with_inputs(_onto(below.input, semi, semi.on))
-        case Aggregate() if {a for a, _ in semi.on} <= set(below.keys):
-            return Aggregate(_onto(below.input, semi, semi.on), below.keys, below.calls)
-        case Window() if {a for a, _ in semi.on} <= set(below.partition):
-            return Window(_onto(below.input, semi, semi.on), below.partition, below.calls)
+            return Replicate(_onto(below.input, semi, semi.on, types), below.copies)
+        case Generate() if keys <= set(below.input.columns):
+            return below.with_inputs(_onto(below.input, semi, semi.on, types))
+        case Aggregate() if keys <= set(below.keys):
+            return Aggregate(_onto(below.input, semi, semi.on, types), below.keys, below.calls)
+        case Window() if keys <= set(below.partition):
+            return Window(_onto(below.input, semi, semi.on, types), below.partition, below.calls)
         case Union():
-            return Union(tuple(_onto(branch, semi, _renamed(semi, below, branch)) for branch in below.branches))
-        case Join():
-            return _into_join(semi, below)
-        case OuterJoin(full=False) | Existence() if {a for a, _ in semi.on} <= set(below.left.columns):
-            return below.with_inputs(_onto(below.left, semi, semi.on), below.right)
+            branches = ((branch, _renamed(semi, below, branch)) for branch in below.branches)
+            return Union(tuple(_onto(branch, semi, on, types) for branch, on in branches))
+        case Join() | OuterJoin(full=False) | Existence():
+            return _into_sides(semi, below, types)
     return semi
 
 
-def _into_join(semi: SemiJoin, join: Join) -> Relation:
-    keys = {a for a, _ in semi.on}
-    if keys <= set(join.left.columns):
-        return join.with_inputs(_onto(join.left, semi, semi.on), join.right)
-    if keys <= set(join.right.columns):
-        return join.with_inputs(join.left, _onto(join.right, semi, semi.on))
-    return semi
+def _into_sides(semi: SemiJoin, join: Join | OuterJoin | Existence, types: Types) -> Relation:
+    """Each side of a join, restricted as far as the key says something about it."""
+    left = tuple(pair for pair in semi.on if pair[0] in join.left.columns)
+    right = tuple(pair for pair in semi.on if pair[0] in join.right.columns) if isinstance(join, Join) else ()
+    whole = len(semi.on) in (len(left), len(right))
+    if semi.anti or not _cheap(semi.right):
+        if not whole:
+            return semi
+        left, right = (left, ()) if len(left) == len(semi.on) else ((), right)
+    else:
+        same = _same(join, types)
+        across = tuple((r, b) for a, b in left for m, r in same if m == a and (r, b) not in right)
+        back = tuple((m, b) for a, b in right for m, r in same if r == a and (m, b) not in left)
+        left, right = left + (() if _cheap(join.left) else back), right + (() if _cheap(join.right) else across)
+    inputs = (_onto(side, semi, on, types) if on else side for side, on in ((join.left, left), (join.right, right)))
+    restricted = join.with_inputs(*inputs)
+    return restricted if whole else SemiJoin(restricted, semi.right, semi.on, semi.anti)
 
 
-def _onto(relation: Relation, semi: SemiJoin, on: tuple[tuple[str, str], ...]) -> Relation:
-    return _sink(SemiJoin(relation, semi.right, on, semi.anti))
+def _same(join: Join | OuterJoin | Existence, types: Types) -> Pairs:
+    """Columns of both sides, of one type, that the condition says are equal."""
+    if join.condition is None:
+        return ()
+    found = equalities(join.condition, join.left.columns, join.right.columns)
+    return tuple((a, b) for a, b, _ in found if a in types and types[a] == types.get(b))
 
 
-def _renamed(semi: SemiJoin, union: Union, branch: Relation) -> tuple[tuple[str, str], ...]:
+def _cheap(keys: Relation) -> bool:
+    """Whether keys may as well be read several times: they are stored, or a change of a source."""
+    match keys:
+        case Stored():
+            return True
+        case Scan():
+            return keys.moment is Moment.CHANGE
+        case Project() | Filter() | Aggregate():
+            return _cheap(keys.input)
+    return False
+
+
+def _onto(relation: Relation, semi: SemiJoin, on: Pairs, types: Types) -> Relation:
+    return _sink(SemiJoin(relation, semi.right, on, semi.anti), types)
+
+
+def _renamed(semi: SemiJoin, union: Union, branch: Relation) -> Pairs:
     names = dict(zip(union.columns, branch.columns, strict=True))
     return tuple((names[a], b) for a, b in semi.on)

@@ -21,14 +21,16 @@ from headrace.algebra.relations import (
     Project,
     Relation,
     Replicate,
+    SemiJoin,
     Stored,
     TopK,
     Window,
 )
 from headrace.algebra.scalar import Scalar, literal
 from headrace.algebra.tree import identity
-from headrace.delta import accumulate, accumulators, existence, rules, topk
+from headrace.delta import accumulate, accumulators, existence, first_groups, program, rules, topk
 from headrace.delta.change import Change, arrange, union_all, weigh
+from headrace.delta.root import Root
 from headrace.names import WEIGHT
 
 ACID = Path(__file__).parents[1] / "differential" / "acid"
@@ -141,13 +143,25 @@ def test_a_forgotten_rescan_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_rows_that_are_not_read_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = parse((ACID / "first_rows.txt").read_text()).case
-    merged = topk._from_state
+    case = parse((ACID / "first_rows_of_a_table.txt").read_text()).case
+    merged = topk.from_state
 
     def forgetful(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
         return merged(tree, moved, state, state, change)
 
-    monkeypatch.setattr(topk, "_from_state", forgetful)
+    monkeypatch.setattr(topk, "from_state", forgetful)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+def test_groups_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = parse((ACID / "first_rows.txt").read_text()).case
+
+    def forgetful(root: Root, touched: Stored) -> Relation:
+        keys = tuple((name, name) for _, name in root.keys)
+        return SemiJoin(Stored(program.COMPANION, root.companion), touched, keys, anti=True)
+
+    monkeypatch.setattr(first_groups, "_companion_after", forgetful)
     with pytest.raises(AssertionError, match="missing"):
         replay(EXECUTOR, case)
 

@@ -110,6 +110,41 @@ def test_a_semi_join_goes_to_the_scan_its_key_comes_from() -> None:
     assert [lines[i + 1].strip().split(" [")[0] for i in at] == ["Scan shop.b AFTER", "Scan shop.c AFTER"]
 
 
+def _restricted(query: str, *keys: str, stored: bool = True, **types: str) -> list[str]:
+    """What the semi-joins stand on after a semi-join of a query with keys was pushed."""
+    right: Relation = Stored("touched", keys)
+    right = right if stored else Join(right, Scan(TableName(LAKE, ("shop",), "d"), (("d", "d"),)))
+    semi = SemiJoin(tree_of(query), right, tuple((key, key) for key in keys))
+    named = {name.replace("_", "."): type_ for name, type_ in types.items()}
+    lines = text(push_semi_joins(rewrite(semi, QUERY), named)).splitlines()
+    below = (lines[i + 1].split() for i, line in enumerate(lines) if line.strip().startswith("SemiJoin"))
+    return [" ".join(words[:2]).removeprefix("Scan ") for words in below]
+
+
+def test_each_side_of_a_join_is_restricted_by_its_part_of_the_key() -> None:
+    query = "SELECT a.s, b.y FROM a JOIN b ON a.k = b.k"
+    assert _restricted(query, "s", "y") == ["Join on", "shop.a", "shop.b"]
+    assert _restricted(query, "s", "y", stored=False) == ["Join on"], "keys that are costly to read are read once"
+
+
+def test_a_restriction_crosses_an_equality_of_one_type() -> None:
+    inner = "SELECT a.k, b.y FROM a JOIN b ON a.k = b.k"
+    assert _restricted(inner, "k") == ["shop.a"]
+    assert _restricted(inner, "k", a_k="int", b_k="int") == ["shop.a", "shop.b"]
+    assert _restricted(inner, "k", a_k="int", b_k="string") == ["shop.a"], "Spark casts, and equality is not transitive"
+    assert _restricted("SELECT b.k FROM a JOIN b ON a.k < b.k", "k", a_k="int", b_k="int") == ["shop.b"]
+    left = "SELECT a.k, b.y FROM a LEFT JOIN b ON a.k = b.k AND b.y > 1"
+    assert _restricted(left, "k", a_k="int", b_k="int") == ["shop.a", "shop.b"]
+    looked_up = "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k"
+    assert _restricted(looked_up, "k", a_k="int", b_k="int") == ["shop.a", "shop.b"]
+
+
+def test_the_side_that_stays_is_not_restricted_by_the_other() -> None:
+    query = "SELECT a.s, b.k FROM a LEFT JOIN b ON a.k = b.k"
+    assert _restricted(query, "k", a_k="int", b_k="int") == ["OuterJoin left"]
+    assert _restricted(query, "s", "k", a_k="int", b_k="int") == ["OuterJoin left", "shop.a"]
+
+
 def test_a_semi_join_passes_by_what_only_keeps_rows_of_the_side_of_its_key() -> None:
     keys = Stored("touched", ("key",))
     kept = tree_of("SELECT a.k AS key, b.y FROM a LEFT JOIN b ON a.k = b.k LEFT ANTI JOIN c ON a.x = c.z")

@@ -1,0 +1,53 @@
+"""ORDER BY … LIMIT over GROUP BY: the companion keeps all groups, and the first of them are looked up there.
+
+τ(γ(R)) after a change is τ of the companion after it: its groups that were not touched, and the touched ones as they
+are now. So no change, however many of the first rows it takes away, makes the sources be read again. What is taken back
+is what the stream table holds. Where the companion is large, the first rows are looked for among those of the stream
+table and the touched groups, unless one of the former is lost.
+Source: Yi, Yu, Yang, Xia, Chen, Efficient Maintenance of Materialized Top-k Views, ICDE 2003.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Filter, Project, Relation, SemiJoin, Stored, TopK, Union
+from headrace.algebra.scalar import column
+from headrace.delta import accumulate, topk
+from headrace.delta.change import Change
+from headrace.delta.consolidate import consolidate, difference
+from headrace.delta.program import COMPANION, STATE, DeltaProgram, FullProgram, TableChange
+from headrace.delta.root import Root, root_of
+
+
+def grouped(tree: Relation) -> Root | None:
+    """The aggregate whose first groups a query shows; None for any other query."""
+    return root_of(tree.input) if isinstance(tree, TopK) else None
+
+
+def full(tree: TopK, root: Root) -> FullProgram:
+    """Compute the companion from the sources and the first rows from the companion."""
+    everything = accumulate.full(root)
+    assert everything.state is not None
+    return FullProgram(everything.companion, tree.with_inputs(everything.state))
+
+
+def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
+    """The program for a change of the aggregate's input."""
+    touched = accumulate.moved(root, change)
+    state = Stored(STATE, tree.columns)
+    now = tree.with_inputs(accumulate.shown(root, _companion_after(root, touched)))
+    if tree.offset or change.companion_rows < accumulate.LARGE:
+        first = difference(state, now)
+    else:
+        rows = change.keep("moved", consolidate(accumulate.state_change(root, touched).change))
+        first = difference(state, topk.from_state(tree, rows, state, now, change))
+    kept = change.keep("first", first)
+    return DeltaProgram(tuple(change.steps), TableChange(kept, None), accumulate.companion_change(root, touched))
+
+
+def _companion_after(root: Root, touched: Stored) -> Relation:
+    """All groups as they are now."""
+    keys = tuple(name for _, name in root.keys)
+    others = SemiJoin(Stored(COMPANION, root.companion), touched, tuple((key, key) for key in keys), anti=True)
+    there = Filter(touched, accumulate.existed(root, accumulate.NEW))
+    items = ((name, column(name if name in keys else accumulate.NEW + name)) for name in root.companion)
+    return Union((others, Project(there, tuple(items))))

@@ -1,0 +1,85 @@
+"""What a program would compute more than once becomes a step of its own.
+
+A relation that a query reads twice (a common table expression, the sides of an outer join, a value compared and shown)
+has its change, and a value has its old and its new row, in several places of a program. Both are small, so they are
+kept. What only a step that may be skipped reads is left there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import replace
+from itertools import count
+
+from headrace.algebra.relations import Aggregate, Relation, Stored
+from headrace.algebra.tree import walk
+from headrace.delta.change import SHARED, cheap
+from headrace.delta.program import DeltaProgram, Step
+
+
+def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
+    """The program, with every part that several places need computed once, and nothing that no place needs.
+
+    Args:
+        program: What rules gave.
+        changes: Changes of relations that rules asked for several times.
+    """
+    steps = list(program.steps)
+    while (found := _repeated(steps, changes)) is not None:
+        step = next((each for each in steps if each.relation == found and each.only_if is None), None)
+        step = step or Step(_free(steps), found)
+        # where it is first read, which may be before it was kept
+        first = next(i for i, each in enumerate(steps) if _holds(each.relation, found))
+        kept = Stored(step.name, found.columns)
+        others = [replace(each, relation=_replaced(each.relation, found, kept)) for each in steps if each is not step]
+        steps = [*others[:first], step, *others[first:]]
+    return replace(program, steps=_needed(steps, program))
+
+
+def _free(steps: list[Step]) -> str:
+    taken = {step.name for step in steps}
+    return next(name for i in count(1) if (name := SHARED if i == 1 else f"{SHARED}_{i}") not in taken)
+
+
+def _needed(steps: list[Step], program: DeltaProgram) -> tuple[Step, ...]:
+    """The steps that somebody reads."""
+    read = _read(program.state.change) | (_read(program.companion.change) if program.companion else set())
+    needed: list[Step] = []
+    for step in reversed(steps):
+        if step.name in read:
+            needed.append(step)
+            read |= _read(step.relation) | (_read(step.only_if) if step.only_if else set())
+    return tuple(reversed(needed))
+
+
+def _read(relation: Relation) -> set[str]:
+    return {node.name for node in walk(relation) if isinstance(node, Stored)}
+
+
+def _repeated(steps: list[Step], changes: Set[Relation]) -> Relation | None:
+    """The largest relation that is worth a step and occurs several times where it is needed in any case."""
+    counts: Counter[Relation] = Counter()
+    for step in steps:
+        if step.only_if is None:
+            counts.update(node for node in walk(step.relation) if _worth_keeping(node, changes))
+    several = (node for node, times in counts.items() if times > 1)
+    return max(several, key=lambda node: sum(1 for _ in walk(node)), default=None)
+
+
+def _worth_keeping(node: Relation, changes: Set[Relation]) -> bool:
+    if cheap(node):
+        return False
+    return node in changes or (isinstance(node, Aggregate) and not node.keys)
+
+
+def _holds(relation: Relation, part: Relation) -> bool:
+    return any(node == part for node in walk(relation))
+
+
+def _replaced(relation: Relation, part: Relation, kept: Stored) -> Relation:
+    if relation == part:
+        return kept
+    inputs = tuple(_replaced(each, part, kept) for each in relation.inputs)
+    same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
+    return relation if same else relation.with_inputs(*inputs)

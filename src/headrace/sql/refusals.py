@@ -34,6 +34,8 @@ HINTS: dict[str, str] = {
     "EXISTS": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "IN (subquery)": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
+    "PIVOT": "Pivot columns of integers, strings, dates or truth values, by plain constants, "
+    "with aggregates that are maintained in GROUP BY.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

@@ -46,7 +46,9 @@ def pivoted(
         extra: Where the clause stands.
         names: Hands out column names.
     """
-    clause = None if scope.opaque or scope.star() != scope.columns else read_clause(context, scope, extra)
+    # what USING hides is gone behind PIVOT
+    scope = replace(scope, columns=scope.star() or ())
+    clause = None if scope.opaque else read_clause(context, scope, extra)
     if clause is None or not _comparable(context, relation, clause):
         return None
     gone = {v.internal for v in clause.columns} | {

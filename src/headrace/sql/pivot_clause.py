@@ -13,7 +13,7 @@ from headrace.sql.pieces import Pieces, Role, unquoted
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Extra, Range
-from headrace.sql.tokens import Kind, Token
+from headrace.sql.tokens import Kind, Token, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,17 @@ def _aggregate(context: Context, scope: Scope, within: Range) -> tuple[Pieces, s
         pieces = pieces[:-1] if explicit else pieces
     known = resolved(context, pieces, scope)
     unknown = any(piece.role in (Role.NAME, Role.SUBQUERY, Role.WINDOW, Role.ALIAS) for piece in known)
-    return None if unknown or not has_aggregate(known) else (known, name)
+    called = {piece.parts[0] for piece in known if piece.role is Role.CALL}
+    return None if unknown or called & _CHOOSING or not has_aggregate(known) else (known, name)
+
+
+# Spark makes other calls of them for PIVOT
+_CHOOSING = words(
+    """
+    any_value first first_value last last_value listagg max_by min_by mode percentile_cont percentile_disc string_agg
+    try_avg try_sum
+    """
+)
 
 
 def _value(tokens: tuple[Token, ...], width: int) -> Value | None:

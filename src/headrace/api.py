@@ -18,6 +18,7 @@ from headrace.engine.results import (
     RefreshMode,
     RefreshResult,
     StreamTableInfo,
+    Validation,
     VerifyResult,
 )
 from headrace.errors import HeadraceError, UserError
@@ -408,6 +409,20 @@ class Headrace:
     def explain_query(self, query: str, *, refresh_mode: str | None = None) -> Explanation:
         """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
         return self._explain(query, refresh_mode)
+
+    def validate(self, query: str) -> Validation:
+        """Say for each construct of a query how it would be maintained, or why it is not; creates nothing.
+
+        Args:
+            query: A SELECT. A syntax error is found without starting Spark.
+
+        Raises:
+            UserError: the text is no valid query.
+        """
+        from headrace.engine.validating import validate
+
+        plans, _, _ = self._engine()
+        return validate(query, catalog=self._catalog, session=self._lazy, plans=plans)
 
     def _explain(self, subject: TableName | str, refresh_mode: str | None) -> Explanation:
         from headrace.engine.explaining import explain

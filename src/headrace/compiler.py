@@ -15,6 +15,7 @@ from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.passes import QUERY, rewrite, step
 from headrace.sql.argument_types import with_types
+from headrace.sql.choices import unsettled
 from headrace.sql.column_types import column_types
 from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
@@ -130,7 +131,7 @@ def compile_view(
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
     output = describe(query)
     types_of = _types_of(describe)
-    loose = undetermined(reading.tree, types_of)
+    loose = undetermined(reading.tree, types_of) + unsettled(reading.tree, types_of)
     refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
     refusals += _inexact(view.tree, types_of)
     if refusals:

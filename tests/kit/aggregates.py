@@ -9,7 +9,8 @@ from kit.expressions import NUMBERS, Scope, condition, expression
 
 def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
     """A call and its type. Floating-point results are rounded, as the order of an addition shows in the last digits."""
-    kind = draw(st.sampled_from(["distinct", "distinct", "truth", "bits", "moments", "pairs", "array", "count_if"]))
+    kinds = ["distinct", "distinct", "truth", "bits", "moments", "pairs", "array", "count_if", "by", "list", "share"]
+    kind = draw(st.sampled_from(kinds))
     number = draw(st.sampled_from(NUMBERS))
     if kind == "distinct":
         function = draw(st.sampled_from(["count", "count", "sum", "min"]))
@@ -27,10 +28,41 @@ def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
         function = draw(st.sampled_from(["covar_pop", "regr_count", "covar_samp"]))
         arguments = ", ".join(expression(draw, scope, "int", 1) for _ in range(2))
         return f"CAST({function}({arguments}) AS DECIMAL(18,6))", "decimal"
+    if kind == "by":
+        return _chosen(draw, scope)
+    if kind == "list":
+        # DuckDB does not order by constants
+        texts = [field.sql for field in scope if field.type == "string"]
+        if not texts:
+            return "count(*)", "bigint"
+        text, direction = draw(st.sampled_from(texts)), draw(st.sampled_from(["", " DESC"]))
+        first = draw(st.sampled_from(["", f"{draw(st.sampled_from(scope)).sql}, "]))
+        return f"listagg({text}, '-') WITHIN GROUP (ORDER BY {first}{text}{direction})", "string"
+    if kind == "share":
+        function = draw(st.sampled_from(["percentile_cont(0.5)", "percentile_disc(0.5)"]))
+        argument = draw(
+            st.sampled_from(
+                [f"{function} WITHIN GROUP (ORDER BY {{}})", "try_sum(CAST({} AS INT))", "try_avg(CAST({} AS INT))"]
+            )
+        )
+        numbers = [field.sql for field in scope if field.type == "int"]
+        if not numbers:
+            return "count(*)", "bigint"
+        return f"CAST({argument.format(draw(st.sampled_from(numbers)))} AS DECIMAL(18,6))", "decimal"
     if kind == "count_if":
         return f"COALESCE(count_if({condition(draw, scope, 0)}), 0)", "bigint"
     function = draw(st.sampled_from(["collect_list", "collect_set"]))
     return f"size({function}({expression(draw, scope, draw(st.sampled_from(scope)).type, 1)}))", "int"
+
+
+def _chosen(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
+    """The value in a row that is told apart from all others with another value."""
+    exact = [field for field in scope if field.type != "double"]
+    if not exact:
+        return "count(*)", "bigint"
+    field, by = draw(st.sampled_from(exact)), draw(st.sampled_from(exact))
+    columns = f"{by.sql} AS y, {field.sql} AS x"
+    return f"{draw(st.sampled_from(['max_by', 'min_by']))}({field.sql}, struct({columns}))", field.type
 
 
 def grouping(draw: st.DrawFn, keys: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from kit import aggregates, windows
+from kit import aggregates, pivots, windows
 from kit.case import Case, Table
 from kit.expressions import NUMBERS, TYPES, Field, Scope, condition, expression
 from kit.histories import histories
@@ -235,6 +235,8 @@ class _Writer:
         options: list[Callable[[], tuple[str, Shown]]] = [self.table]
         if depth > 0:
             options.append(lambda: self.bracketed(depth - 1))
+        if depth > 0 and self.seldom():
+            options.append(lambda: self.pivot(depth - 1))
         if self.ctes:
             options.append(self.cte)
         sql, shown = self.draw(st.sampled_from(options))()
@@ -247,6 +249,13 @@ class _Writer:
     def bracketed(self, depth: int) -> tuple[str, Shown]:
         sql, shown = self.query(depth)
         return f"({self.cut(sql, shown)})", shown
+
+    def pivot(self, depth: int) -> tuple[str, Shown]:
+        sql, shown = self.bracketed(depth)
+        self.columns += 10
+        names = iter(f"p{self.columns - i}" for i in range(10))
+        found = pivots.pivoted(self.draw, sql, shown, lambda: next(names))
+        return (sql, shown) if found is None else (f"({found[0]})", found[1])
 
     def cut(self, sql: str, shown: Shown) -> str:
         """A query, sometimes with ORDER BY of all its columns and LIMIT."""

@@ -45,6 +45,20 @@ def test_wrong_queries_create_nothing(hr: Headrace, ns: str, source: str, query:
     assert code_of(hr, ns, query.format(ns=ns)).code == code
 
 
+def test_validate_says_what_would_become_of_a_query(hr: Headrace, ns: str, source: str) -> None:
+    found = hr.validate(f"SELECT k, max(v) AS m FROM {ns}.t GROUP BY k")
+    assert found.mode is Mode.DIFFERENTIAL
+    assert {"GROUP BY", "aggregate", "FROM"} <= {line.construct for line in found.strategies}
+    assert found.columns == (("k", "int"), ("m", "int"))
+    assert found.sources == (f"{ns}.t",)
+    found = hr.validate(f"SELECT k,\n  rand() AS r FROM {ns}.t")
+    assert (found.mode, found.reason) == (Mode.FULL, FullReason.NOT_DETERMINISTIC)
+    assert (found.refusals[0].line, found.refusals[0].column) == (2, 3)
+    with pytest.raises(UserError):
+        hr.validate(f"SELECT nope FROM {ns}.t")
+    assert not [t for t in hr.status() if t.name.startswith(ns)]
+
+
 def test_a_syntax_error_shows_line_and_caret(hr: Headrace, ns: str, source: str) -> None:
     with pytest.raises(UserError) as caught:
         hr.sql(f"SELECT 1;\n\nCREATE STREAM TABLE {ns}.s AS\nSELECT k FROM {ns}.t\nWHERE k = = 1")

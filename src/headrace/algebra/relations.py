@@ -367,6 +367,8 @@ class AggregateCall:
         more: Further arguments.
         distinct: Whether DISTINCT was written.
         inside: SQL around the call that takes its order away, such as `sort_array({})`.
+        within: The ORDER BY of WITHIN GROUP, over columns of the input.
+        place: Where it stands in the user's text.
     """
 
     name: str
@@ -378,17 +380,20 @@ class AggregateCall:
     more: tuple[Scalar, ...] = ()
     distinct: bool = False
     inside: str = "{}"
+    within: tuple[SortKey, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> frozenset[str]:
         """The input columns it reads."""
-        read = (scalar for scalar in (self.argument, self.filter, *self.more) if scalar is not None)
+        order = (key.scalar for key in self.within)
+        read = (scalar for scalar in (self.argument, self.filter, *self.more, *order) if scalar is not None)
         return frozenset().union(*(scalar.columns for scalar in read))
 
     @property
     def plain(self) -> bool:
         """Whether it is a function of one argument, copies included, and nothing more."""
-        return not (self.more or self.distinct or self.inside != "{}")
+        return not (self.more or self.distinct or self.within or self.inside != "{}")
 
     def written(self, write: Callable[[Scalar], str]) -> str:
         """The call in SQL.
@@ -396,8 +401,12 @@ class AggregateCall:
         Args:
             write: Writes an argument.
         """
-        arguments = ", ".join(write(each) for each in (self.argument, *self.more) if each is not None) or "*"
+        arguments = ", ".join(write(each) for each in (self.argument, *self.more) if each is not None)
+        arguments = arguments or ("" if self.within else "*")
         text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
+        if self.within:
+            keys = ", ".join(f"{write(key.scalar)} {key.direction}".rstrip() for key in self.within)
+            text = f"{text} WITHIN GROUP (ORDER BY {keys})"
         filtered = text if self.filter is None else f"{text} FILTER (WHERE {write(self.filter)})"
         return self.inside.replace("{}", filtered)
 

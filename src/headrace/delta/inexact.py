@@ -18,7 +18,7 @@ from headrace.delta.partitions import window_at_root
 from headrace.delta.root import root_of
 
 _FLOATS = ("float", "double")
-_SUMS = frozenset({"sum", "avg", "mean"})
+_SUMS = frozenset({"sum", "avg", "mean", "try_avg", "try_sum"})
 _MOMENTS = frozenset({"std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
 _MOMENTS |= {"skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept"}
 _MOMENTS |= {"regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"}

@@ -21,7 +21,9 @@ __all__ = [
     "RefreshResult",
     "RefusalInfo",
     "Status",
+    "StrategyInfo",
     "StreamTableInfo",
+    "Validation",
     "VerifyResult",
 ]
 
@@ -226,3 +228,41 @@ class Explanation(Record):
     reason: FullReason | None
     refusals: tuple[RefusalInfo, ...]
     sections: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyInfo(Record):
+    """How one construct of a query is maintained.
+
+    Args:
+        construct: Its name in SQL words, such as `LEFT JOIN`.
+        subject: What it is about: a table, a condition, a call.
+        how: What a refresh does for it.
+    """
+
+    construct: str
+    subject: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validation(Record):
+    """What would become of a query as a stream table.
+
+    Args:
+        query: The query as written; lines and columns of refusals count in it.
+        mode: DIFFERENTIAL if it can be maintained, else FULL.
+        reason: Why FULL.
+        refusals: What keeps it from being DIFFERENTIAL.
+        strategies: How its constructs are maintained, from the result down to the sources; empty when it is FULL.
+        columns: Pairs (name, Spark type) of the result.
+        sources: The tables it reads.
+    """
+
+    query: str
+    mode: Mode
+    reason: FullReason | None
+    refusals: tuple[RefusalInfo, ...]
+    strategies: tuple[StrategyInfo, ...]
+    columns: tuple[tuple[str, str], ...]
+    sources: tuple[str, ...]

@@ -32,8 +32,19 @@ RECOMPUTED: dict[str, tuple[int, int]] = {
     "percentile": (2, 3),
     # a function of the set of values: registers keep the greatest of what they have seen
     "approx_count_distinct": (1, 2),
+    # of these `ties` judges whether rows, or their order, leave a choice
+    **dict.fromkeys(("try_avg", "try_sum"), (1, 1)),
+    **dict.fromkeys(("max_by", "min_by"), (2, 2)),
+    **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), (1, 2)),
 }
 """Functions of a bag of rows without accumulators, with the least and greatest number of arguments."""
+
+ORDERED: dict[str, tuple[int, int]] = {
+    "mode": (0, 0),
+    **dict.fromkeys(("percentile_cont", "percentile_disc"), (1, 1)),
+    **dict.fromkeys(("listagg", "string_agg"), (1, 2)),
+}
+"""Functions that are maintained with WITHIN GROUP (ORDER BY …), with the number of their arguments."""
 
 COLLECTING = words("array_agg collect_list collect_set")
 """Functions that give an array whose order is that of the rows."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation
+from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation, SortKey
 from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.tree import identity
+from headrace.errors import Place
 from headrace.sql.aggregate_functions import (
     ACCUMULATED,
     COLLECTING,
     COPIES_DO_NOT_MATTER,
     ORDER_TAKERS,
+    ORDERED,
     RECOMPUTED,
     settled_mode,
 )
@@ -32,6 +35,7 @@ from headrace.sql.pieces import (
     scalar,
     split_arguments,
 )
+from headrace.sql.windows import directed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Call:
         distinct: Whether DISTINCT was written.
         filter: The FILTER condition.
         end: Index after its last piece.
+        within: What stands after ORDER BY in WITHIN GROUP.
     """
 
     function: str
@@ -51,6 +56,7 @@ class Call:
     distinct: bool
     filter: Pieces | None
     end: int
+    within: Pieces = ()
 
 
 def has_aggregate(pieces: Pieces) -> bool:
@@ -66,10 +72,14 @@ def call_at(pieces: Pieces, at: int) -> Call:
     if distinct or (inside and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "ALL"):
         inside = inside[1:]
     condition, end = None, closing + 1
+    within: Pieces = ()
+    if end + 2 < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "WITHIN":
+        last = closing_bracket(pieces, end + 2)
+        within, end = pieces[end + 5 : last], last + 1
     if end < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "FILTER":
         last = closing_bracket(pieces, end + 1)
         condition, end = pieces[end + 3 : last], last + 1
-    return Call(pieces[at].parts[0], split_arguments(inside), distinct, condition, end)
+    return Call(pieces[at].parts[0], split_arguments(inside), distinct, condition, end, within)
 
 
 class UnsupportedCallError(Exception):
@@ -104,11 +114,13 @@ class Grouping:
         grouped: The grouping expressions.
         sets: Grouping sets over them; None for a plain GROUP BY.
         names: Hands out column names.
+        place_of: Where an offset of the text is; None where nobody asks.
     """
 
     grouped: list[Pieces]
     sets: GroupingSets | None = None
     names: Names = field(default_factory=Names)
+    place_of: Callable[[int], Place] | None = None
     _key_names: list[str] = field(default_factory=list)
     _arguments: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[object, ...], AggregateCall] = field(default_factory=dict)
@@ -145,6 +157,8 @@ class Grouping:
                 at = call.end
             elif piece.role is Role.CALL and piece.parts[0] in AGGREGATES:
                 call = call_at(pieces, at)
+                if call.end < len(pieces) and pieces[call.end].text.upper() in ("IGNORE", "RESPECT"):
+                    raise UnsupportedCallError(f"{piece.parts[0]}() {pieces[call.end].text.upper()} NULLS", piece)
                 out.append(input_piece(self._call(call, piece), piece))
                 at = call.end
             elif piece.role is Role.INPUT:
@@ -196,19 +210,36 @@ class Grouping:
         function = _supported(call, piece, ordered=inside != "{}")
         if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
             call, function = _counting(call, piece)
-        starred = call.arguments[0][0].role is Role.STAR
-        argument = None if starred else self._argument(call.arguments[0], "arg")
+        argument = self._first(call)
         condition = None if call.filter is None else self._argument(call.filter, "filter")
         more = tuple(self._argument(each, "arg") if _reads(each) else scalar(each) for each in call.arguments[1:])
         distinct = call.distinct and function not in COPIES_DO_NOT_MATTER
-        identity = (function, argument, condition, more, distinct, inside)
+        order = (directed(each) for each in split_arguments(call.within))
+        within = tuple(SortKey(self._argument(each, "order"), direction) for each, direction in order)
+        identity = (function, argument, condition, more, distinct, inside, within)
         if identity not in self._calls:
-            stem = f"{function}_{argument.sql.strip('`')}" if argument else "count_all"
+            stem = f"{function}_{argument.sql.strip('`')}" if argument and argument.columns else function
+            stem = "count_all" if argument is None and not within else stem
             name = self.names.take(stem)
             self._calls[identity] = AggregateCall(
-                name, function, argument, condition, more=more, distinct=distinct, inside=inside
+                name,
+                function,
+                argument,
+                condition,
+                more=more,
+                distinct=distinct,
+                inside=inside,
+                within=within,
+                place=None if self.place_of is None else self.place_of(piece.at),
             )
         return self._calls[identity].name
+
+    def _first(self, call: Call) -> Scalar | None:
+        """The first argument; a constant beside WITHIN GROUP must stay one."""
+        if not call.arguments or call.arguments[0][0].role is Role.STAR:
+            return None
+        first = call.arguments[0]
+        return scalar(first) if call.within and not _reads(first) else self._argument(first, "arg")
 
     def _argument(self, pieces: Pieces, stem: str) -> Scalar:
         """A column of the projection below the aggregate that holds the argument."""
@@ -233,12 +264,15 @@ def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
         UnsupportedCallError: It is not maintained.
     """
     function = ACCUMULATED.get(call.function, call.function)
-    least, most = _arguments_of(call, ordered=ordered) or (0, 0)
-    if not most:
+    found = _arguments_of(call, ordered=ordered)
+    if found is None:
         raise UnsupportedCallError(f"{call.function}()", piece, unordered=call.function in ORDER_DEPENDENT)
+    least, most = found
     if not least <= len(call.arguments) <= most or not all(call.arguments):
         raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", piece)
-    first = call.arguments[0]
+    if call.within and function not in ORDERED:
+        raise UnsupportedCallError(f"{call.function}() WITHIN GROUP", piece)
+    first = call.arguments[0] if call.arguments else (piece,)
     if first[0].role is Role.STAR and (call.function != "count" or len(first) != 1 or first[0].text != "*"):
         raise UnsupportedCallError(f"{call.function}({first[0].text})", piece)
     if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for each in call.arguments for p in each):
@@ -248,6 +282,8 @@ def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
 
 def _arguments_of(call: Call, *, ordered: bool) -> tuple[int, int] | None:
     """The least and greatest number of arguments; None for a call that is not maintained."""
+    if call.within:
+        return ORDERED.get(call.function, (0, MANY))
     if call.function == "count":
         return 1, MANY
     if call.function in ACCUMULATED or (call.function == "count_if" and not call.distinct):

@@ -97,6 +97,7 @@ class Context:
         read_ctes: Common table expressions read already, by the token they begin at.
         views: The views this text is inside of.
         depth: How many subqueries of expressions it is inside of.
+        describe: The analysed schema of a SQL text, by Spark; None where nobody can be asked.
     """
 
     cursor: Cursor
@@ -110,6 +111,7 @@ class Context:
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()
     depth: int = 0
+    describe: Callable[[str], tuple[Column, ...]] | None = None
 
     def place(self, token: int) -> Place:
         """The place of a token in the user's text."""

@@ -37,6 +37,7 @@ NON_DETERMINISTIC |= dict.fromkeys(
 ORDER_DEPENDENT = words(
     """
     any_value first first_value last last_value array_agg collect_list listagg string_agg mode max_by min_by
+    approx_percentile percentile_approx approx_top_k
     """
 )
 """Aggregates whose result may depend on the order in which rows arrive."""

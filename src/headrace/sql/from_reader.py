@@ -12,6 +12,7 @@ from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.naming import Names
 from headrace.sql.pieces import cells, scalar
+from headrace.sql.pivot import pivoted
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -55,7 +56,7 @@ class FromReader:
         """The joined inputs."""
         joined = self._item(source.first)
         for step in source.joins:
-            joined = self._join(joined, step)
+            joined = self._extras(self._join(joined, step), step.extras, None)
         return joined
 
     def _item(self, item: Item) -> Joined:
@@ -86,6 +87,10 @@ class FromReader:
         qualifier = (alias.name,) if alias else ()
         if len(extras) == 1 and extras[0].construct == "UNPIVOT" and not (alias and alias.columns):
             found = unpivoted(self.context, joined.relation, joined.scope, extras[0], qualifier, self.names)
+            if found is not None:
+                return Joined(*found)
+        if len(extras) == 1 and extras[0].construct == "PIVOT":
+            found = pivoted(self.context, joined.relation, joined.scope, extras[0], self.names)
             if found is not None:
                 return Joined(*found)
         for extra in extras:

@@ -72,7 +72,7 @@ def read(
     described = None if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
-    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view)
+    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, describe=describe)
     output = _query(context, shape, {})
     names = described or tuple(name or f"col_{i}" for i, name in enumerate(output.names, 1))
     _check_names(names, case_sensitive)

@@ -145,6 +145,7 @@ class _Finder:
             yield from self.of_item(join.item, shadow)
             if join.on is not None:
                 yield from self.of_scalars(join.on, shadow)
+            yield from self.of_extras(join.extras, shadow)
 
     def of_item(self, item: Item, shadow: Shadow) -> Iterator[Reference]:
         match item:

@@ -34,6 +34,19 @@ HINTS: dict[str, str] = {
     "EXISTS": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "IN (subquery)": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
+    **dict.fromkeys(
+        ("any_value()", "first()", "first_value()", "last()", "last_value()"),
+        "Take min(x) or max(x), or max_by(x, struct(y, x)) for the x of the greatest y.",
+    ),
+    **dict.fromkeys(("max_by()", "min_by()"), "Compare by a struct that ends with x: max_by(x, struct(y, x))."),
+    **dict.fromkeys(("listagg()", "string_agg()"), "Order by x, at least last: WITHIN GROUP (ORDER BY y, x)."),
+    **dict.fromkeys(("array_agg()", "collect_list()"), "Put the array in order at once: sort_array(collect_list(x))."),
+    "collect_set()": "Put the array in order at once: sort_array(collect_set(x)).",
+    "mode()": "mode(x, true) and mode() WITHIN GROUP (ORDER BY x) take the least of equally frequent values.",
+    **dict.fromkeys(("approx_percentile()", "percentile_approx()"), "percentile(x, p) is exact and maintained."),
+    **dict.fromkeys(("try_avg()", "try_sum()"), "Sum a type with room: try_sum(CAST(x AS DECIMAL(20,0)))."),
+    "PIVOT": "Pivot columns of integers, strings, dates or truth values, by plain constants, "
+    "with aggregates that are maintained in GROUP BY.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

@@ -223,6 +223,8 @@ class _Cutter:
         self.emit(Role.OPERATOR, closing)
         after = self.after_call(closing + 1, end, variables)
         if self.word(after, end) == "OVER" and after + 1 < end and self.tokens[after + 1].word != ",":
+            if self.word(closing + 1, end) == "WITHIN":
+                self.refuse("WITHIN GROUP in a window", closing + 1)
             # its function is no aggregate of the query
             self.pieces[index] = replace(self.pieces[index], role=Role.WINDOW)
             after = over(self, after, variables)
@@ -273,8 +275,11 @@ class _Cutter:
             at = self.emit_all(Role.OPERATOR, at, at + 2)
             return self.after_call(at, end, variables)
         if word == "WITHIN" and following == "GROUP":
-            self.refuse("WITHIN GROUP", at)
-            return self.after_call(self.emit_all(Role.LITERAL, at, self.closing(at + 2) + 1), end, variables)
+            closing = self.closing(at + 2)
+            self.emit_all(Role.OPERATOR, at, at + 3)
+            definition(self, at + 3, closing, variables)
+            self.emit(Role.OPERATOR, closing)
+            return self.after_call(closing + 1, end, variables)
         if word == "FILTER" and following == "(" and self.word(at + 2, end) == "WHERE":
             closing = self.closing(at + 1)
             self.emit_all(Role.OPERATOR, at, at + 3)

@@ -216,6 +216,7 @@ class SelectReader:
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
         sets = self._sets(items, scope)
         grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
+        grouping.place_of = self.context.place_of
         out = [replace(item, pieces=self._over(grouping, item.pieces)) for item in items]
         condition: Pieces = ()
         if self.select.having is not None:

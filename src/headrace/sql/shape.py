@@ -109,6 +109,7 @@ class JoinStep:
         using: Column names of USING.
         natural: Whether NATURAL was written.
         at: Token the join begins at.
+        extras: PIVOT and UNPIVOT of everything joined so far.
     """
 
     kind: str
@@ -117,6 +118,7 @@ class JoinStep:
     using: tuple[str, ...]
     natural: bool
     at: int
+    extras: tuple[Extra, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.errors import UserError
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
@@ -19,6 +21,7 @@ from headrace.sql.shape import (
 )
 from headrace.sql.tokens import Kind, words
 
+_PIVOTS = ("PIVOT", "UNPIVOT")
 _JOIN_WORDS = words("JOIN INNER CROSS LEFT RIGHT FULL SEMI ANTI NATURAL")
 _NO_ALIAS = _JOIN_WORDS | words(
     """
@@ -35,7 +38,7 @@ def parse_from(cursor: Cursor) -> From:
     while True:
         at = cursor.at
         if cursor.take(","):
-            joins.append(JoinStep(",", item(cursor), None, (), False, at))
+            joins.append(_behind(cursor, JoinStep(",", item(cursor), None, (), False, at)))
         elif _at_join(cursor):
             joins.append(_join(cursor))
         else:
@@ -63,10 +66,21 @@ def _join(cursor: Cursor) -> JoinStep:
     on: Range | None = None
     using: tuple[str, ...] = ()
     if cursor.take("ON"):
-        on = cursor.skip_until(lambda c: c.word == "," or (c.after_operand() and _at_join(c)) or c.at_clause())
+        on = cursor.skip_until(lambda c: c.word == "," or (c.after_operand() and _after_on(c)) or c.at_clause())
     elif cursor.take("USING"):
         using = names_in_brackets(cursor)
-    return JoinStep(" ".join(words) or "INNER", right, on, using, natural, at)
+    return _behind(cursor, JoinStep(" ".join(words) or "INNER", right, on, using, natural, at))
+
+
+def _behind(cursor: Cursor, step: JoinStep) -> JoinStep:
+    """The join with PIVOT and UNPIVOT behind it: to Spark they mean all that is joined so far."""
+    pivots = tuple(extra for extra in step.item.extras if extra.construct in _PIVOTS)
+    others = tuple(extra for extra in step.item.extras if extra not in pivots)
+    return replace(step, item=replace(step.item, extras=others), extras=pivots + _extensions(cursor))
+
+
+def _after_on(cursor: Cursor) -> bool:
+    return _at_join(cursor) or (cursor.word in _PIVOTS and cursor.peek(1).word in ("(", "INCLUDE", "EXCLUDE"))
 
 
 def item(cursor: Cursor) -> Item:

@@ -72,10 +72,10 @@ def undetermined(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
 def _total(topk: TopK, types_of: TypesOf) -> bool:
     """Whether ORDER BY leaves no tie between different rows."""
     pins = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
-    if any(key <= pins for key in _unique(topk.input)):
+    if any(key <= pins for key in unique(topk.input)):
         return True
-    exact = frozenset(column.name for column in types_of(topk.input) if _equal_means_same(column.type))
-    return set(topk.columns) <= _closure(pins & exact, _dependencies(topk.input))
+    exact = frozenset(column.name for column in types_of(topk.input) if equal_means_same(column.type))
+    return set(topk.columns) <= closure(pins & exact, dependencies(topk.input))
 
 
 def _cut_refusal(topk: TopK) -> Refusal:
@@ -103,16 +103,16 @@ def _refusals(stack: tuple[Window, ...], types_of: TypesOf) -> Iterator[Refusal]
     if not any(positional(call) for window in stack for call in window.calls):
         return
     base = stack[-1].input
-    exact = frozenset(column.name for column in types_of(base) if _equal_means_same(column.type))
-    known = [*_dependencies(base), *(each for window in stack for each in _of_calls(window))]
-    unique = _unique(base)
+    exact = frozenset(column.name for column in types_of(base) if equal_means_same(column.type))
+    known = [*dependencies(base), *(each for window in stack for each in _of_calls(window))]
+    keys = unique(base)
     for window in stack:
         for call in window.calls:
             pins = _pins(window, call)
-            if not positional(call) or any(key <= pins for key in unique):
+            if not positional(call) or any(key <= pins for key in keys):
                 continue
             others = {other.name for w in stack for other in w.calls if not _moves_with(w, other, window, call)}
-            if not set(base.columns) | others <= _closure(pins & (exact | others), known):
+            if not set(base.columns) | others <= closure(pins & (exact | others), known):
                 yield _refusal(call)
 
 
@@ -132,15 +132,16 @@ def _pins(window: Window, call: WindowCall) -> Names:
     return frozenset(window.partition) | ordered
 
 
-def _equal_means_same(type_: str) -> bool:
+def equal_means_same(type_: str) -> bool:
     """Whether values of a type that compare as equal cannot be told apart: not so for 0.0 and −0.0, nor collations."""
     return not mentions(type_, "float", "double", "real", "map", "variant") and "collate" not in type_.lower()
 
 
-def _closure(names: Names, dependencies: list[Dependency]) -> Names:
+def closure(names: Names, known: list[Dependency]) -> Names:
+    """The columns in which rows agree that agree in some."""
     grown = names
-    for _ in dependencies:
-        grown = names.union(*(right for left, right in dependencies if left <= names))
+    for _ in known:
+        grown = names.union(*(right for left, right in known if left <= names))
         if grown == names:
             break
         names = grown
@@ -154,20 +155,21 @@ def _of_calls(window: Window) -> Iterator[Dependency]:
             yield _pins(window, call), frozenset({call.name})
 
 
-def _dependencies(relation: Relation) -> list[Dependency]:
+def dependencies(relation: Relation) -> list[Dependency]:
+    """What is known of a relation's columns."""
     match relation:
         case Aggregate():
             return [(frozenset(relation.keys), frozenset(relation.columns))]
         case Project():
             return [*_projected(relation)]
         case Window():
-            return [*_dependencies(relation.input), *_of_calls(relation)]
+            return [*dependencies(relation.input), *_of_calls(relation)]
         case Filter() | Replicate() | TopK():
-            return _dependencies(relation.input)
+            return dependencies(relation.input)
         case Existence():
-            return _dependencies(relation.left)
+            return dependencies(relation.left)
         case Join():
-            return [*_dependencies(relation.left), *_dependencies(relation.right)]
+            return [*dependencies(relation.left), *dependencies(relation.right)]
     return []
 
 
@@ -179,7 +181,7 @@ def _projected(project: Project) -> Iterator[Dependency]:
             if source in shown:
                 yield frozenset({shown[source]}), frozenset({name})
             shown.setdefault(source, name)
-    for left, right in _dependencies(project.input):
+    for left, right in dependencies(project.input):
         if left <= shown.keys():
             yield frozenset(shown[n] for n in left), frozenset(shown[n] for n in right if n in shown)
     for name, scalar in project.items:
@@ -187,22 +189,22 @@ def _projected(project: Project) -> Iterator[Dependency]:
             yield frozenset(shown[n] for n in scalar.columns), frozenset({name})
 
 
-def _unique(relation: Relation) -> list[Names]:
+def unique(relation: Relation) -> list[Names]:
     """Columns that no two rows of a relation agree in."""
     match relation:
         case Aggregate():
             return [frozenset(relation.keys)]
         case Project():
             shown = {as_column(scalar): name for name, scalar in reversed(relation.items)}
-            return [frozenset(shown[n] for n in key) for key in _unique(relation.input) if key <= shown.keys()]
+            return [frozenset(shown[n] for n in key) for key in unique(relation.input) if key <= shown.keys()]
         case Window():
-            return [*_unique(relation.input), *_numbered(relation)]
+            return [*unique(relation.input), *_numbered(relation)]
         case Filter() | TopK():
-            return _unique(relation.input)
+            return unique(relation.input)
         case Existence():
-            return _unique(relation.left)
+            return unique(relation.left)
         case Join():
-            return [a | b for a in _unique(relation.left) for b in _unique(relation.right)]
+            return [a | b for a in unique(relation.left) for b in unique(relation.right)]
     return []
 
 

@@ -12,7 +12,7 @@ VERBS = sorted(app.commands)
 
 
 def test_every_verb_is_there_and_in_the_help(run: Run) -> None:
-    wanted = "alter create demo doctor drop explain graph history init maintain refresh sql status verify"
+    wanted = "alter create demo doctor drop explain graph history init maintain refresh sql status validate verify"
     assert wanted.split() == VERBS
     assert sorted(verb.name or "" for _, verbs in SECTIONS for verb in verbs) == VERBS
     text = run("--help").output
@@ -89,6 +89,8 @@ def test_init_says_what_it_made(run: Run, tmp_path: Path) -> None:
         (["maintain", "--older-than", "soon"], "'soon' is no age"),
         (["demo", "--scale", "0"], "not in the range"),
         (["explain"], "Missing argument"),
+        (["validate"], "The query is missing"),
+        (["validate", "SELECT 1", "-f", "x.sql"], "not both"),
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_why(run: Run, args: list[str], said: str) -> None:
@@ -115,6 +117,17 @@ def test_a_name_that_is_none_is_an_error(run: Run, project: Path, name: str) -> 
     result = run("drop", name, "-p", project)
     assert result.exit_code == 1
     assert "[INVALID_NAME]" in result.stderr
+
+
+def test_validate_finds_a_syntax_error_without_spark(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.api.LazySpark.session", lambda _: pytest.fail("Spark was started"))
+    result = run("validate", "-", "-p", project, stdin="SELECT a\nFROM t WHERE (b = 1\n")
+    assert result.exit_code == 1
+    assert "[SYNTAX_ERROR]" in result.stderr
+    assert "2 | FROM t WHERE (b = 1\n                 ^" in result.stderr
+    file = project / "q.sql"
+    file.write_text("SELECT a FROM t VERSION AS OF 3")
+    assert "[TIME_TRAVEL_SOURCE]" in run("validate", "-f", file, "-p", project).stderr
 
 
 def test_an_unknown_stream_table_is_an_error(run: Run, project: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from fast.cli.samples import NOW, info, past, refreshed, refusal
 from rich.console import Console, RenderableType
 
-from headrace.cli.render import answers, explanation, tables
+from headrace.cli.render import answers, explanation, tables, validation
 from headrace.doctor import Check, Outcome
-from headrace.engine.results import Explanation, Mode, Status, VerifyResult
+from headrace.engine.results import Explanation, Mode, Status, StrategyInfo, Validation, VerifyResult
 from headrace.reasons import FullReason
 
 
@@ -113,6 +113,19 @@ def test_explanation_shows_mode_refusals_and_sections() -> None:
     assert "! NOT_DETERMINISTIC rand() (line 1, column 8)" in text
     assert "Hint: Leave it out." in text
     assert "SELECT [1]" in text
+
+
+def test_validation_shows_each_construct_or_what_stands_in_the_way() -> None:
+    line = StrategyInfo("LEFT JOIN", "a = [b]", "rows are padded")
+    text = drawn(validation.validation(Validation("SELECT …", Mode.DIFFERENTIAL, None, (), (line,), (), ())))
+    assert "This query: DIFFERENTIAL" in text
+    assert "LEFT JOIN" in text
+    assert "a = [b]" in text
+    query = "SELECT rand() AS r FROM t"
+    reason = FullReason.NOT_DETERMINISTIC
+    text = drawn(validation.validation(Validation(query, Mode.FULL, reason, (refusal(),), (), (), ())))
+    assert "This query: FULL (NOT_DETERMINISTIC: the query is not a function of its sources)" in text
+    assert f"1 | {query}\n           ^\nHint: Leave it out." in text
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,36 @@ QUERIES = (
 )
 """Queries that are maintained, in what Spark and DuckDB have in common."""
 
+PIVOTS = (
+    "select * from t pivot (sum(b) for a in (1, 2 as two, null, -1))",
+    "select * from t pivot (count(*) for a in (1, 2, null as n))",
+    "select * from (select a, b from t) pivot (count(*) as n, sum(b) for a in (1, 7))",
+    "select * from (select a, b from t where a > 100) pivot (count(*) as n, sum(b) as s for a in (1, 7))",
+    "select * from (select id, region, flag from o) pivot (count(*) as n, max(region) as m for flag in (true, null))",
+    "select * from (select id % 2 as k, region, amount, flag from o) pivot (coalesce(sum(amount), 0) as s,"
+    " count_if(amount > 1) filter (where amount > 0) as n for flag in (true as yes, false as no))",
+    "select * from (select region, amount, d from o) pivot (coalesce(sum(amount), 0) s, max(d) for region in ('EU',"
+    " 'x'))",
+    "select * from (select id, region, amount from o) x pivot (max(amount) for (id, region) in ((1, 'EU'), (3, null)))",
+    "select * from (select id, region, d from o) x pivot (max(d) for (id, region) in ((1, 'EU') as eu, (3,"
+    " null) as n))",
+    "select x.id, `2024-02-29` as v from (select id, amount, d from o) x pivot (avg(amount) for d in (date"
+    " '2024-02-29', date '2023-01-31'))",
+    "select * from t x join (select id, region from c) y on y.id = x.a pivot (sum(b) for region in ('EU', 'US'))",
+    "select * from (select region from c) y, (select a, b from t) x pivot (sum(b) for a in (1, 2))",
+    "select * from (select id, region from c) y join (select a, b from t) x pivot (sum(b) for a in (1, 2)),"
+    " (select 1 z)",
+    "select * from (select a as id, b from t) x join (select id, region from c) y using (id) pivot (sum(b) for region"
+    " in ('EU'))",
+    "select size(`1`) as n from (select a, b from t) pivot (sort_array(collect_list(b)) for a in (1, 2))",
+    "select * from t unpivot ((x, y) for n in ((a, b), (b, c) as bc))",
+    "select * from t unpivot include nulls ((x, y) for n in ((a, b), (t.c, b)))",
+    "select * from (select a from t) x, (select b, c from t) y unpivot (v for n in (b, c))",
+    "select * from (select cast(a as bigint) as a, b, cast(c as decimal(5,2)) as c from t) unpivot ((x, y) for n in"
+    " ((a, b), (b, c)))",
+)
+"""PIVOT and UNPIVOT."""
+
 SPARK_QUERIES = (
     "select * from c natural join t",
     "select values.p from values (1, 'x'), (2, 'y') as values(p, q)",
@@ -248,6 +278,13 @@ SPARK_QUERIES = (
     "select any, some, all_ from (select a as any, b as some, c as all_ from t)",
     "select filter(arr, x -> x > id) f, transform(arr, (e, i) -> e + i + id) g, exists(arr, region -> "
     "region > id) h from o",
+    "select flag, max_by(region, struct(amount, region)) m, min_by(id, struct(d, id)) n, any_value(flag) f, mode()"
+    " within group (order by region desc) r, percentile_cont(0.25) within group (order by id desc) p,"
+    " percentile_disc(array(0.5)) within group (order by id) filter (where id > 1) q, try_sum(amount) s, try_avg(id) v"
+    " from o group by flag",
+    "select listagg(region, ', ') within group (order by amount desc nulls last, region) l, string_agg(distinct region)"
+    " within group (order by region) k, listagg(upper(region)) within group (order by upper(region)) u from o",
+    *PIVOTS,
 )
 """Queries that are maintained, for Spark only."""
 

@@ -1,9 +1,10 @@
-"""status, history, graph, explain."""
+"""status, history, graph, explain, validate."""
 
 from __future__ import annotations
 
 import datetime as dt
 import sys
+from pathlib import Path
 
 import click
 
@@ -104,4 +105,30 @@ def explain(context: click.Context, target: str, mode: str | None) -> None:
     show(asked, found.as_dict(), lambda: explanation(found))
 
 
-VERBS = (status, history, graph, explain)
+@click.command()
+@click.argument("query", required=False)
+@options.query_file
+@click.pass_context
+def validate(context: click.Context, query: str | None, file: Path | None) -> None:
+    """Say for each construct of a query how it would be kept fresh, or why the query would be recomputed.
+
+    Creates nothing. The query is the argument, a file, or stdin (-).
+
+    \b
+    Examples:
+      headrace validate "SELECT region, count(*) AS n FROM shop.orders GROUP BY region"
+      headrace validate -f revenue.sql
+      headrace validate - --json < revenue.sql
+    """
+    from headrace.cli.render.validation import validation
+
+    asked = invocation(context)
+    text = options.query_text(query, file)
+    if text is None or not text.strip():
+        raise click.UsageError("The query is missing: give it as an argument or with --file.")
+    with asked.open() as hr, spinning(asked, hr.events, "Validating"):
+        found = hr.validate(text)
+    show(asked, found.as_dict(), lambda: validation(found))
+
+
+VERBS = (status, history, graph, explain, validate)

@@ -1,0 +1,231 @@
+"""What each construct of a query costs its refreshes: the rules' own choices, in words.
+
+The lines follow the tree that rules work on, from the result down to the sources, and ask the same functions as the
+rules: what the root is, which accumulators an aggregate keeps, where old rows come from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Scan,
+    TopK,
+    Union,
+    Window,
+)
+from headrace.algebra.scalar import Scalar
+from headrace.algebra.text import call_text, window_text
+from headrace.algebra.tree import walk
+from headrace.delta.accumulators import Kind, plan
+from headrace.delta.partitions import window_at_root
+from headrace.delta.root import root_of
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How one construct follows a change.
+
+    Args:
+        construct: Its name in SQL words, such as `LEFT JOIN`.
+        subject: What it is about: a table, a condition, a call.
+        how: What a refresh does for it.
+    """
+
+    construct: str
+    subject: str
+    how: str
+
+
+THROUGH = "the change passes through"
+
+
+def strategies(tree: Relation) -> tuple[Strategy, ...]:
+    """How each construct of a query is maintained, from the result down to the sources; equal lines once.
+
+    Args:
+        tree: The query, with types.
+    """
+    root = root_of(tree)
+    kept = (
+        root.aggregate if root is not None else None,
+        window_at_root(tree),
+        tree if isinstance(tree, TopK) else None,
+    )
+    made = {id(part) for node in walk(tree) for part in _parts_of_comparisons(node)}
+    nodes = [node for node in walk(tree) if id(node) not in made]
+    lines = (line for node in nodes for line in _of(node, at_root=any(node is each for each in kept)))
+    return tuple(dict.fromkeys((*_select(tree), *lines, *_sources(tree))))
+
+
+def _sources(tree: Relation) -> Iterator[Strategy]:
+    read: dict[str, dict[str, None]] = {}
+    for node in walk(tree):
+        if isinstance(node, Scan):
+            read.setdefault(str(node.source), {}).update((column, None) for _, column in node.fields)
+    for source, columns in read.items():
+        yield Strategy("FROM", source, f"its change is read ({', '.join(columns) or 'rows are only counted'})")
+
+
+def _select(tree: Relation) -> Iterator[Strategy]:
+    if isinstance(tree, Project):
+        yield Strategy("SELECT", ", ".join(tree.columns), THROUGH)
+
+
+def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
+    match node:
+        case Filter():
+            above = "HAVING" if isinstance(node.input, Aggregate) else "WHERE"
+            yield Strategy(above, _written(node.condition), THROUGH)
+        case Join():
+            yield _join(node)
+        case OuterJoin():
+            yield _outer(node)
+        case Existence():
+            yield _existence(node)
+        case Union():
+            yield Strategy("UNION ALL", f"{len(node.branches)} branches", THROUGH)
+        case Aggregate():
+            yield from _aggregate(node, at_root=at_root)
+        case Window():
+            yield from _window(node, at_root=at_root)
+        case TopK():
+            yield _topk(node, at_root=at_root)
+        case Generate():
+            yield Strategy("generator", _written(node.generator), THROUGH)
+
+
+# joins
+
+
+def _join(join: Join) -> Strategy:
+    right = _bare(join.right)
+    if isinstance(right, Aggregate) and not right.keys:
+        how = "one row beside all others; while it stays the same, nothing else is read for it"
+        return Strategy("JOIN", "a value of one row", how)
+    how = f"each side's changed rows meet the other side{_by(join.condition, join)}"
+    return Strategy("JOIN", _written(join.condition), how)
+
+
+def _outer(join: OuterJoin) -> Strategy:
+    rows = "rows of both sides" if join.full else "rows"
+    padded = f"{rows} are padded with NULLs only where their partners changed"
+    how = f"changed rows meet the other side; {padded}{_by(join.condition, join)}"
+    return Strategy(f"{'FULL' if join.full else 'LEFT'} JOIN", _written(join.condition), how)
+
+
+def _existence(node: Existence) -> Strategy:
+    construct = "NOT EXISTS, NOT IN, ANTI JOIN" if node.anti else "EXISTS, IN, SEMI JOIN"
+    how = "judges changed rows, and those whose partners changed"
+    return Strategy(construct, _written(node.condition), how + _by(node.condition, node))
+
+
+def _by(condition: Scalar | None, node: Join | OuterJoin | Existence) -> str:
+    """Whether partners are found by key, or by trying each pair."""
+    pairs = equalities(condition, node.left.columns, node.right.columns) if condition is not None else ()
+    return "; partners are found by key" if pairs else "; every pair is tried, as the condition has no equal columns"
+
+
+def _bare(node: Relation) -> Relation:
+    while isinstance(node, Project):
+        node = node.input
+    return node
+
+
+# groups
+
+
+def _aggregate(node: Aggregate, *, at_root: bool) -> Iterator[Strategy]:
+    if _compares(node):
+        construct, subject = "INTERSECT, EXCEPT", ", ".join(node.keys)
+        how = "how often each side has a row, in a companion table"
+        yield Strategy(construct, subject, how if at_root else "touched rows are counted before and after")
+        return
+    construct = "GROUP BY" if node.calls else "DISTINCT"
+    subject = ", ".join(node.keys) or "one group"
+    if not at_root:
+        rows = "touched groups are computed from their rows" if node.keys else "computed from all rows"
+        yield Strategy(construct, subject, f"{rows}, as they were and as they are")
+        return
+    again = [call_text(call) for call in node.calls if Kind.VALUE in _kinds(call, node.input)]
+    if again:
+        groups = "touched groups are computed again from their rows" if node.keys else "computed again from all rows"
+        yield Strategy(construct, subject, f"{groups}, because of {_bare_text(again[0])}")
+        return
+    yield Strategy(construct, subject, "a companion table has what each group remembers; touched groups are updated")
+    for call in node.calls:
+        yield Strategy("aggregate", _bare_text(call_text(call)), _remembered(call, node.input))
+
+
+def _remembered(call: AggregateCall, rows: Relation) -> str:
+    if _kinds(call, rows):
+        return "grows in place; a group is read again only when its extreme has left"
+    return "kept in accumulators that the change is added to"
+
+
+def _kinds(call: AggregateCall, rows: Relation) -> set[Kind]:
+    """What a call needs besides counts and sums."""
+    own = plan(Aggregate(rows, (), (call,)))
+    return {each.kind for each in own.accumulators if each.kind is Kind.VALUE or each.extreme}
+
+
+def _compares(node: Aggregate) -> bool:
+    """Whether it is what INTERSECT and EXCEPT become."""
+    counts = [call.filter.sql if call.filter is not None else "" for call in node.calls]
+    return isinstance(node.input, Union) and len(counts) == 2 and all(re.fullmatch(_SIDE, each) for each in counts)
+
+
+def _parts_of_comparisons(node: Relation) -> Iterator[Relation]:
+    """What INTERSECT and EXCEPT consist of besides their aggregate."""
+    if isinstance(node, Aggregate) and _compares(node):
+        yield node.input
+    elif isinstance(node, Filter) and isinstance(node.input, Aggregate) and _compares(node.input):
+        yield node
+
+
+_SIDE = r"`side(?:_\d+)?` = [12]"
+
+
+# windows and order
+
+
+def _window(node: Window, *, at_root: bool) -> Iterator[Strategy]:
+    partition = ", ".join(node.partition)
+    touched = "touched partitions are computed again" if partition else "all rows, one partition, are computed again"
+    old = "old rows come from the stream table" if at_root else "old rows are computed once more, as they were"
+    for call in node.calls:
+        text, by = window_text(call), f"PARTITION BY {partition} " if partition else ""
+        subject = text.replace(" OVER (", f" OVER ({by}").replace(" )", ")")
+        yield Strategy("window function", _bare_text(subject), f"{touched}; {old}")
+
+
+def _topk(node: TopK, *, at_root: bool) -> Strategy:
+    construct = "ORDER BY … LIMIT" if node.limit is not None else "ORDER BY … OFFSET"
+    subject = _bare_text(", ".join(map(str, node.order)))
+    if at_root and not node.offset:
+        return Strategy(construct, subject, "gained rows are merged in; read again only when one of its rows is lost")
+    return Strategy(construct, subject, "the rows are read again" + ("" if at_root else ", before and after"))
+
+
+# words
+
+
+def _written(scalar: Scalar | None) -> str:
+    return "" if scalar is None else _bare_text(scalar.sql)
+
+
+def _bare_text(sql: str) -> str:
+    """SQL without the quotes that names do not need."""
+    return re.sub(r"`([A-Za-z_][\w.]*)`", r"\1", sql)

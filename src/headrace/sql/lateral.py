@@ -137,9 +137,9 @@ class _Reader:
             return self._star(tuple(t.name for t in tokens[:-1:2]), Piece(Role.INPUT, "", tokens[0].start, False))
         pieces = pieces_of(self.context, within)
         name = pieces[0].parts[-1] if len(pieces) == 1 and pieces[0].role is Role.NAME else None
-        if pieces[-1].role is Role.ALIAS:
+        if pieces and pieces[-1].role is Role.ALIAS:
             name, pieces = unquoted(pieces[-1].text), pieces[:-1]
-            explicit = pieces[-1].role is Role.OPERATOR and pieces[-1].text.upper() == "AS"
+            explicit = bool(pieces) and pieces[-1].role is Role.OPERATOR and pieces[-1].text.upper() == "AS"
             pieces = pieces[:-1] if explicit else pieces
         known = self.expression(pieces)
         if name is not None:

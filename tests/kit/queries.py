@@ -197,6 +197,9 @@ class _Writer:
     def source(self, depth: int) -> tuple[str, Scope]:
         sql, scope = self.item(depth)
         for _ in range(self.draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
+            if self.seldom() and ", " not in sql:
+                sql, scope = self.lateral(sql, scope, depth - 1)
+                continue
             right, added = self.item(depth - 1)
             kind = self.choose("", "", "LEFT ", "RIGHT ", "FULL ", "LEFT SEMI ", "LEFT ANTI ")
             sql = f"{sql}{self.join(kind, right, scope, added)}"
@@ -205,6 +208,21 @@ class _Writer:
         if self.seldom() and ", " not in sql:
             return self.exploded(sql, scope)
         return sql, scope
+
+    def lateral(self, source: str, outer: Scope, depth: int) -> tuple[str, Scope]:
+        """A source with a LATERAL subquery that reads its columns."""
+        inner, scope = self.item(depth)
+        kind, alias = self.choose("", "", "LEFT "), self.alias()
+        pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
+        a, b = self.draw(st.sampled_from(pairs or [("1", "1")]))
+        where = f"{b} {self.choose('=', '=', '<=>', '<')} {a}"
+        own = scope if kind else outer + scope
+        types = [self.type(own) for _ in range(self.draw(st.integers(1, 2)))]
+        items = [expression(self.draw, own, type_, 1) for type_ in types]
+        sql, shown = self.written("SELECT ", items, types, f" FROM {inner} WHERE {where}")
+        added = tuple(Field(f"{alias}.{each.sql}", each.type) for each in shown)
+        on = condition(self.draw, outer + added) if self.seldom() else "true"
+        return f"{source} {kind}JOIN LATERAL ({sql}) AS {alias} ON {on}", outer + added
 
     def exploded(self, source: str, scope: Scope) -> tuple[str, Scope]:
         """A source with LATERAL VIEW."""

@@ -20,7 +20,7 @@ def with_field_names(pieces: Pieces) -> Pieces:
     while at < len(pieces):
         closing = closing_bracket(pieces, at + 1) if _is_struct(pieces[at]) else at
         arguments = split_arguments(pieces[at + 2 : closing])
-        if not arguments or any(each[0].role is Role.STAR for each in arguments):
+        if not arguments or not all(arguments) or any(each[0].role is Role.STAR for each in arguments):
             out.append(pieces[at])
             at += 1
             continue

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Join, Project, Relation, Scan, Values
+from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
 from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.tree import identity
 from headrace.names import quote
+from headrace.sql import lateral
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.naming import Names
@@ -184,7 +185,13 @@ class FromReader:
         if kind is None:
             self.context.refuse_at(f"{step.kind} JOIN", step.at)
             kind = JoinKind.INNER
-        right = self._item(step.item)
+        if isinstance(step.item, QueryItem) and step.item.lateral:
+            found = self._lateral(left, step.item, step, kind)
+            if found is not None:
+                return found
+        return self._joined(left, self._item(step.item), step, kind)
+
+    def _joined(self, left: Joined, right: Joined, step: JoinStep, kind: JoinKind) -> Joined:
         names = self._common(left.scope, right.scope) if step.natural else step.using
         if names:
             return self._join_using(left, right, names, step, kind)
@@ -193,6 +200,40 @@ class FromReader:
         if kind.one_sided:
             scope = replace(left.scope, opaque=scope.opaque)
         return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
+
+    def _lateral(self, left: Joined, item: QueryItem, step: JoinStep, kind: JoinKind) -> Joined | None:
+        """A subquery that reads columns of what stands before it; None where it is no more than a derived table."""
+        output = lateral.alone(self.context, lambda context: context.read_query(context, item.query, self.ctes))
+        if output is not None:
+            right = self._extras(self._renamed(output, item.alias, at=item.at), item.extras, item.alias)
+            return self._joined(left, right, step, kind)
+        alias = item.alias or Alias("q")
+        rows = lateral.correlated(self.context, item, left.scope, self._inner)
+        plain = not (step.natural or step.using or item.extras or alias.columns or left.scope.opaque)
+        if rows is None or not plain:
+            return None
+        qualifier = alias.name if item.alias else ""
+        if kind is JoinKind.INNER:
+            relation, columns = lateral.joined(left.relation, rows, self.names, alias.name, qualifier)
+            scope = left.scope.beside(self._scope(columns))
+            on = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
+            return Joined(relation if on is None else Filter(relation, on), scope)
+        if kind is not JoinKind.LEFT:
+            return None
+
+        def condition(columns: tuple[Visible, ...]) -> Scalar | None:
+            scope = left.scope.beside(self._scope(columns))
+            return None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
+
+        found = lateral.padded(left.relation, rows, self.names, alias.name, qualifier, condition)
+        return None if found is None else Joined(found[0], left.scope.beside(self._scope(found[1])))
+
+    def _inner(self, source: From) -> tuple[Relation, Scope]:
+        """The FROM of a lateral subquery; its columns get names that are free here."""
+        reader = FromReader(self.context, self.ctes)
+        reader.names = self.names
+        joined = reader.read(source)
+        return joined.relation, joined.scope
 
     def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
         return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))

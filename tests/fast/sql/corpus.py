@@ -263,6 +263,19 @@ PIVOTS = (
 )
 """PIVOT and UNPIVOT."""
 
+LATERALS = (
+    "select * from c z, lateral (select a + id as m, b from t where a <= z.id)",
+    "select c.id, x, y from c, lateral (select id + 1 as x), lateral (select x * 2 as y where x > 2) l",
+    "select c.name, l.* from c left join lateral (select a, b from t where a = id) l on b > 2",
+    "select c.name, l.* from c left join lateral (select * from t where a = id) as l",
+    "select z.name, l.s from c z join lateral (select x.a + y.b as s from t x join t y on x.a = y.a where x.a = z.id) l"
+    " on l.s > 3",
+    "select l.b, l.d from t, lateral (select id as b, b + 1 as d from c) l",
+    "select t.a, l.n from t, lateral (select count(*) as n from c) l",
+    "select t.a, l.region from t cross join lateral (select region from c where t.a = id or t.a is null) l",
+)
+"""LATERAL subqueries."""
+
 SPARK_QUERIES = (
     "select * from c natural join t",
     "select values.p from values (1, 'x'), (2, 'y') as values(p, q)",
@@ -285,6 +298,7 @@ SPARK_QUERIES = (
     "select listagg(region, ', ') within group (order by amount desc nulls last, region) l, string_agg(distinct region)"
     " within group (order by region) k, listagg(upper(region)) within group (order by upper(region)) u from o",
     *PIVOTS,
+    *LATERALS,
 )
 """Queries that are maintained, for Spark only."""
 

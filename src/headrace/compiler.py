@@ -51,7 +51,7 @@ class CompiledView:
     refusals: tuple[Refusal, ...]
     tree: Relation | None
     ansi: bool = True
-    types: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def full_program(self) -> FullProgram:
         """How to compute the stored tables from nothing."""

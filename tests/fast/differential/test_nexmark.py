@@ -1,0 +1,37 @@
+"""Nexmark's queries through random histories: all maintained, all equal to their queries after each window."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+
+import pytest
+from kit import nexmark
+from kit.case import Case, Row
+from kit.duck import DuckExecutor
+from kit.maintained import Maintained, replay
+
+EXECUTOR = DuckExecutor()
+SEEDS = range(30 if os.environ.get("HEADRACE_TEST_LONG") else 3)
+
+
+@pytest.mark.parametrize("name", nexmark.QUERIES)
+def test_a_query_follows_its_auctions(name: str) -> None:
+    moved = [change for seed in SEEDS for change in _changes(name, Random(f"{name} {seed}"))]
+    assert sum(map(bool, moved)) > 1, "a result that never changes proves nothing"
+
+
+def _changes(name: str, random: Random) -> list[Counter[Row]]:
+    tables = nexmark.tables(random)
+    case = Case(nexmark.QUERIES[name], tables, nexmark.windows(tables, 6, random))
+    view = Maintained(EXECUTOR, case)
+    assert view.view.refusals == ()
+    return [view.step(window) for window in case.windows]
+
+
+def test_everything_can_be_taken_away_again() -> None:
+    random = Random(1)
+    tables = nexmark.tables(random)
+    for query in nexmark.QUERIES.values():
+        replay(EXECUTOR, Case(query, tables, nexmark.windows(tables, 1, random)))

@@ -13,6 +13,7 @@ from headrace.engine.results import Mode
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, StageFinished, StageStarted
 from headrace.names import LAKE, TableName
+from headrace.reasons import FullReason
 
 
 @pytest.fixture
@@ -31,6 +32,17 @@ def test_a_name_used_again_gets_the_new_query(hr: Headrace, ns: str, source: str
     hr.spark.sql(f"INSERT INTO {source} VALUES (4, 40)")
     assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     assert hr.spark.table(f"lake.{ns}.s").first()[0] == 4
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_table_that_older_rules_made_is_made_again(hr: Headrace, ns: str, source: str) -> None:
+    name = TableName(LAKE, (ns,), "s")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")
+    hr._catalog.alter_stream_table(name, details={**hr._catalog.stream_table(name).details, "layout": 1})
+    again = hr.refresh(f"{ns}.s")
+    assert (again.mode, again.reason) == (Mode.FULL, FullReason.DEFINITION_CHANGED)
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 5)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     assert hr.verify(f"{ns}.s").ok
 
 

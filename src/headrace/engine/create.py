@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
+from headrace.delta.derive import LAYOUT
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
 from headrace.engine.heads import Heads
@@ -133,7 +134,7 @@ class Creator:
         return tuple(doomed)
 
     def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
-        """Refresh a stream table; one whose views were changed is defined again first.
+        """Refresh a stream table; one whose views or rules were changed is defined again first.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays.
@@ -154,9 +155,10 @@ class Creator:
         return self._replace(table, wish, again)
 
     def outdated(self, table: StreamTable) -> bool:
-        """Whether a view that a stream table reads through was changed since it was defined."""
-        known = from_json(table.details).view_locations
-        return bool(known) and view_locations(self.catalog, known) != dict(known)
+        """Whether a stream table must be defined again: a view that it reads through was changed, or the rules were."""
+        details = from_json(table.details)
+        known = details.view_locations
+        return details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known))
 
     # ---- creating
 

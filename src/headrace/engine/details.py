@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.algebra.schema import Column
+from headrace.delta.derive import LAYOUT
 from headrace.engine.results import RefusalInfo
 from headrace.names import TableName
 from headrace.reasons import FullReason
@@ -60,6 +61,7 @@ class Details:
         refusals: What keeps it from being DIFFERENTIAL; empty when it can be.
         companion: Columns of the companion table, or None when none is needed.
         view_locations: Metadata files of those views; another one means the view was changed.
+        layout: `LAYOUT` of the rules it was compiled with.
     """
 
     query: str
@@ -71,6 +73,7 @@ class Details:
     refusals: tuple[RefusalInfo, ...]
     companion: tuple[Column, ...] | None
     view_locations: Mapping[TableName, str] = field(default_factory=dict)
+    layout: int = LAYOUT
 
     @property
     def incremental(self) -> bool:
@@ -96,6 +99,7 @@ def to_json(details: Details) -> dict[str, Any]:
         ],
         "refusals": [r.as_dict() for r in details.refusals],
         "companion": None if details.companion is None else _columns_out(details.companion),
+        "layout": details.layout,
     }
 
 
@@ -111,6 +115,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
         companion=None if data["companion"] is None else _columns_in(data["companion"]),
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
+        layout=data.get("layout", 1),
     )
 
 

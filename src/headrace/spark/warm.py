@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from headrace.config import Settings
+from headrace.config import Settings, default_settings
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
 from headrace.spark.jars import ensure, locked
@@ -65,4 +66,22 @@ def prepare(settings: Settings, events: Events | None = None) -> bool:
                 subprocess.run(command, capture_output=True, timeout=600, check=False)
             if made.is_file():
                 made.replace(path)
+                _keep_newest(settings.jars)
     return path.is_file()
+
+
+_KEPT = 3
+"""Archives kept in a folder of jars, of 190 MB each: one for every environment and Java that uses it."""
+
+
+def _keep_newest(jars: Path) -> None:
+    archives = sorted(jars.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for old in archives[_KEPT:]:
+        with suppress(OSError):
+            old.unlink()
+
+
+if __name__ == "__main__":
+    print("Preparing quick starts of Spark (once per machine)", flush=True)
+    given = os.environ.get("HEADRACE_JARS_DIR")
+    prepare(replace(default_settings(Path()), jars_dir=given) if given else default_settings(Path()))

@@ -35,6 +35,29 @@ def test_a_name_used_again_gets_the_new_query(hr: Headrace, ns: str, source: str
     assert hr.verify(f"{ns}.s").ok
 
 
+def test_rows_of_a_union_that_spark_casts_are_deleted(hr: Headrace, ns: str, source: str) -> None:
+    """What Spark knows of the values of such a change does not fit the rows that were kept of it."""
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.b (s STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.b VALUES ('01'), ('3')")
+    both = f"SELECT k FROM (SELECT k FROM {ns}.t UNION ALL SELECT s FROM {ns}.b) WHERE CAST(k AS STRING) = '1'"
+    hr.create_stream_table(f"{ns}.s", both, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"DELETE FROM lake.{ns}.b WHERE s = '01'")
+    done = hr.refresh(f"{ns}.s")
+    assert (done.mode, done.rows_deleted) == (Mode.DIFFERENTIAL, 1)
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_days_outside_of_pythons_calendar_are_deleted(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.d (day DATE, k INT) USING iceberg")
+    days = ("DATE'2020-01-01'", "CAST('+10000-01-01' AS DATE)", "DATE'-0044-03-15'")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.d VALUES {', '.join(f'({day}, {k})' for k, day in enumerate(days, 1))}")
+    hr.create_stream_table(f"{ns}.s", f"SELECT day, k FROM {ns}.d", refresh_mode="DIFFERENTIAL")
+    for change in (f"UPDATE lake.{ns}.d SET k = 9 WHERE k = 3", f"DELETE FROM lake.{ns}.d WHERE k = 2"):
+        hr.spark.sql(change)
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert hr.verify(f"{ns}.s").ok
+
+
 def test_a_table_that_older_rules_made_is_made_again(hr: Headrace, ns: str, source: str) -> None:
     name = TableName(LAKE, (ns,), "s")
     hr.create_stream_table(f"{ns}.s", f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+
 
 @dataclass(slots=True)
 class JobGroup:
@@ -138,10 +140,27 @@ class SparkRunner:
                 # Spark finds what it kept by comparing plans, and some do not equal themselves (a table read twice at
                 # one snapshot, once for rows and once for deleted ones): every reader would compute it again
                 frame.unpersist()
-                frame = frame.localCheckpoint(eager=False)
+                with self._without_constraints():
+                    frame = frame.localCheckpoint(eager=False)
                 frame.createOrReplaceTempView(name)
             self._frames[name] = frame
             return _force(frame, aggregates) if aggregates else {}
+
+    @contextmanager
+    def _without_constraints(self) -> Iterator[None]:
+        """Have Spark forget what it knows of a plan's values.
+
+        It takes that along to a checkpoint, also where it is about columns that the checkpoint does not have; the next
+        union over it then fails in the optimizer (`key not found`).
+        """
+        conf = self.session.conf
+        with self._shared.lock:
+            before = conf.get(_CONSTRAINTS, "true")
+            conf.set(_CONSTRAINTS, "false")
+            try:
+                yield
+            finally:
+                conf.set(_CONSTRAINTS, before or "true")
 
     def view(self, name: str, sql: str) -> None:
         """Make a query readable as view `name`; it is computed by whoever reads it."""

@@ -7,9 +7,13 @@ what the aggregate gives over no rows: zero for a count, NULL for the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.algebra.relations import Aggregate, Join, OuterJoin, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of, column, compose
+from headrace.algebra.types import decimal_of, is_integer
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError
+from headrace.sql.analysis import types_in
 from headrace.sql.booleans import split
 from headrace.sql.context import Context, Ctes
 from headrace.sql.correlation import Filtered, Inner, Rows, alone, correlated, deeper, query_at, refuse, understood
@@ -75,6 +79,7 @@ class Values:
     def _grouped(self, rows: Rows, found: Inner, piece: Piece, inner: bool) -> Pieces:
         """The value for each row of an aggregate that depends on the row by equalities."""
         pairs = [self._sides(condition, found, piece) for condition in found.conditions]
+        self._refuse_casts(pairs, rows, found, piece)
         if len(found.items) != 1 or not found.items[0]:
             refuse(self.context, piece, SCALAR, "The select list of the subquery could not be read.")
         grouping = Grouping([own for own, _ in pairs])
@@ -115,6 +120,17 @@ class Values:
         refuse(self.context, piece, "correlated subquery", message)
         raise AssertionError
 
+    def _refuse_casts(self, pairs: Sequence[tuple[Pieces, Pieces]], rows: Rows, found: Inner, piece: Piece) -> None:
+        """Where Spark casts to compare, several groups may equal one row: '1' and '01' are both equal to 1."""
+        sides = []
+        for relation, at in ((found.rows.relation, 0), (rows.relation, 1)):
+            items = tuple((f"side{number}", scalar(pair[at])) for number, pair in enumerate(pairs))
+            sides.append(types_in(self.context, Project(relation, items)) if items else ())
+        for own, theirs in zip(sides[0] or (), sides[1] or (), strict=False):
+            if not _groups_alike(own.type, theirs.type):
+                message = f"The subquery compares {own.type} with {theirs.type}, so that Spark casts one of them."
+                refuse(self.context, piece, "correlated subquery", f"{message} Write the cast in the subquery.")
+
     def _over(self, grouping: Grouping, item: Pieces, piece: Piece) -> Pieces:
         try:
             return grouping.over(item)
@@ -126,6 +142,14 @@ class Values:
         except UngroupedError:
             refuse(self.context, piece, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         raise AssertionError
+
+
+def _groups_alike(own: str, theirs: str) -> bool:
+    """Whether values of one type that equal a value of the other are equal themselves."""
+    if own == theirs or (is_integer(own) and is_integer(theirs)):
+        return True
+    a, b = decimal_of(own), decimal_of(theirs)
+    return a is not None and b is not None and a[1] == b[1]
 
 
 def _one_row(relation: Relation) -> bool:

@@ -213,6 +213,23 @@ def test_what_is_not_maintained_is_refused_with_its_output(executor: DuckExecuto
     assert view.full_program().state is None
 
 
+@pytest.mark.parametrize(
+    ("condition", "maintained"),
+    [
+        ("c.id = o.id", True),
+        ("CAST(c.id AS BIGINT) = o.id", True),
+        ("c.name = o.id", False),  # '1' and '01' are two groups, and both equal 1
+        ("CAST(c.name AS INT) = o.id", True),
+        ("c.amount = o.id", False),
+    ],
+)
+def test_a_value_by_an_equality_that_casts_is_refused(executor: DuckExecutor, condition: str, maintained: bool) -> None:
+    query = f"SELECT o.id, (SELECT max(c.amount) FROM customers AS c WHERE {condition}) AS most FROM orders AS o"
+    view = compiled(executor, query)
+    assert (view.tree is not None) == maintained
+    assert [r.construct for r in view.refusals] == ([] if maintained else ["correlated subquery"])
+
+
 def test_columns_without_equality_are_refused(executor: DuckExecutor) -> None:
     executor.connection.execute("CREATE OR REPLACE TABLE mapped (id INT, m MAP(INT, INT))")
     TABLES["mapped"] = (Column("id", "int"), Column("m", "map<int,int>"))

@@ -99,7 +99,7 @@ def test_several_short_columns_are_looked_up_by_one_hash_and_compared_exactly():
 
 def test_measures_and_what_they_said_fit_together():
     asked = measures((*COLUMNS, Column("day", "date")))
-    days = {"low_4": dt.date(2026, 1, 1), "high_4": dt.date(2026, 1, 9)}
+    days = {"low_4": 20454, "high_4": 20462}
     answers = dict.fromkeys(asked, 3) | {"rows": 4} | days
     found = change_of("v", answers, (*COLUMNS, Column("day", "date")))
     assert (found.rows, found.inserted, found.spreads["id"]) == (4, 3, Spread(3, 3, "3", "3"))
@@ -114,13 +114,28 @@ def test_measures_and_what_they_said_fit_together():
         (70_000, 5_998_321, ("0", "6291455")),
         (-3, 4, ("-3", "4")),
         (2**63 - 9_000, 2**63 - 1, (str(2**63 - 9216), str(2**63 - 1))),
-        (dt.date(1, 1, 2), dt.date(9999, 12, 30), ("DATE'0001-01-01'", "DATE'9999-12-31'")),
         (None, None, (None, None)),
     ],
 )
 def test_bounds_are_moved_outward_so_that_statements_stay_the_same(low, high, bounds):
     asked = {"rows": 1, "inserted": 0, "deleted": 1, "nulls_0": 0, "low_0": low, "high_0": high}
     spread = change_of("v", asked, (ID,)).spreads["id"]
+    assert (spread.low, spread.high) == bounds
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bounds"),
+    [
+        (20454, 20462, ("DATE'2026-01-01'", "DATE'2026-01-09'")),
+        (-719162, -719162, ("DATE'0001-01-01'", "DATE'0001-01-01'")),
+        (2932896, 2932896, ("DATE'9999-12-31'", "DATE'9999-12-31'")),
+        (2932896, 2932897, (None, None)),
+        (-735000, 20454, (None, None)),
+    ],
+)
+def test_days_that_python_does_not_know_bound_nothing(low, high, bounds):
+    asked = {"rows": 1, "inserted": 0, "deleted": 1, "nulls_0": 0, "low_0": low, "high_0": high}
+    spread = change_of("v", asked, (Column("day", "date"),)).spreads["day"]
     assert (spread.low, spread.high) == bounds
 
 

@@ -24,6 +24,9 @@ from headrace.names import quote
 EXAMPLES = 300 if os.environ.get("HEADRACE_TEST_LONG") else 12
 _numbers = itertools.count(1)
 
+RIGHTLY = ("floating-point numbers below", "outer columns", "over no rows is not NULL", "The subquery compares")
+"""What refusals say that random queries may meet; on DuckDB they are told by their construct."""
+
 PROPERTIES = (
     "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read')",
     "",
@@ -44,7 +47,7 @@ def test_every_history_verifies(shared: Headrace, case: Case) -> None:
     try:
         Play(shared, case).run()
     except Unsupported as refusal:
-        if "floating-point numbers below" in refusal.message:
+        if any(words in refusal.message for words in RIGHTLY):
             reject()  # not maintained, and rightly so
         raise
     except Exception:

@@ -41,6 +41,18 @@ def test_materializing_computes_once_and_measures_in_the_same_pass(runner: Spark
     runner.release(name)
 
 
+def test_results_of_common_table_expressions_are_found_within_other_statements(runner: SparkRunner) -> None:
+    first, second = temp_name("a"), temp_name("b")
+    twice = "WITH c AS (SELECT id, id % 3 AS k FROM {0}) SELECT c.id, d.k FROM c JOIN c AS d ON c.id = d.id"
+    runner.materialize(first, twice.format("range(9)"), {"n": "count(*)"})
+    runner.materialize(second, twice.format(first), {"n": "count(*)"})
+    plan = runner.scalar(f"EXPLAIN {twice.format(second)}")
+    assert "Range" not in plan, plan
+    assert runner.scalar(f"SELECT count(*) FROM ({twice.format(second)})") == 9
+    runner.release(second)
+    runner.release(first)
+
+
 def test_a_pinned_result_outlives_writes_to_its_source(lake, fresh) -> None:
     runner, table, name = lake.runner, fresh(), temp_name("x")
     runner.run(f"CREATE TABLE {table.sql} (k INT)")

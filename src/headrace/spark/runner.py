@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+_COMMON_TABLE_EXPRESSION = re.compile(r"\bWITH\s+\S+\s+AS\s*\(", re.IGNORECASE)
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 
 
@@ -134,11 +136,14 @@ class SparkRunner:
         from pyspark import StorageLevel
 
         with translated(sql):
-            frame = self.session.sql(sql).persist(StorageLevel.MEMORY_AND_DISK)
+            frame = self.session.sql(sql)
+            if not _COMMON_TABLE_EXPRESSION.search(sql):
+                frame.persist(StorageLevel.MEMORY_AND_DISK)
             frame.createOrReplaceTempView(name)
             if not self.session.table(name).storageLevel.useMemory:
                 # Spark finds what it kept by comparing plans, and some do not equal themselves (a table read twice at
-                # one snapshot, once for rows and once for deleted ones): every reader would compute it again
+                # one snapshot, once for rows and once for deleted ones), or not within a larger one (it numbers common
+                # table expressions through a whole statement): every reader would compute them again
                 frame.unpersist()
                 with self._without_constraints():
                     frame = frame.localCheckpoint(eager=False)

@@ -1,0 +1,105 @@
+"""FULL against DIFFERENTIAL over the 22 queries of TPC-H: each query twice, the same change, side by side in one run.
+
+Orders leave and arrive with their line items (RF1, RF2), which 18 of the queries read. A query none of whose sources
+changed, or whose result stayed the same without being computed, proves nothing: it is counted apart, not as a win.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.measure import Figure, listed, median, project, show
+from bench.tpch import change
+from headrace.api import Headrace
+from headrace.demo import tpch, tpch22
+from headrace.engine.results import Mode
+
+MODES = ("FULL", "DIFFERENTIAL")
+SHARES = (0.001, 0.01)
+GOALS = {0.001: 2.0}
+LEAST = 0.9
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds of one query's refreshes, by mode, and the modes in which DIFFERENTIAL ones really ran."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {mode: [] for mode in MODES})
+    ran: set[Mode] = field(default_factory=set)
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster than FULL."""
+        return median(self.seconds["FULL"]) / median(self.seconds["DIFFERENTIAL"])
+
+
+def run(options: argparse.Namespace) -> list[Figure]:
+    """Measure every query at 0.1 % and 1 % of orders and line items changed."""
+    figures: list[Figure] = []
+    with project(options.master) as hr:
+        load(hr, options.scale)
+        names = tpch22.NAMES[: options.cases]
+        for mode in MODES:
+            hr.sql(f"CREATE NAMESPACE lake.{mode.lower()}")
+            for name in names:
+                hr.create_stream_table(table(mode, name), tpch22.text(name), refresh_mode=mode)
+        number = 0
+        for share in SHARES:
+            warm_up = 2 if share == SHARES[0] else 1
+            times = {name: Times() for name in names}
+            for turn in range(warm_up + options.rounds):
+                number += 1
+                change(hr, number, share)
+                for name, of in times.items():
+                    refresh(hr, name, of, turn, measured=turn >= warm_up)
+            figures += report(times, share)
+        wrong = [v.name for v in hr.verify([table("DIFFERENTIAL", name) for name in names]) if not v.ok]
+        if wrong:
+            raise SystemExit(f"measured tables are wrong: {wrong}")
+    return figures
+
+
+def table(mode: str, name: str) -> str:
+    """A query's stream table in a mode."""
+    return f"{mode.lower()}.{name}"
+
+
+def refresh(hr: Headrace, name: str, times: Times, turn: int, *, measured: bool) -> None:
+    """Refresh one query in both modes, the one first that was last the turn before."""
+    for mode in MODES if turn % 2 else MODES[::-1]:
+        result = hr.refresh(table(mode, name))
+        if measured:
+            times.seconds[mode].append(result.seconds)
+        if mode == "DIFFERENTIAL":
+            times.ran.add(result.mode)
+
+
+def load(hr: Headrace, scale: float) -> None:
+    """Generate and load all tables."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="headrace-tpch-") as folder:
+        tpch.generate(Path(folder), scale)
+        for statement in tpch.load_statements(Path(folder)):
+            hr.sql(statement)
+    hr.sql("USE lake.tpch")
+    print(f"  TPC-H at scale {scale:g} loaded in {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def report(times: dict[str, Times], share: float) -> list[Figure]:
+    """One figure per query that was computed, the least and the geometric mean."""
+    real = {name: each for name, each in times.items() if Mode.DIFFERENTIAL in each.ran}
+    figures = []
+    for name, each in real.items():
+        detail = ", ".join(f"{mode} {listed(seconds)} s" for mode, seconds in each.seconds.items())
+        label = f"{name}, {share:.1%} changed: FULL / DIFFERENTIAL"
+        figures.append(show(Figure("queries", label, each.ratio, "x", LEAST, True, detail)))
+    mean = math.exp(sum(math.log(each.ratio) for each in real.values()) / len(real))
+    apart = ", ".join(name for name in times if name not in real) or "none"
+    label = f"geometric mean of {len(real)} queries, {share:.1%} changed: FULL / DIFFERENTIAL"
+    goal, detail = GOALS.get(share), f"no-ops, not counted: {apart}"
+    return [*figures, show(Figure("queries", label, mean, "x", goal, True, detail))]

@@ -165,6 +165,21 @@ def test_a_used_column_dropped_stops_only_its_readers(hr: Headrace, ns: str, sou
     assert hr.verify(f"{ns}.reader").ok
 
 
+def test_an_unused_column_dropped_is_followed_by_a_query_that_is_not_read(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.named", f"SELECT k, uuid() IS NULL AS n FROM {ns}.t")
+    hr.create_stream_table(f"{ns}.all", f"SELECT *, uuid() IS NULL AS n FROM {ns}.t")
+    hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN s")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.all")
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+    result = hr.refresh(f"{ns}.named")
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.SCHEMA_CHANGED)
+    hr.spark.sql(f"INSERT INTO {source} VALUES (10, 10)")
+    assert hr.refresh(f"{ns}.named").reason is FullReason.NOT_DETERMINISTIC
+    assert hr.verify(f"{ns}.named").ok
+
+
 def test_a_column_dropped_and_added_again_is_another_one(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, s FROM {ns}.t")
     hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN s")

@@ -178,3 +178,18 @@ def test_statements(hr: Headrace, ns: str) -> None:
     hr.sql(f"USE lake.{ns}; CREATE STREAM TABLE plain AS SELECT id FROM orders")
     hr.sql(f"USE lake; DROP STREAM TABLE {ns}.plain")
     assert not hr.spark.catalog.tableExists(f"lake.{ns}.plain")
+
+
+def test_a_table_that_is_always_recomputed_stores_no_more_than_its_rows(hr: Headrace, ns: str) -> None:
+    source = orders(hr, ns)
+    name = f"{ns}.revenue"
+    query = f"SELECT region, avg(amount) AS mean FROM {ns}.orders GROUP BY region"
+    hr.create_stream_table(name, query, refresh_mode="FULL")
+    [table] = [t for t in hr._catalog.stream_tables() if str(t.name) == name]
+    assert table.stored == (table.name,)
+    hr.alter_stream_table(name, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (5, 'US', 1.00)")
+    assert hr.refresh(name).reason is FullReason.DEFINITION_CHANGED
+    hr.spark.sql(f"INSERT INTO {source} VALUES (6, 'EU', 1.00)")
+    assert hr.refresh(name).mode is Mode.DIFFERENTIAL
+    assert hr.verify(name).ok

@@ -20,6 +20,7 @@ from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName, quote
+from headrace.reasons import FullReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,13 @@ class Creator:
             HeadraceError: What went wrong; what was published before stays.
         """
         table = self.catalog.stream_table(name)
-        if not self.outdated(table):
-            return self.refresher.refresh(name, heads, full=full)
-        wish = Wish(name, table.query, table.schedule, table.refresh_mode, or_replace=True)
+        if self.outdated(table):
+            return self._replace(table, _same_wish(table), self._defined_again(table))
+        if (details := self._without_lost_columns(table, heads)) is not None:
+            return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
+        return self.refresher.refresh(name, heads, full=full)
+
+    def _defined_again(self, table: StreamTable) -> Details:
         details = from_json(table.details)
         again, _ = define(
             table.query,
@@ -152,20 +157,47 @@ class Creator:
             namespace=details.namespace,
             semantics=details.semantics,
         )
-        return self._replace(table, wish, again)
+        return again
+
+    def _without_lost_columns(self, table: StreamTable, heads: Heads) -> Details | None:
+        """What a query that is not read as algebra is now that a source lost columns; None when it used them, or none.
+
+        Which columns such a query uses is not known, but whether it can still be computed, to the same columns, is.
+        """
+        details = from_json(table.details)
+        if details.incremental or not self._lost(table, details, heads):
+            return None
+        try:
+            again = self._defined_again(table)
+        except HeadraceError:
+            return None  # the refresh finds what is missing, and stops the table for it
+        same = [(c.name, c.type) for c in again.output] == [(c.name, c.type) for c in details.output]
+        return again if same else None
+
+    def _lost(self, table: StreamTable, details: Details, heads: Heads) -> bool:
+        streams = frozenset(t.name for t in self.catalog.stream_tables())
+        now = heads.of(table.sources, streams)
+        there = {name: {c.name for c in head.meta.columns} for name, head in now.items()}
+        return any({c.name for c in use.columns} - there[use.name] for use in details.sources)
 
     def outdated(self, table: StreamTable) -> bool:
-        """Whether a stream table must be defined again: a view that it reads through was changed, or the rules were."""
+        """Whether a stream table must be defined again.
+
+        A view that it reads through was changed, or the rules were, or it was altered from FULL to a mode that needs
+        what a table that is always recomputed does not store.
+        """
         details = from_json(table.details)
         known = details.view_locations
-        return details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known))
+        if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
+            return True
+        return table.companion is None and needs_companion(details, table.refresh_mode)
 
     # ---- creating
 
     def _create(self, wish: Wish, details: Details) -> RefreshResult | None:
         suffix = new_suffix()
         names = stored_names(wish.name, suffix)
-        companion = names.companion.within(LAKE) if details.companion else None
+        companion = names.companion.within(LAKE) if needs_companion(details, wish.refresh_mode) else None
         definition = self._definition(wish, details, companion, None)
         logless = self._logless(details)
         with ExitStack() as stack:
@@ -191,13 +223,19 @@ class Creator:
             self.drop(wish.name, if_exists=True)
             raise
 
-    def _replace(self, existing: StreamTable, wish: Wish, details: Details) -> RefreshResult:
+    def _replace(
+        self,
+        existing: StreamTable,
+        wish: Wish,
+        details: Details,
+        reason: FullReason = FullReason.DEFINITION_CHANGED,
+    ) -> RefreshResult:
         suffix = new_suffix()
         names = stored_names(wish.name, suffix)
         old = from_json(existing.details)
         there = wish.name in self.catalog.pointers(LAKE, [wish.name])
         same = there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
-        companion = names.companion.within(LAKE) if details.companion else None
+        companion = names.companion.within(LAKE) if needs_companion(details, wish.refresh_mode) else None
         log = existing.log if same or existing.log is None else names.log.within(LAKE)
         logless = self._logless(details)
         with held(self.catalog, [resource_of(n) for n in (wish.name, *logless)]) as leases:
@@ -214,7 +252,7 @@ class Creator:
                 definition = self._definition(wish, details, companion, log)
                 kept = {wish.name, companion, log}
                 gone = tuple(t for t in existing.stored if t not in kept)
-                return self.refresher.replace(definition, self.refresher.heads(), leases(), gone)
+                return self.refresher.replace(definition, self.refresher.heads(), leases(), gone, reason)
             except HeadraceError:
                 self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
                 raise
@@ -283,6 +321,15 @@ class Creator:
                     doomed.append(reader)
                     queue.append(reader)
         return doomed[::-1]
+
+
+def _same_wish(table: StreamTable) -> Wish:
+    return Wish(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True)
+
+
+def needs_companion(details: Details, mode: RefreshMode) -> bool:
+    """Whether a stream table stores what its maintenance needs; one that is always recomputed does not."""
+    return details.companion is not None and mode is not RefreshMode.FULL
 
 
 def _namespace(table: TableName) -> str:

@@ -34,6 +34,7 @@ class Known:
         newest: Its own newest version.
         history: Its recent refreshes, newest first.
         locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
+        redefined: Why it is recomputed once its frontier is gone.
     """
 
     table: StreamTable
@@ -43,6 +44,7 @@ class Known:
     newest: Version | None
     history: tuple[HistoryEntry, ...]
     locations: Mapping[TableName, str]
+    redefined: FullReason = FullReason.DEFINITION_CHANGED
 
 
 def known(catalog: Catalog, name: TableName) -> Known:
@@ -69,7 +71,7 @@ def _locations(reader: Reader, table: StreamTable, streams: Mapping[TableName, S
     return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
 
 
-def redefined(know: Known, definition: Definition) -> Known:
+def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
     """What the catalog will say of a table once a new definition is published: no frontier, the next generation."""
     table = replace(
         know.table,
@@ -82,7 +84,7 @@ def redefined(know: Known, definition: Definition) -> Known:
         log=definition.log,
         generation=know.table.generation + 1,
     )
-    return replace(know, table=table, frontier=Frontier(), at_frontier={})
+    return replace(know, table=table, frontier=Frontier(), at_frontier={}, redefined=reason)
 
 
 def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:
@@ -115,7 +117,7 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
         companion_rows=_rows(know, know.table.companion),
         pace=pace(know.history),
         forced=forced,
-        obstacle=None if loaded or know.newest is None else _redefined(),
+        obstacle=None if loaded or know.newest is None else _redefined(know),
         tag=tag,
     )
 
@@ -133,8 +135,8 @@ def _rows(know: Known, table: TableName | None) -> int:
     return metadata(know.locations[table]).row_count or 0
 
 
-def _redefined() -> Obstacle:
-    return Obstacle(FullReason.DEFINITION_CHANGED, FullReason.DEFINITION_CHANGED.sentence)
+def _redefined(know: Known) -> Obstacle:
+    return Obstacle(know.redefined, know.redefined.sentence)
 
 
 def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
@@ -150,7 +152,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     )
     old = know.at_frontier.get(name)
     if old is None:
-        return facts if not know.frontier else _with(facts, obstacle=_redefined())
+        return facts if not know.frontier else _with(facts, obstacle=_redefined(know))
     if old.table_uuid and old.table_uuid != head.meta.uuid:
         detail = f"{name} was dropped and created again"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))

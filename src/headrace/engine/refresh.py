@@ -34,6 +34,7 @@ from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
+from headrace.reasons import FullReason
 
 
 @dataclass(slots=True)
@@ -114,7 +115,12 @@ class Refresher:
             raise
 
     def replace(
-        self, definition: Definition, heads: Heads, leases: tuple[Lease, ...], gone: tuple[TableName, ...] = ()
+        self,
+        definition: Definition,
+        heads: Heads,
+        leases: tuple[Lease, ...],
+        gone: tuple[TableName, ...] = (),
+        reason: FullReason = FullReason.DEFINITION_CHANGED,
     ) -> RefreshResult:
         """Recompute a stream table under a new definition; both are published together, or neither is.
 
@@ -123,9 +129,10 @@ class Refresher:
             heads: The cut.
             leases: Leases of the caller, on the table.
             gone: Stored tables of the former definition that this one has no use for.
+            reason: Why it is recomputed.
         """
         attempt = Attempt(self.clock.now(), time.perf_counter())
-        know = gather.redefined(gather.known(self.catalog, definition.name), definition)
+        know = gather.redefined(gather.known(self.catalog, definition.name), definition, reason)
         try:
             return self._move(know, definition, heads, True, leases, attempt, gone)
         except HeadraceError as error:

@@ -155,6 +155,8 @@ class Headrace:
         self._catalog.close()
         if self._lazy.owned:
             self._lazy.session().stop()
+        elif self._parts is not None:
+            self._parts[1].changes.clear()
 
     def __enter__(self) -> Self:
         return self

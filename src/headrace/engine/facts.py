@@ -26,6 +26,23 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
+class Common:
+    """A change that other stream tables read too, and that is kept for them.
+
+    Args:
+        view: Temporary name; the same for everyone who reads this change with these columns.
+        sql: The change, with every column that any of them reads.
+        own: What this table reads of `view`.
+        waiting: Whether others have yet to read it.
+    """
+
+    view: str
+    sql: str
+    own: str
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFacts:
     """A source between the table's frontier and the cut.
 
@@ -40,6 +57,7 @@ class SourceFacts:
         obstacle: Why the change cannot be read.
         appended: Whether the change is known to add rows only.
         columns: The columns to which the user's own text is held, where the table has gained others since.
+        common: The change as it is kept for several readers, where that is better.
     """
 
     name: TableName
@@ -52,6 +70,7 @@ class SourceFacts:
     obstacle: Obstacle | None = None
     appended: bool = False
     columns: tuple[str, ...] | None = None
+    common: Common | None = None
 
     @property
     def as_defined(self) -> str:

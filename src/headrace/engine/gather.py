@@ -8,6 +8,7 @@ from itertools import islice
 
 from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.reader import Reader
+from headrace.engine.common import common_change
 from headrace.engine.details import Details, SourceUse, from_json
 from headrace.engine.facts import Facts, Obstacle, SourceFacts
 from headrace.engine.heads import Head, metadata
@@ -30,6 +31,7 @@ class Known:
         table: The stream table.
         streams: All stream tables by name.
         frontier: Its frontier.
+        frontiers: Those of all stream tables.
         at_frontier: The version record of every source at the frontier.
         newest: Its own newest version.
         history: Its recent refreshes, newest first.
@@ -40,6 +42,7 @@ class Known:
     table: StreamTable
     streams: Mapping[TableName, StreamTable]
     frontier: Frontier
+    frontiers: Mapping[TableName, Frontier]
     at_frontier: Mapping[TableName, Version]
     newest: Version | None
     history: tuple[HistoryEntry, ...]
@@ -52,11 +55,13 @@ def known(catalog: Catalog, name: TableName) -> Known:
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
         table = reader.stream_table(name)
-        frontier = reader.frontier(name)
+        frontiers = reader.frontiers()
+        frontier = frontiers.get(name, Frontier())
         return Known(
             table,
             streams,
             frontier,
+            frontiers,
             reader.versions_at(frontier),
             reader.newest_versions().get(name),
             reader.history(name, 4 * PACE_ENTRIES),
@@ -160,7 +165,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
         return _with(facts, before=facts.after)
     if name in know.streams:
         return _stream_change(facts, know, use, old, head)
-    return _table_change(facts, use, old, head)
+    return _table_change(facts, know, use, old, head)
 
 
 def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
@@ -187,14 +192,25 @@ def _logged(versions: int, log: TableMeta | None) -> int | None:
     return sum(islice(appended, versions))
 
 
-def _table_change(facts: SourceFacts, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
     plan = plan_changes(head.meta, old.snapshot_id, head.version.snapshot_id, uuid=old.table_uuid)
     if isinstance(plan, NotIncremental):
         return _with(facts, obstacle=Obstacle(plan.reason, plan.detail))
     before = rows_sql(use.name, head.meta, old.snapshot_id)
-    change = changes_sql(use.name, head.meta, plan, tuple(c.name for c in use.columns))
+    columns = tuple(c.name for c in use.columns)
+    change = changes_sql(use.name, head.meta, plan, columns)
     appended = all(isinstance(part, AppendRange) for part in plan.parts)
-    return _with(facts, before=before, change=change, change_rows=plan.rows, appended=appended)
+    common = common_change(
+        know.table.name,
+        use.name,
+        columns,
+        (old, head.version),
+        meta=head.meta,
+        plan=plan,
+        streams=know.streams,
+        frontiers=know.frontiers,
+    )
+    return _with(facts, before=before, change=change, change_rows=plan.rows, appended=appended, common=common)
 
 
 def _with(facts: SourceFacts, **changes: object) -> SourceFacts:

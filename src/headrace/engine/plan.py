@@ -117,11 +117,16 @@ def _count_measures(program: DeltaProgram, step: str) -> Iterator[tuple[str, str
 def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
     """Reading the sources' changes; one that `readers` name more than once is kept in memory."""
     views = change_views(facts)
-    return tuple(
-        ReadChange(s.name, views[s.name], s.change, readers.count(quote(views[s.name])) > 1)
-        for s in facts.sources
-        if s.change is not None
-    )
+    stages: list[Stage] = []
+    for source in facts.sources:
+        if source.common is not None:
+            common = source.common
+            stages.append(ReadChange(source.name, common.view, common.sql, shared=True, common=True))
+            stages.append(ReadChange(source.name, views[source.name], common.own))
+        elif source.change is not None:
+            several = readers.count(quote(views[source.name])) > 1
+            stages.append(ReadChange(source.name, views[source.name], source.change, several))
+    return tuple(stages)
 
 
 def companion_stage(facts: Facts, companion: TableChange) -> Compute:

@@ -21,6 +21,7 @@ from headrace.catalog import (
 from headrace.clock import Clock, SystemClock
 from headrace.engine import gather, plan
 from headrace.engine.choose import Choice, choose
+from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
@@ -82,6 +83,7 @@ class Refresher:
         self.plans = plans
         self.events = events
         self.clock = clock or SystemClock()
+        self.changes = CommonChanges()
         self._ran = Counter[Mode]()
 
     def heads(self) -> Heads:
@@ -190,7 +192,8 @@ class Refresher:
         for source in facts.sources:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
-        run = Run(facts, runner, self.catalog, self.events, catalogs)
+        facts = self.changes.worth_it(facts, runner)
+        run = Run(facts, runner, self.catalog, self.events, catalogs, self.changes)
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:

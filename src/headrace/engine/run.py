@@ -16,6 +16,7 @@ from headrace.compiler import CompiledView
 from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram
 from headrace.engine import plan
+from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
 from headrace.engine.heads import metadata
 from headrace.engine.ports import Runner
@@ -69,23 +70,34 @@ class Run:
         catalog: Where the `staging` pointers are.
         events: Told of each stage.
         catalogs: Catalogs the session knows.
+        changes: What is kept of changes that several stream tables read.
     """
 
     def __init__(
-        self, facts: Facts, runner: Runner, catalog: Catalog, events: Events, catalogs: frozenset[str]
+        self,
+        facts: Facts,
+        runner: Runner,
+        catalog: Catalog,
+        events: Events,
+        catalogs: frozenset[str],
+        changes: CommonChanges,
     ) -> None:
         self.facts = facts
         self.runner = runner
         self.catalog = catalog
         self.events = events
         self.catalogs = catalogs
+        self.changes = changes
         self.outcome = Outcome()
         self._views: list[str] = []
+        self._common: list[str] = []
 
     def close(self) -> None:
         """Free temporary results."""
         for name in reversed(self._views):
             self.runner.release(name)
+        for name in self._common:
+            self.changes.leave(self.runner, name)
 
     # ---- the two ways
 
@@ -168,7 +180,10 @@ class Run:
         return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
 
     def _read(self, stage: ReadChange) -> None:
-        if stage.shared:
+        if stage.common:
+            self._common.append(stage.view)
+            self.changes.read(self.runner, stage.source, stage.view, stage.sql)
+        elif stage.shared:
             self._keep(stage.view, stage.sql)
         else:
             self._show(stage.view, stage.sql)

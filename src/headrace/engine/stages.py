@@ -16,12 +16,14 @@ class ReadChange:
         view: Temporary view.
         sql: Rows that changed, with weights.
         shared: Whether it is read more than once, so that it is worth keeping in memory.
+        common: Whether it is kept for other stream tables as well.
     """
 
     source: TableName
     view: str
     sql: str
     shared: bool = False
+    common: bool = False
 
     @property
     def title(self) -> str:

@@ -1,8 +1,11 @@
 """What is missing around the command: Java, the network. Real processes, because a JVM starts only once in one."""
 
 import json
+import resource
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,46 @@ def test_no_network_for_the_jars(own_project: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, error["code"]) == (1, "", "JARS_UNAVAILABLE")
     assert str(jars) in error["hint"]
     assert error["retryable"] is True
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose stream table `shop.s` is behind by many rows."""
+    project = init_project(tmp_path_factory.mktemp("behind") / "shop").root
+    made = run(
+        project,
+        "sql",
+        "CREATE NAMESPACE shop; CREATE TABLE shop.t USING iceberg AS SELECT id FROM range(9);"
+        "CREATE STREAM TABLE shop.s AS SELECT id, sha2(CAST(id AS STRING), 256) AS h FROM shop.t;"
+        "INSERT INTO shop.t SELECT id FROM range(100000)",
+    )
+    assert made.returncode == 0, made.stderr
+    return project
+
+
+def test_no_room_for_what_is_written(behind: Path) -> None:
+    words = command("-p", behind, "refresh", "shop.s", "--json")
+    room = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))  # noqa: E731
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False, preexec_fn=room)
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert (done.returncode, done.stdout, error["code"], error["retryable"]) == (1, "", "DISK_FULL", True)
+    assert "Traceback" not in done.stderr
+    status = json.loads(run(behind, "status", "--json").stdout)
+    assert "DISK_FULL" in json.dumps(status)
+    again = run(behind, "refresh", "shop.s")
+    assert again.returncode == 0, again.stderr
+    assert run(behind, "verify", "shop.s").returncode == 0
+
+
+def test_a_catalog_that_somebody_holds_locked(behind: Path) -> None:
+    with closing(sqlite3.connect(behind / "headrace.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        words = command("-p", behind, "alter", "shop.s", "--schedule", "1 hour", "--json")
+        changing = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        assert run(behind, "status").returncode == 0  # who only reads does not wait
+        stdout, stderr = changing.communicate(timeout=120)
+    error = json.loads(stderr.splitlines()[-1])["error"]
+    assert (changing.returncode, stdout, error["code"], error["retryable"]) == (1, "", "CATALOG_LOCKED", True)
 
 
 def test_an_interrupted_query(own_project: Path) -> None:

@@ -106,9 +106,13 @@ _LOST = _Kind(
 
 EVIDENCE: tuple[tuple[str, _Kind], ...] = (
     (
-        r"No space left on device|There is not enough space|Disk quota exceeded|SQLITE_FULL",
+        r"No space left on device|There is not enough space|Disk quota exceeded|File too large|SQLITE_FULL",
         _Kind(
-            "DISK_FULL", EnvironmentFault, "Free some space and try again.", retryable=True, message="The disk is full."
+            "DISK_FULL",
+            EnvironmentFault,
+            "Free some space (or raise the limit on files, `ulimit -f`) and try again.",
+            retryable=True,
+            message="The disk is full.",
         ),
     ),
     (

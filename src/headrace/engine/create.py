@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ class Wish:
         initialize: Load it now.
         if_not_exists: Do nothing when it exists.
         or_replace: Replace it when it exists.
+        options: How it is scheduled; None keeps those of the one that is replaced.
     """
 
     name: TableName
@@ -43,6 +45,7 @@ class Wish:
     initialize: bool = True
     if_not_exists: bool = False
     or_replace: bool = False
+    options: Mapping[str, str] | None = None
 
 
 class Creator:
@@ -142,6 +145,33 @@ class Creator:
         table = self.catalog.stream_table(name)
         if not self.outdated(table):
             return self.refresher.refresh(name, heads, full=full)
+        return self._define_again(table)
+
+    def refresh_group(
+        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = ()
+    ) -> tuple[RefreshResult, ...]:
+        """Refresh stream tables that are published together, or not at all.
+
+        Those whose views or rules were changed are defined again first, each for itself.
+
+        Args:
+            names: The members, producers first; one alone is no group.
+            heads: The cut.
+            full: Those to recompute, whatever changed.
+
+        Raises:
+            HeadraceError: What went wrong; what was published before stays.
+        """
+        if len(names) == 1:
+            return (self.refresh(names[0], heads, full=names[0] in full),)
+        for name in names:
+            table = self.catalog.stream_table(name)
+            if self.outdated(table):
+                self._define_again(table)
+        return self.refresher.refresh_together(names, heads, full=full, group=str(names[-1]))
+
+    def _define_again(self, table: StreamTable) -> RefreshResult:
+        name = table.name
         wish = Wish(name, table.query, table.schedule, table.refresh_mode, or_replace=True)
         details = from_json(table.details)
         again, _ = define(
@@ -231,6 +261,7 @@ class Creator:
             details=to_json(details),
             companion=companion,
             log=log,
+            options=wish.options,
         )
 
     # ---- stored tables

@@ -1,16 +1,18 @@
 """Pipelines without Spark: a real catalog, real pointers and metadata files, and a worker that publishes for real.
 
-A table's "contents" are one number for each base table below it: the version that it reflects. So a reader sees at once
-whether two tables agree, and a test whether a table equals its "query" at its frontier.
+A stream table's "contents" are, for each base table below it, the versions that reached it over all ways. So a reader
+sees at once whether tables agree (several versions of one base are a mixture), and a test whether a table equals its
+"query", which is the union of what it reads, at its frontier.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from catalog_kit.iceberg import Iceberg
@@ -30,6 +32,7 @@ from headrace.catalog import (
 )
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
+from headrace.engine.pinned import PinnedState
 from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events
@@ -37,6 +40,8 @@ from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 from headrace.schedule import parse_schedule
 from headrace.scheduler.loop import Rules, Scheduler
+
+Contents = Mapping[str, frozenset[int]]
 
 
 class Lake:
@@ -83,6 +88,26 @@ class Lake:
         }
         file.write_text(json.dumps(content), encoding="utf-8")
         return str(file), snapshot
+
+    def write(self, snapshot: int, contents: Contents) -> None:
+        """Say what a snapshot of a stream table holds."""
+        text = json.dumps({base: sorted(versions) for base, versions in contents.items()})
+        (self.folder / f"{snapshot}.json").write_text(text, encoding="utf-8")
+
+    def read(self, snapshot: int) -> Contents:
+        """What a snapshot of a stream table holds."""
+        text = (self.folder / f"{snapshot}.json").read_text(encoding="utf-8")
+        return {base: frozenset(versions) for base, versions in json.loads(text).items()}
+
+
+def query(lake: Lake, sources: Mapping[TableName, tuple[int, int | None]], streams: Collection[TableName]) -> Contents:
+    """What a stream table must hold, from its sources' versions and snapshots."""
+    found: dict[str, frozenset[int]] = {}
+    for name, (version, snapshot) in sources.items():
+        below = lake.read(snapshot or 0) if name in streams else {name.table: frozenset([version])}
+        for base, versions in below.items():
+            found[base] = found.get(base, frozenset()) | versions
+    return found
 
 
 def define(
@@ -161,21 +186,28 @@ class PublishingWorker:
         swaps, versions, moves, entries = [], [], [], []
         tables = {t.name: t for t in self.catalog.stream_tables()}
         newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
-        ahead: dict[TableName, int] = {}
+        read = {s for n in members for s in tables[n].sources if s not in members}
+        # all at once: what lies outside of a group may move on while its members are refreshed one after the other
+        seen = {
+            s: (h.version.version, h.version.snapshot_id) for s, h in heads.of(sorted(read), frozenset(tables)).items()
+        }
+        frontiers = self.catalog.frontiers()
         for name in members:
             started = dt.datetime.now(dt.UTC)
             self.fails(name)
             if self.cancelled.wait(self.seconds(name)):
                 raise EnvironmentFault("CANCELLED", "The Spark job was cancelled.", retryable=True)
-            sources = [s for s in tables[name].sources if s not in ahead]
-            seen = {s: h.version.version for s, h in heads.of(sources, frozenset(tables)).items()} | ahead
+            sources = {s: seen[s] for s in tables[name].sources}
+            frontier = Frontier({s: version for s, (version, _) in sources.items()})
+            if any(frontiers.get(name, {}).get(s, -1) > version for s, version in frontier.items()):
+                raise EnvironmentFault("CUT_OVERTAKEN", "Somebody was faster.", retryable=True)
             location, snapshot = self.lake.metadata(name)
+            self.lake.write(snapshot, query(self.lake, sources, tables))
             expected = self.lake.iceberg.pointer(name)
             self.lake.iceberg.commit(name, location)
             swaps.append(Swap(name, expected, location))
-            ahead[name] = newest.get(name, -1) + 1
-            versions.append(NewVersion(name, ahead[name], snapshot, 1, f"uuid-{name}"))
-            frontier = Frontier({s: seen[s] for s in tables[name].sources})
+            seen[name] = (newest.get(name, -1) + 1, snapshot)
+            versions.append(NewVersion(name, seen[name][0], snapshot, 1, f"uuid-{name}"))
             moves.append(FrontierMove(name, frontier))
             entries.append(
                 HistoryEntry(name, started, dt.datetime.now(dt.UTC), RanAs.DIFFERENTIAL, Outcome.OK, frontier=frontier)
@@ -214,25 +246,29 @@ def scheduler(
     return Scheduler(catalog, worker, events or Events(), rules(**changes), ClockAhead(ahead))
 
 
-def roots(catalog: Catalog) -> dict[str, dict[str, set[int]]]:
-    """By stream table, the versions of each base table that reached it, over all ways; several ones are a mixture."""
-    with catalog.reading() as reader:
-        tables = {t.name: t for t in reader.stream_tables()}
-        history = {}
-        for entry in reversed(reader.history()):
-            if entry.outcome is Outcome.OK:
-                history.setdefault(entry.stream, []).append(entry.frontier)
-        frontiers = reader.frontiers()
+def contents(lake: Lake, catalog: Catalog, *names: str) -> list[Contents]:
+    """What stream tables hold, read through one pinned state, which is what `hr.at()` takes."""
+    pinned = PinnedState(catalog)
+    found = []
+    for name in names:
+        snapshot = re.search(r"VERSION AS OF (\d+)", pinned.expression(full(name)))
+        found.append(lake.read(int(snapshot[1])) if snapshot else {})
+    return found
 
-    def of(frontier: Frontier) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for source, version in frontier.items():
-            below = of(history[source][version]) if source in tables else {source.table: {version}}
-            for base, versions in below.items():
-                found.setdefault(base, set()).update(versions)
-        return found
 
-    return {name.table: of(frontier) for name, frontier in frontiers.items()}
+def roots(lake: Lake, catalog: Catalog) -> dict[str, dict[str, set[int]]]:
+    """What every loaded stream table holds."""
+    names = [n.table for n in catalog.frontiers()]
+    return {n: {b: set(v) for b, v in c.items()} for n, c in zip(names, contents(lake, catalog, *names), strict=True)}
+
+
+def mixed(*tables: Contents) -> bool:
+    """Whether tables, taken together, reflect several versions of one base table."""
+    seen: dict[str, frozenset[int]] = {}
+    for one in tables:
+        for base, versions in one.items():
+            seen[base] = seen.get(base, versions) | versions
+    return any(len(versions) > 1 for versions in seen.values())
 
 
 def failing(

@@ -129,18 +129,18 @@ class Refresher:
             with held(self.catalog, [resource_of(name) for name in names]) as leases:
                 done: list[Finished] = []
                 results: dict[TableName, RefreshResult] = {}
-                staged: dict[TableName, Head] = {}
                 try:
+                    seen = self._seen_by_all(names, heads)
                     for name in names:
                         trying, attempt = name, attempt if name == names[0] else self._attempt()
                         know = gather.known(self.catalog, name)
                         self._recover(know, leases())
-                        if len(names) > 1 and name not in full and self._is_current(know, heads, staged):
+                        if len(names) > 1 and name not in full and self._is_current(know, heads, seen):
                             results[name] = self._unchanged(name, know.frontier, attempt.seconds)
                             continue
-                        done.append(self._prepare(know, None, heads, name in full, attempt, staged=staged))
+                        done.append(self._prepare(know, None, heads, name in full, attempt, seen=seen))
                         if head := staged_head(done[-1]):
-                            staged[name] = head
+                            seen[name] = head
                     results |= self._publish(done, leases(), group)
                 except BaseException:
                     self._put_back(done, leases())
@@ -189,12 +189,27 @@ class Refresher:
             frontiers.append(know.frontier)
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
 
-    def _is_current(self, know: gather.Known, heads: Heads, staged: Mapping[TableName, Head]) -> bool:
+    def _seen_by_all(self, names: Sequence[TableName], heads: Heads) -> dict[TableName, Head]:
+        """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
+        if len(names) == 1:
+            return {}
+        newest = self.catalog.newest_versions()
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        read = {s for n in names if n in tables for s in tables[n].sources}
+        outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
+        return heads.of(outside, frozenset(outside))
+
+    def _observe(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
+        rest = [s for s in know.table.sources if s not in seen]
+        found = {**heads.of(rest, frozenset(know.streams)), **seen}
+        return {s: found[s] for s in know.table.sources}
+
+    def _is_current(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> bool:
         if know.newest is None or know.table.status is not Status.ACTIVE:
             return False
-        if any(s in staged or (s in know.streams and know.frontier.get(s) is None) for s in know.table.sources):
+        if any(s in know.streams and know.frontier.get(s) is None for s in know.table.sources):
             return False
-        observed = heads.of(know.table.sources, frozenset(know.streams))
+        observed = self._observe(know, heads, seen)
         return know.frontier == Frontier({s: h.version.version for s, h in observed.items()})
 
     def _prepare(
@@ -205,16 +220,14 @@ class Refresher:
         full: bool,
         attempt: Attempt,
         gone: tuple[TableName, ...] = (),
-        staged: Mapping[TableName, Head] | None = None,
+        seen: Mapping[TableName, Head] | None = None,
     ) -> Finished:
         """Run a refresh up to, and without, publishing."""
         if definition is None:
             self._refuse_stopped(know)
             self._refuse_missing(know)
-        name, ahead = know.table.name, staged or {}
-        published = [s for s in know.table.sources if s not in ahead]
-        found = {**heads.of(published, frozenset(know.streams)), **ahead}
-        observed = {s: found[s] for s in know.table.sources}
+        name = know.table.name
+        observed = self._observe(know, heads, seen or {})
         self._refuse_overtaken(know, observed)
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
         choice = choose(facts)

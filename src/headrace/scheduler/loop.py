@@ -38,6 +38,9 @@ TTL = dt.timedelta(seconds=30)
 
 BEAT_SECONDS = 5.0
 
+SPARING = 4
+"""After a look the next one waits so many times as long as it took."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -106,7 +109,7 @@ class Scheduler:
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
-        self._beaten = 0.0
+        self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
 
     def plan(self) -> tuple[Planned, ...]:
@@ -163,10 +166,15 @@ class Scheduler:
 
     def _consider(self, told: bool) -> bool:
         """Look around and let what is due wait in line; returns whether that was ever possible."""
+        begun = time.monotonic()
+        if begun < self._look_after:
+            return told
         try:
             if self._quiet():
                 return True
             scene = self._look()
+            # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
+            self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
             if not told:
                 self.events.emit(SchedulerStarted(self.owner, len(scene.tables)))
             self._line_up(scene, plan_cycle(scene, self.clock.now()))

@@ -51,7 +51,7 @@ def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):
     lake_.base("s.a")
     assert once(catalog, worker).refreshed == 0  # within the pause that ON CHANGE keeps
     assert once(catalog, worker, ahead=2).refreshed == 3
-    assert roots(catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
+    assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
 
 
 def test_what_has_no_schedule_of_its_own_is_pulled_along(lake_, catalog):
@@ -89,7 +89,7 @@ def test_changes_are_followed_while_it_runs(lake_, catalog):
         define(catalog, "late: a")  # a new definition reaches it without a restart
         until(lambda: ("late",) in worker.ran)
         lake_.base("s.a")
-        until(lambda: roots(catalog).get("c") == {"a": {1}})
+        until(lambda: roots(lake_, catalog).get("c") == {"a": {1}})
 
 
 def test_a_straggler_delays_only_what_reads_from_it(lake_, catalog):
@@ -174,13 +174,13 @@ def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):
     worker = PublishingWorker(lake_, catalog, fails=failing("c", "d", times=1))
     for _ in range(2):  # first c fails, then d, the last step before publishing
         assert once(catalog, worker).failed == 1
-        assert roots(catalog) == {}
+        assert roots(lake_, catalog) == {}
         assert catalog.dirty_staging()  # what b wrote; the next one puts it back
         catalog.unpause([full(name) for name in "bcd"])
     assert once(catalog, worker).refreshed == 2
     assert worker.ran == [("b", "c", "d"), ("e",)]
     assert catalog.epochs()["s.d"].epoch == 1
-    assert len({tuple(sorted(r)) for r in roots(catalog).values()}) == 1
+    assert len({tuple(sorted(r)) for r in roots(lake_, catalog).values()}) == 1
 
 
 def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):
@@ -191,9 +191,9 @@ def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):
     lake_.base("s.a")
     worker.fails = failing("c")
     once(catalog, worker, ahead=2)
-    assert roots(catalog)["b"] == {"a": {1}}
+    assert roots(lake_, catalog)["b"] == {"a": {1}}
     once(catalog, worker, ahead=4)
-    assert roots(catalog)["d"] == {"a": {0, 1}}  # a mixture, as was wished
+    assert roots(lake_, catalog)["d"] == {"a": {0, 1}}  # a mixture, as was wished
 
 
 @pytest.mark.parametrize(("policy", "ran"), [("fastest", 1), ("slowest", 0)])

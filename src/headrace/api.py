@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -27,15 +27,19 @@ from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
 from headrace.schedule import parse_schedule
+from headrace.schedule.options import parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.engine.create import Creator
+    from headrace.engine.grouping import Grouping
     from headrace.engine.heads import Heads
     from headrace.engine.maintain import MaintenanceResult
     from headrace.engine.plans import Plans
     from headrace.engine.refresh import Refresher
+    from headrace.running import DiamondGroup, LoggedEvent
+    from headrace.scheduler.work import RunSummary
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
 
@@ -218,17 +222,21 @@ class Headrace:
         initialize: bool = True,
         if_not_exists: bool = False,
         or_replace: bool = False,
+        options: Mapping[str, str] | None = None,
     ) -> RefreshResult | None:
         """Create a stream table and load it.
 
         Args:
             name: `namespace.table`; resolves in `lake`.
             query: The defining query, any deterministic or (then refreshed FULL) other Spark SQL query.
-            schedule: How old it may become, such as `1 minute` or `1h30m`; None for on demand.
+            schedule: How old it may become (`1 minute`, `1h30m`), cron (`0 6 * * * Europe/Berlin`), `ON CHANGE`,
+                `DOWNSTREAM` or `MANUAL`; None is `DOWNSTREAM`.
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
             initialize: Load it now; otherwise it stays empty until its first refresh.
             if_not_exists: Do nothing when it exists.
             or_replace: Give an existing one this definition; readers see the old contents until the new are there.
+            options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`;
+                None keeps those of the one that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.
@@ -240,7 +248,9 @@ class Headrace:
 
         mode = parse_mode(refresh_mode)
         age = None if schedule is None else parse_schedule(schedule).text
-        wish = Wish(self._name(name), query, age, mode, initialize, if_not_exists, or_replace)
+        if options is not None:
+            parse_options(options)
+        wish = Wish(self._name(name), query, age, mode, initialize, if_not_exists, or_replace, options)
         return self._engine()[2].create(wish)
 
     def alter_stream_table(
@@ -251,6 +261,7 @@ class Headrace:
         clear_schedule: bool = False,
         refresh_mode: str | None = None,
         query: str | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         """Change a stream table; what is None stays.
 
@@ -260,6 +271,7 @@ class Headrace:
             clear_schedule: Remove the schedule.
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
             query: New query; contents and definition change together.
+            options: Options to change, by key; those that are not named stay.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`, `INVALID_SCHEDULE`, or what is wrong with the query.
@@ -271,14 +283,19 @@ class Headrace:
         table = self._catalog.stream_table(full_name)
         mode = parse_mode(refresh_mode) if refresh_mode is not None else None
         schedule = None if schedule is None else parse_schedule(schedule).text
+        changed = None if options is None else {**table.options, **{k.lower(): v for k, v in options.items()}}
+        if changed is not None:
+            parse_options(changed)
         if query is not None:
             kept_mode = (mode or table.refresh_mode).value
             kept_schedule = None if clear_schedule else schedule or table.schedule
-            self.create_stream_table(str(full_name), query, kept_schedule, kept_mode, or_replace=True)
+            self.create_stream_table(str(full_name), query, kept_schedule, kept_mode, or_replace=True, options=changed)
             return
         if mode is not None:
             require_differential(gather.details_of(table), mode)
-        self._catalog.alter_stream_table(full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule)
+        self._catalog.alter_stream_table(
+            full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule, options=changed
+        )
 
     def drop_stream_table(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> tuple[str, ...]:
         """Drop a stream table.
@@ -310,6 +327,8 @@ class Headrace:
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
+        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group.
+
         Args:
             names: One, several, or (None) all.
             full: Recompute, whatever changed.
@@ -321,32 +340,44 @@ class Headrace:
             HeadraceError: The first failure, after everything that does not depend on it was refreshed.
         """
         if isinstance(names, str):
-            return self._engine()[2].refresh(self._name(names), self._heads(), full=full)
+            name = self._catalog.stream_table(self._name(names)).name
+            results = self._engine()[2].refresh_group(
+                self._grouping().members(name), self._heads(), full=[name] if full else []
+            )
+            return next(r for r in results if r.name == str(name))
         wanted = [self._name(n) for n in names] if names is not None else None
         return self._refresh_in_order(wanted, full)
 
     def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
-        creator, heads = self._engine()[2], self._heads()
-        dependencies = self._catalog.dependencies()
-        order = [n for n in Dag(dependencies).order() if n in dependencies and (wanted is None or n in wanted)]
+        creator, heads, cut = self._engine()[2], self._heads(), self._grouping()
+        order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
             for name in wanted:
                 self._catalog.stream_table(name)
         elif not full:
             order = self._behind(order, heads)
-        results, failed, first = [], set[TableName](), None
-        for name in order:
-            if any(source in failed for source in dependencies[name]):
-                failed.add(name)
+        asked = frozenset(order)
+        results: list[RefreshResult] = []
+        failed, first = set[TableName](), None
+        for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
+            if any(above in failed for above in cut.units.dag.producers(unit)):
+                failed.add(unit)
                 continue
             try:
-                results.append(creator.refresh(name, heads, full=full))
+                members = cut.units.members[unit]
+                results += creator.refresh_group(members, heads, full=asked if full else ())
             except HeadraceError as error:
-                failed.add(name)
+                failed.add(unit)
                 first = first or error
         if first is not None:
             raise first
         return tuple(results)
+
+    def _grouping(self) -> Grouping:
+        from headrace.engine.grouping import grouping
+        from headrace.running import defaults_of
+
+        return grouping({t.name: t for t in self._catalog.stream_tables()}, defaults_of(self.settings))
 
     def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
@@ -392,6 +423,93 @@ class Headrace:
             return one(self._name(names))
         wanted = [t.name for t in self._catalog.stream_tables()] if names is None else [self._name(n) for n in names]
         return tuple(one(n) for n in wanted)
+
+    # ---- running by themselves
+
+    def run(
+        self,
+        *,
+        once: bool = False,
+        dry_run: bool = False,
+        max_concurrent: int | None = None,
+        stopping: threading.Event | None = None,
+        grace: dt.timedelta = dt.timedelta(seconds=60),
+    ) -> RunSummary:
+        """Keep stream tables fresh by their schedules, until SIGTERM, SIGINT, `drain`, or `stopping`.
+
+        Args:
+            once: Refresh what is due now, and what that pulls along; then return.
+            dry_run: Only say what would be refreshed now; starts no Spark.
+            max_concurrent: Refreshes at once, 1 to 32; `max_concurrent_refreshes` of the settings when None.
+            stopping: Set from another thread to let what runs end, start nothing more, and return.
+            grace: What runs when it is to stop is given that long, then it is cancelled.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING`: with SQLite one process runs schedules at a time. `INVALID_OPTION`.
+        """
+        from headrace.running import run
+
+        return run(
+            self.settings,
+            self._catalog,
+            self._engine()[2],
+            self._lazy,
+            self.events,
+            once=once,
+            dry_run=dry_run,
+            max_concurrent=max_concurrent,
+            stopping=stopping,
+            grace=grace,
+        )
+
+    def pause(self, names: str | Names | None = None) -> tuple[str, ...]:
+        """Have schedules leave stream tables alone, one, several, or (None) all; returns their names.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
+        """
+        wanted = self._several(names)
+        self._catalog.pause(wanted)
+        return tuple(str(n) for n in wanted)
+
+    def resume(self, names: str | Names | None = None) -> tuple[str, ...]:
+        """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
+
+        Returns:
+            Their names.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
+        """
+        wanted = self._several(names)
+        self._catalog.unpause(wanted)
+        return tuple(str(n) for n in wanted)
+
+    def drain(self) -> tuple[str, ...]:
+        """Ask every `run` of this project to finish what runs, start nothing more and end; returns who was asked."""
+        return tuple(s.owner for s in self._catalog.drain())
+
+    def _several(self, names: str | Names | None) -> list[TableName]:
+        if names is None:
+            return [t.name for t in self._catalog.stream_tables()]
+        return [self._name(n) for n in ([names] if isinstance(names, str) else names)]
+
+    def diamond_groups(self) -> tuple[DiamondGroup, ...]:
+        """The groups of stream tables that are refreshed and published together; reads the catalog only."""
+        from headrace.running import diamond_groups
+
+        return diamond_groups(self._catalog, self._grouping())
+
+    def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
+        """What schedulers told, as the catalog keeps it for a week; oldest first.
+
+        Args:
+            after: Only events later than the one of this id; None for the newest ones.
+            limit: How many at most.
+        """
+        from headrace.running import event_log
+
+        return event_log(self._catalog, after, limit)
 
     # ---- looking
 

@@ -7,10 +7,12 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headrace.errors import UserError
+from headrace.schedule import parse_schedule
+from headrace.schedule.options import parse_consistency, parse_policy
 
 FILE_NAME = "headrace.toml"
 
@@ -18,7 +20,22 @@ SPARK_OPTIONS = "HEADRACE_SPARK_OPTIONS"
 """Environment variable with Spark options, `name=value` separated by spaces, quoted as in a shell; each one wins over
 the file's."""
 
-KNOWN = ("catalog_url", "warehouse", "spark_master", "spark_remote", "ivy_settings", "jars_dir", "format_version")
+KNOWN = (
+    "catalog_url",
+    "warehouse",
+    "spark_master",
+    "spark_remote",
+    "ivy_settings",
+    "jars_dir",
+    "format_version",
+    "max_concurrent_refreshes",
+    "default_schedule",
+    "diamond_consistency",
+    "diamond_schedule_policy",
+)
+
+MOST_CONCURRENT = 32
+"""More refreshes at once only wait for each other in one Spark session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,11 @@ class Settings:
         ivy_settings: An ivysettings.xml for fetching jars from a mirror; Maven Central when None.
         jars_dir: Folder of the jars; one shared folder in the user's cache when None.
         format_version: Iceberg format of the tables Headrace creates, 3 or 2.
+        max_concurrent_refreshes: How many refreshes a scheduler runs at once, 1 to 32.
+        default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
+        diamond_consistency: `atomic` or `none`, where a stream table says nothing.
+        diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
+        pools: How many refreshes of each pool run at once.
     """
 
     root: Path
@@ -46,6 +68,11 @@ class Settings:
     ivy_settings: str | None = None
     jars_dir: str | None = None
     format_version: int = 3
+    max_concurrent_refreshes: int = 4
+    default_schedule: str = "1 minute"
+    diamond_consistency: str = "atomic"
+    diamond_schedule_policy: str = "fastest"
+    pools: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def jars(self) -> Path:
@@ -82,12 +109,13 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options = _read(file)
+    values, options, pools = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
-    return _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
+    settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
+    return _with_scheduling(file, settings, values, pools)
 
 
 def _from_text(text: str) -> dict[str, str]:
@@ -105,22 +133,24 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read(file: Path) -> tuple[dict[str, object], dict[str, str]]:
+def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, object]]:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError("CONFIG_INVALID", f"{file} is not valid TOML.", detail=str(error)) from error
     table = data.pop("headrace", {})
     options = data.pop("spark", {})
-    if not isinstance(table, dict) or not isinstance(options, dict) or data:
-        raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint="It may hold [headrace] and [spark].")
+    pools = data.pop("pools", {})
+    if not all(isinstance(section, dict) for section in (table, options, pools)) or data:
+        hint = "It may hold [headrace], [pools] and [spark]."
+        raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
     if unknown := sorted(set(table) - set(KNOWN)):
         raise UserError(
             "CONFIG_INVALID",
             f"{file} has an unknown setting: {', '.join(unknown)}.",
             hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options)
+    return table, _flatten(options), pools
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:
@@ -151,6 +181,29 @@ def _build(file: Path, values: Mapping[str, object], options: Mapping[str, str])
         ivy_settings=text.get("ivy_settings") or None,
         jars_dir=text.get("jars_dir") or None,
         format_version=int(version),
+    )
+
+
+def _with_scheduling(
+    file: Path, settings: Settings, values: Mapping[str, object], pools: Mapping[str, object]
+) -> Settings:
+    for pool, quota in pools.items():
+        if not isinstance(quota, int) or isinstance(quota, bool) or quota < 1:
+            message = f"Pool {pool} has the quota {quota!r} in {file}."
+            raise UserError("CONFIG_INVALID", message, hint="Write how many refreshes may run at once, 1 or more.")
+    most = str(values.get("max_concurrent_refreshes", settings.max_concurrent_refreshes))
+    if not most.isdigit() or not 1 <= int(most) <= MOST_CONCURRENT:
+        message = f"max_concurrent_refreshes is {most!r} in {file}."
+        raise UserError("CONFIG_INVALID", message, hint=f"Use a number from 1 to {MOST_CONCURRENT}.")
+    return replace(
+        settings,
+        max_concurrent_refreshes=int(most),
+        default_schedule=parse_schedule(str(values.get("default_schedule", settings.default_schedule))).text,
+        diamond_consistency=parse_consistency(str(values.get("diamond_consistency", settings.diamond_consistency))),
+        diamond_schedule_policy=parse_policy(
+            str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
+        ),
+        pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError, UserError, place_at
+from headrace.errors import HeadraceError, place_at
 from headrace.names import quote
 from headrace.sql import statements as st
 
@@ -56,12 +56,6 @@ def _offset_of_line(text: str, line: int) -> int:
 
 
 def _create(hr: Headrace, statement: st.CreateStreamTable, script: str) -> Any:
-    if statement.properties:
-        raise UserError(
-            "INVALID_OPTION",
-            f"No property is called {', '.join(statement.properties)}.",
-            hint="Leave WITH (…) out: stream tables have no properties yet.",
-        )
     with _placed(script, statement.query.start):
         return hr.create_stream_table(
             _text(statement.name),
@@ -71,6 +65,7 @@ def _create(hr: Headrace, statement: st.CreateStreamTable, script: str) -> Any:
             initialize=statement.initialize,
             if_not_exists=statement.if_not_exists,
             or_replace=statement.or_replace,
+            options=statement.properties or None,
         )
 
 
@@ -82,6 +77,7 @@ def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
             clear_schedule=statement.drop_schedule,
             refresh_mode=statement.refresh_mode,
             query=statement.query.sql if statement.query else None,
+            options=statement.properties or None,
         )
 
 

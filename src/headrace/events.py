@@ -7,6 +7,8 @@ would make observability a source of failures, so its exception is dropped.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -64,10 +66,74 @@ class RefreshFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupPublished(Event):
+    """Stream tables that belong together were published in one transaction; `tables` are those that moved."""
+
+    group: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended(Event):
+    """A stream table failed so often that it is not tried any more."""
+
+    table: str
+    failures: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlanned(Event):
+    """A failed refresh will be tried again in `seconds`."""
+
+    table: str
+    failures: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Event):
+    """A stream table is due and waits for another one."""
+
+    table: str
+    for_table: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStarted(Event):
+    """Schedules are being run from now on."""
+
+    owner: str
+    tables: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStopped(Event):
+    """Schedules are no longer run by this process; `refreshed` and `failed` count units."""
+
+    owner: str
+    refreshed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """A message for the person at the terminal, such as a migration or a recovery."""
 
     message: str
+
+
+def kind_of(event: Event) -> str:
+    """What happened, in snake case: `refresh_finished`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
+
+
+def fields_of(event: Event) -> dict[str, object]:
+    """What it is about, as JSON values."""
+    values = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 Listener = Callable[[Event], None]

@@ -19,6 +19,8 @@ warehouse = {warehouse}
 # ivy_settings = "/path/ivysettings.xml" # to fetch Spark's jars from a mirror
 # jars_dir = "/path/jars"                # where the jars are; a folder in your cache otherwise
 # format_version = 3                     # Iceberg format of new tables; 2 for older readers
+# max_concurrent_refreshes = 4           # in headrace run
+# default_schedule = "1 minute"          # of stream tables without one that nothing reads
 
 [spark]
 # "spark.driver.memory" = "4g"           # any Spark option, by its full name

@@ -21,7 +21,8 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "dispatch", "project", "doctor"})),
+    ("api", frozenset({DOOR, "api", "dispatch", "project", "doctor", "running"})),
+    ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),
     ("compiler", frozenset({"compiler"})),
@@ -54,6 +55,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "psycopg": frozenset({"catalog"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
+    "cronsim": frozenset({"schedule"}),
 }
 """Who may import what from outside; a library that is in no list fails a test."""
 

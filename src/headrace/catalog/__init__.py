@@ -3,8 +3,11 @@
 from headrace.catalog.facade import Catalog
 from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
+    Care,
     Definition,
+    EventRecord,
     ForeignWrite,
+    GroupEpoch,
     HistoryEntry,
     Json,
     Lease,
@@ -17,6 +20,7 @@ from headrace.catalog.records import (
     RefreshMode,
     Relation,
     RelationKind,
+    SchedulerRecord,
     Status,
     StreamTable,
     Version,
@@ -24,10 +28,13 @@ from headrace.catalog.records import (
 )
 
 __all__ = [
+    "Care",
     "Catalog",
     "Definition",
+    "EventRecord",
     "ForeignWrite",
     "FrontierMove",
+    "GroupEpoch",
     "HistoryEntry",
     "Json",
     "Lease",
@@ -43,6 +50,7 @@ __all__ = [
     "Relation",
     "RelationKind",
     "Rename",
+    "SchedulerRecord",
     "Status",
     "StreamTable",
     "Swap",

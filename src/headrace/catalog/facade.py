@@ -12,6 +12,7 @@ from headrace.catalog import retired as _retired
 from headrace.catalog import staging as _staging
 from headrace.catalog import writer as _writer
 from headrace.catalog.answers import Answers
+from headrace.catalog.caring import Caring
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
 from headrace.catalog.opening import prepare
 from headrace.catalog.publication import Publication
@@ -33,7 +34,7 @@ from headrace.events import Events
 from headrace.names import TableName
 
 
-class Catalog(Answers):
+class Catalog(Answers, Caring):
     """The durable truth of one project; safe to use from several threads.
 
     Every method is one transaction. Use `reading()` where several answers must agree with each other.
@@ -43,6 +44,7 @@ class Catalog(Answers):
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database)
+        self._database = database
         self._clock = clock
 
     @classmethod
@@ -115,6 +117,7 @@ class Catalog(Answers):
         schedule: str | None = None,
         clear_schedule: bool = False,
         details: Mapping[str, object] | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> StreamTable:
         """Change what does not change the contents; None leaves a field as it is.
 
@@ -130,6 +133,7 @@ class Catalog(Answers):
                 schedule=schedule,
                 clear_schedule=clear_schedule,
                 details=details,
+                options=options,
             )
 
     def drop_stream_table(self, name: TableName) -> StreamTable:

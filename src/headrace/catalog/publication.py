@@ -101,6 +101,7 @@ class Publication:
         drops: Stream tables that end; their stored tables go with `deletes`.
         deletes: Stored tables whose `lake` and `staging` rows go; absent ones are no error.
         renames: Stored tables that change names.
+        groups: Groups that are published by it; the epoch of each grows by one.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
 
@@ -113,6 +114,7 @@ class Publication:
     drops: tuple[TableName, ...] = ()
     deletes: tuple[TableName, ...] = ()
     renames: tuple[Rename, ...] = ()
+    groups: tuple[str, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import frontiers, history, versions, writer
+from headrace.catalog import care, frontiers, history, versions, writer
 from headrace.catalog import leases as leasing
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
@@ -62,6 +62,8 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     known = _add_versions(connection, publication.versions, known, record)
     frontiers.move(connection, publication.frontiers, known)
     history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
+    care.note_published(connection, [known[move.stream].id for move in publication.frontiers])
+    care.count_epochs(connection, publication.groups, record.id)
     return record
 
 

@@ -69,6 +69,7 @@ class Definition:
         details: The engine's own facts: semantics, output schema, key, companion columns, default namespace.
         companion: The stored table of its accumulators, or None.
         log: Its change log, or None while nobody reads its changes.
+        options: How it is scheduled: texts by key; None keeps those of the definition that is replaced.
     """
 
     name: TableName
@@ -79,6 +80,7 @@ class Definition:
     details: Json = field(default_factory=dict)
     companion: TableName | None = None
     log: TableName | None = None
+    options: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class StreamTable:
     stopped_reason: str | None
     created_at: dt.datetime
     updated_at: dt.datetime
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stored(self) -> tuple[TableName, ...]:
@@ -321,3 +324,81 @@ class ForeignWrite:
     name: TableName
     published: str
     found: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What schedulers know of a stream table besides its contents.
+
+    Args:
+        paused_at: Since when somebody wants it left alone.
+        failures: Refreshes that failed since the last one that did not.
+        retry_at: Not to be tried again before.
+        suspended_at: Since when it is not tried any more, until somebody resumes it.
+        error_code: Code of the last failure.
+        error_message: Its text.
+    """
+
+    paused_at: dt.datetime | None = None
+    failures: int = 0
+    retry_at: dt.datetime | None = None
+    suspended_at: dt.datetime | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+    @property
+    def held_up(self) -> str | None:
+        """Why it is left alone, in a word: `paused`, `suspended`, `retrying`; None when it is not."""
+        if self.paused_at is not None:
+            return "paused"
+        if self.suspended_at is not None:
+            return "suspended"
+        return "retrying" if self.retry_at is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEpoch:
+    """How often a group was published.
+
+    Args:
+        name: The group.
+        epoch: Counts its publications.
+        publication: The last one.
+    """
+
+    name: str
+    epoch: int
+    publication: PublicationRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerRecord:
+    """A process that runs schedules.
+
+    Args:
+        owner: Host, process and something unique.
+        started_at: When it began.
+        expires_at: Taken for dead when it was not heard of until then.
+        draining: Whether it was asked to finish what runs and to start nothing.
+    """
+
+    owner: str
+    started_at: dt.datetime
+    expires_at: dt.datetime
+    draining: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """Something that happened, as it is kept.
+
+    Args:
+        id: Grows; not without gaps.
+        kind: What happened, such as `refreshed`.
+        fields: What it is about.
+    """
+
+    id: int
+    at: dt.datetime
+    kind: str
+    fields: Json

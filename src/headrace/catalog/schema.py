@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -92,6 +92,7 @@ stream_table = sa.Table(
     sa.Column("stopped_reason", sa.Text),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Column("options_json", JSON),
 )
 
 dependency = sa.Table(
@@ -174,6 +175,47 @@ published = sa.Table(
     sa.Column("metadata_location", sa.String(1000), nullable=False),
 )
 """What each stored table's `lake` pointer was when Headrace last published it; notices foreign writers."""
+
+care = sa.Table(
+    "hr_care",
+    metadata,
+    sa.Column("stream_id", BIG_ID, sa.ForeignKey("hr_stream_table.relation_id"), primary_key=True, autoincrement=False),
+    sa.Column("paused_at", UtcTime),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("retry_at", UtcTime),
+    sa.Column("suspended_at", UtcTime),
+    sa.Column("error_code", sa.String(64)),
+    sa.Column("error_message", sa.Text),
+)
+"""What schedulers know of a stream table; no row for one that gave no cause."""
+
+group = sa.Table(
+    "hr_group",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id"), nullable=False),
+)
+"""How often each group was published, and the last time."""
+
+scheduler = sa.Table(
+    "hr_scheduler",
+    metadata,
+    sa.Column("owner", sa.String(255), primary_key=True),
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("expires_at", UtcTime, nullable=False),
+    sa.Column("draining", sa.Boolean, nullable=False),
+)
+
+event = sa.Table(
+    "hr_event",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("at", UtcTime, nullable=False),
+    sa.Column("kind", sa.String(64), nullable=False),
+    sa.Column("fields_json", JSON, nullable=False),
+    sqlite_autoincrement=True,
+)
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -53,4 +53,5 @@ def _stream(row: RowMapping, sources: tuple[TableName, ...]) -> StreamTable:
         stopped_reason=row["stopped_reason"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        options=row["options_json"] or {},
     )

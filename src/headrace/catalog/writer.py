@@ -90,6 +90,7 @@ def alter_stream_table(
     schedule: str | None,
     clear_schedule: bool,
     details: Mapping[str, object] | None,
+    options: Mapping[str, str] | None,
 ) -> StreamTable:
     """Change what does not change the contents; None leaves a field as it is.
 
@@ -103,6 +104,8 @@ def alter_stream_table(
         values["schedule"] = None if clear_schedule else schedule
     if details is not None:
         values["definition_json"] = dict(details)
+    if options is not None:
+        values["options_json"] = dict(options)
     _update(connection, name, now, values)
     return _one(connection, name)
 
@@ -115,7 +118,7 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     """
     dropped = tuple(_one(connection, name) for name in names)
     ids = [stream.id for stream in dropped]
-    for table in (t.dependency, t.frontier):
+    for table in (t.dependency, t.frontier, t.care):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))
     read = _read_by_others(connection, ids)
@@ -199,6 +202,7 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
         "companion": None if definition.companion is None else stored_name(definition.companion),
         "log": None if definition.log is None else stored_name(definition.log),
         "status": Status.NEW.value,
+        **({} if definition.options is None else {"options_json": dict(definition.options)}),
     }
 
 

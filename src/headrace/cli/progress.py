@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import stderr
 from headrace.cli.invocation import Invocation
 from headrace.cli.render import format as fmt
-from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.events import (
+    Event,
+    Events,
+    Notice,
+    RefreshFailed,
+    RefreshFinished,
+    RefreshStarted,
+    RetryPlanned,
+    SchedulerStarted,
+    SchedulerStopped,
+    StageStarted,
+    Suspended,
+    Waiting,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -112,6 +125,23 @@ def plain_line(event: Event) -> str | None:
         case Notice():
             return event.message
         case _:
+            return news(event)
+
+
+def news(event: Event) -> str | None:
+    """What a scheduler has to say besides refreshes, as a line of text; None for everything else."""
+    match event:
+        case SchedulerStarted():
+            return f"Running the schedules of {event.tables} stream tables."
+        case SchedulerStopped():
+            return f"Stopped. Refreshed {event.refreshed}, failed {event.failed}."
+        case RetryPlanned():
+            return f"{event.table}: trying again in {fmt.seconds(event.seconds)} (failure {event.failures})"
+        case Suspended():
+            return f"{event.table}: suspended after {event.failures} failures [{event.code}]; headrace resume goes on"
+        case Waiting():
+            return f"{event.table}: waits, as {event.for_table} is {event.reason}"
+        case _:
             return None
 
 
@@ -153,8 +183,8 @@ def _live(console: Console, events: Events, title: str) -> Iterator[None]:
     with Live(display, console=console, refresh_per_second=10, transient=True) as live:
 
         def tell(event: Event) -> None:
-            if isinstance(event, Notice):
-                live.console.print(Text(event.message))
+            if (line := event.message if isinstance(event, Notice) else news(event)) is not None:
+                live.console.print(Text(line))
             else:
                 board.note(event)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -35,6 +36,7 @@ class Wish:
         initialize: Load it now.
         if_not_exists: Do nothing when it exists.
         or_replace: Replace it when it exists.
+        options: How it is scheduled; None keeps those of the one that is replaced.
     """
 
     name: TableName
@@ -44,6 +46,7 @@ class Wish:
     initialize: bool = True
     if_not_exists: bool = False
     or_replace: bool = False
+    options: Mapping[str, str] | None = None
 
 
 class Creator:
@@ -141,11 +144,38 @@ class Creator:
             HeadraceError: What went wrong; what was published before stays.
         """
         table = self.catalog.stream_table(name)
+        if (renewed := self._renewed(table, heads)) is not None:
+            return renewed
+        return self.refresher.refresh(name, heads, full=full)
+
+    def refresh_group(
+        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = ()
+    ) -> tuple[RefreshResult, ...]:
+        """Refresh stream tables that are published together, or not at all.
+
+        Those whose views or rules were changed are defined again first, each for itself.
+
+        Args:
+            names: The members, producers first; one alone is no group.
+            heads: The cut.
+            full: Those to recompute, whatever changed.
+
+        Raises:
+            HeadraceError: What went wrong; what was published before stays.
+        """
+        if len(names) == 1:
+            return (self.refresh(names[0], heads, full=names[0] in full),)
+        for name in names:
+            self._renewed(self.catalog.stream_table(name), heads)
+        return self.refresher.refresh_together(names, heads, full=full, group=str(names[-1]))
+
+    def _renewed(self, table: StreamTable, heads: Heads) -> RefreshResult | None:
+        """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
             return self._replace(table, _same_wish(table), self._defined_again(table))
         if (details := self._without_lost_columns(table, heads)) is not None:
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
-        return self.refresher.refresh(name, heads, full=full)
+        return None
 
     def _defined_again(self, table: StreamTable) -> Details:
         details = from_json(table.details)
@@ -165,12 +195,14 @@ class Creator:
         Which columns such a query uses is not known, but whether it can still be computed, to the same columns, is.
         """
         details = from_json(table.details)
-        if details.incremental or not self._lost(table, details, heads):
+        if details.incremental:
             return None
         try:
+            if not self._lost(table, details, heads):
+                return None
             again = self._defined_again(table)
         except HeadraceError:
-            return None  # the refresh finds what is missing, and stops the table for it
+            return None  # the refresh finds what is missing, and says so in the history
         same = [(c.name, c.type) for c in again.output] == [(c.name, c.type) for c in details.output]
         return again if same else None
 
@@ -269,6 +301,7 @@ class Creator:
             details=to_json(details),
             companion=companion,
             log=log,
+            options=wish.options,
         )
 
     # ---- stored tables

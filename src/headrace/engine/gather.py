@@ -150,7 +150,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     facts = SourceFacts(
         name=name,
         before=None,
-        after=rows_sql(name, head.meta, now.snapshot_id),
+        after=rows_sql(head.found_at(name), head.meta, now.snapshot_id),
         version=now.version,
         rows=now.row_count,
         columns=use.held_to(head.meta.columns),
@@ -171,16 +171,16 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
 def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
     source = know.streams[use.name]
     location = know.locations.get(source.log) if source.log is not None else None
-    log = metadata(location) if location is not None else None
+    log = head.log or (metadata(location) if location is not None else None)
     if source.log is None:
         detail = f"{source.name} keeps no change log"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
     columns = "".join(f"{quote(c.name)}, " for c in use.columns)
     change = (
-        f"SELECT {columns}{WEIGHT} FROM {source.log.within(LAKE).sql} "
+        f"SELECT {columns}{WEIGHT} FROM {head.found_at(source.log).sql} "
         f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     )
-    before = rows_sql(source.name, head.meta, old.snapshot_id)
+    before = rows_sql(head.found_at(source.name), head.meta, old.snapshot_id)
     return _with(facts, before=before, change=change, change_rows=_logged(head.version.version - old.version, log))
 
 

@@ -6,6 +6,7 @@ Observing reads pointers from the catalog and metadata files; it starts no Spark
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from functools import lru_cache
 from headrace.catalog import Catalog, Observation, Version
 from headrace.errors import UserError
 from headrace.lake.metadata import TableMeta, read_metadata
-from headrace.names import LAKE, TableName
+from headrace.names import LAKE, STAGING, TableName
 
 ForeignLocation = Callable[[TableName], str | None]
 """Finds the metadata file of a table outside `lake`."""
@@ -32,14 +33,24 @@ class Head:
     Args:
         version: Its version.
         meta: Its Iceberg metadata.
+        staged: Whether it is not published yet: written in `staging`, to be published together with its reader.
+        log: Metadata of its change log in `staging`, while it is not published yet.
     """
 
     version: Version
     meta: TableMeta
+    staged: bool = False
+    log: TableMeta | None = None
+
+    def found_at(self, name: TableName) -> TableName:
+        """The name under which its rows are read."""
+        return name.within(STAGING) if self.staged else name
 
 
 class Heads:
     """Observes heads, each base table once; stream tables afresh each time, because a cycle itself moves them.
+
+    Threads may share it: what one has observed, the others find.
 
     Args:
         catalog: The catalog.
@@ -50,6 +61,7 @@ class Heads:
         self._catalog = catalog
         self._foreign = foreign
         self._seen: dict[TableName, Head] = {}
+        self._lock = threading.RLock()
 
     def of(self, sources: Iterable[TableName], streams: frozenset[TableName]) -> dict[TableName, Head]:
         """Heads of some relations.
@@ -85,12 +97,14 @@ class Heads:
         return {n: self._seen[n].version.version for n in names if n in self._seen}
 
     def _observe(self, names: tuple[TableName, ...]) -> None:
-        if not names:
-            return
-        metas = {name: metadata(location) for name, location in self._locations(names).items()}
-        observed = self._catalog.observe([_observation(name, metas[name]) for name in names])
-        for name, seen in zip(names, observed, strict=True):
-            self._seen[name] = Head(seen.version, metas[name])
+        with self._lock:
+            names = tuple(n for n in names if n not in self._seen)
+            if not names:
+                return
+            metas = {name: metadata(location) for name, location in self._locations(names).items()}
+            observed = self._catalog.observe([_observation(name, metas[name]) for name in names])
+            for name, seen in zip(names, observed, strict=True):
+                self._seen[name] = Head(seen.version, metas[name])
 
     def _find(self, names: Iterable[TableName]) -> dict[TableName, str | None]:
         names = tuple(names)

@@ -56,6 +56,10 @@ class Runner(Protocol):
         """Count the jobs of this thread inside a block."""
         ...
 
+    def cancel_all(self, label: str) -> None:
+        """Stop the jobs that run under a label, in any thread; their statements fail with `CANCELLED`."""
+        ...
+
 
 class Session(Protocol):
     """What defining a stream table needs to know of the user's session."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap
+from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.engine.choose import Choice
 from headrace.engine.facts import Facts
+from headrace.engine.heads import Head
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
 from headrace.lake.metadata import TableMeta
@@ -30,6 +31,7 @@ class Finished:
         ended: When its stages had run.
         gone: Stored tables of a former definition that are taken away with it.
         session: How many refreshes of this mode ran in this session before.
+        seconds: How long it took, publishing not included.
     """
 
     facts: Facts
@@ -42,6 +44,7 @@ class Finished:
     ended: dt.datetime
     gone: tuple[TableName, ...] = ()
     session: int = 0
+    seconds: float = 0.0
 
     @property
     def moved(self) -> bool:
@@ -93,6 +96,45 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
         definitions=(done.definition,) if done.definition else (),
         deletes=done.gone,
     )
+
+
+def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None) -> Publication:
+    """The publication that makes several refreshes visible at once.
+
+    Args:
+        done: The refreshes; what reads another of them comes after it.
+        leases: Leases on all the tables.
+        group: The group whose epoch is counted; None for a table that is in none.
+    """
+    each = [publication_of(one, ()) for one in done]
+    return Publication(
+        swaps=tuple(x for p in each for x in p.swaps),
+        versions=tuple(x for p in each for x in p.versions),
+        frontiers=tuple(x for p in each for x in p.frontiers),
+        history=tuple(x for p in each for x in p.history),
+        leases=leases,
+        definitions=tuple(x for p in each for x in p.definitions),
+        deletes=tuple(x for p in each for x in p.deletes),
+        groups=(group,) if group is not None else (),
+    )
+
+
+def staged_head(done: Finished) -> Head | None:
+    """What a table that is published together with this one reads of it; None where it finds it published."""
+    meta = done.published.get(done.facts.name)
+    if meta is None:
+        return None
+    version = Version(
+        relation=done.facts.name,
+        version=done.facts.next_version,
+        snapshot_id=meta.current_snapshot_id,
+        row_count=done.rows_after,
+        committed_at=done.ended,
+        publication_id=None,
+        table_uuid=meta.uuid,
+    )
+    log = done.facts.log
+    return Head(version, meta, staged=True, log=done.published.get(log) if log is not None else None)
 
 
 def entry_of(done: Finished) -> HistoryEntry:

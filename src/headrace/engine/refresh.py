@@ -1,4 +1,4 @@
-"""Refreshes one stream table: gather, choose, run, publish; on any error put everything back."""
+"""Refreshes stream tables, one or a group: gather, choose, run, publish; on any error put everything back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import datetime as dt
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headrace.catalog import (
@@ -23,16 +24,16 @@ from headrace.engine import gather, plan
 from headrace.engine.choose import Choice, choose
 from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
-from headrace.engine.heads import Heads
+from headrace.engine.heads import Head, Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
-from headrace.engine.publishing import Finished, publication_of, result_of
+from headrace.engine.publishing import Finished, published_together, result_of, staged_head
 from headrace.engine.results import Mode, RefreshResult, Status
 from headrace.engine.run import Outcome as RunOutcome
 from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted
+from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
@@ -101,19 +102,55 @@ class Refresher:
         Raises:
             HeadraceError: What went wrong; what was published before stays, and history has the failure.
         """
-        attempt = Attempt(self.clock.now(), time.perf_counter())
-        know = gather.known(self.catalog, name)
+        return self.refresh_together((name,), heads, full=(name,) if full else ())[0]
+
+    def refresh_together(
+        self,
+        names: Sequence[TableName],
+        heads: Heads,
+        *,
+        full: Collection[TableName] = (),
+        group: str | None = None,
+    ) -> tuple[RefreshResult, ...]:
+        """Move stream tables to the cut and publish them in one transaction, or none of them.
+
+        Args:
+            names: The stream tables; what reads another of them comes after it, and reads what is not published yet.
+            heads: The cut.
+            full: Those to recompute whatever changed.
+            group: The group that they are.
+
+        Raises:
+            HeadraceError: What went wrong with the first that failed; what was published before stays, everything
+                written is put back, and history has the failure.
+        """
+        trying = names[0]
+        attempt = self._attempt()
         try:
-            self._refuse_stopped(know)
-            self._refuse_missing(know)
-            observed = heads.of(know.table.sources, frozenset(know.streams))
-            target = Frontier({s: h.version.version for s, h in observed.items()})
-            if know.frontier == target and know.newest is not None and know.table.status is Status.ACTIVE and not full:
-                return self._unchanged(name, target, attempt.seconds)
-            with held(self.catalog, [resource_of(name)]) as leases:
-                return self._under_lease(name, heads, full, leases(), attempt)
+            if not full and (unchanged := self._nothing_to_do(names, heads, attempt)):
+                return unchanged
+            with held(self.catalog, [resource_of(name) for name in names]) as leases:
+                done: list[Finished] = []
+                results: dict[TableName, RefreshResult] = {}
+                try:
+                    seen = self._seen_by_all(names, heads)
+                    for name in names:
+                        trying, attempt = name, attempt if name == names[0] else self._attempt()
+                        know = gather.known(self.catalog, name)
+                        self._recover(know, leases())
+                        if len(names) > 1 and name not in full and self._is_current(know, heads, seen):
+                            results[name] = self._unchanged(name, know.frontier, attempt.seconds)
+                            continue
+                        done.append(self._prepare(know, None, heads, name in full, attempt, seen=seen))
+                        if head := staged_head(done[-1]):
+                            seen[name] = head
+                    results |= self._publish(done, leases(), group)
+                except BaseException:
+                    self._put_back(done, leases())
+                    raise
+                return tuple(results[name] for name in names)
         except HeadraceError as error:
-            self._failed(know.table.name, attempt, error)
+            self._failed(trying, attempt, error)
             raise
 
     def replace(
@@ -133,44 +170,81 @@ class Refresher:
             gone: Stored tables of the former definition that this one has no use for.
             reason: Why it is recomputed.
         """
-        attempt = Attempt(self.clock.now(), time.perf_counter())
+        attempt = self._attempt()
         know = gather.redefined(gather.known(self.catalog, definition.name), definition, reason)
         try:
-            return self._move(know, definition, heads, True, leases, attempt, gone)
+            done = self._prepare(know, definition, heads, True, attempt, gone)
+            return self._publish([done], leases)[definition.name]
         except HeadraceError as error:
             self._failed(definition.name, attempt, error)
             raise
 
     # ---- steps
 
-    def _under_lease(
-        self, name: TableName, heads: Heads, full: bool, leases: tuple[Lease, ...], attempt: Attempt
-    ) -> RefreshResult:
-        know = gather.known(self.catalog, name)
-        self._recover(know, leases)
-        return self._move(know, None, heads, full, leases, attempt)
+    def _attempt(self) -> Attempt:
+        return Attempt(self.clock.now(), time.perf_counter())
 
-    def _move(
+    def _nothing_to_do(
+        self, names: Sequence[TableName], heads: Heads, attempt: Attempt
+    ) -> tuple[RefreshResult, ...] | None:
+        """The results, if all tables stand at the cut already; found out without a lease."""
+        frontiers: list[Frontier] = []
+        for name in names:
+            know = gather.known(self.catalog, name)
+            self._refuse_stopped(know)
+            self._refuse_missing(know)
+            if not self._is_current(know, heads, {}):
+                return None
+            frontiers.append(know.frontier)
+        return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
+
+    def _seen_by_all(self, names: Sequence[TableName], heads: Heads) -> dict[TableName, Head]:
+        """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
+        if len(names) == 1:
+            return {}
+        newest = self.catalog.newest_versions()
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        read = {s for n in names if n in tables for s in tables[n].sources}
+        outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
+        return heads.of(outside, frozenset(outside))
+
+    def _observe(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
+        rest = [s for s in know.table.sources if s not in seen]
+        found = {**heads.of(rest, frozenset(know.streams)), **seen}
+        return {s: found[s] for s in know.table.sources}
+
+    def _is_current(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> bool:
+        if know.newest is None or know.table.status is not Status.ACTIVE:
+            return False
+        if any(s in know.streams and know.frontier.get(s) is None for s in know.table.sources):
+            return False
+        observed = self._observe(know, heads, seen)
+        return know.frontier == Frontier({s: h.version.version for s, h in observed.items()})
+
+    def _prepare(
         self,
         know: gather.Known,
         definition: Definition | None,
         heads: Heads,
         full: bool,
-        leases: tuple[Lease, ...],
         attempt: Attempt,
         gone: tuple[TableName, ...] = (),
-    ) -> RefreshResult:
+        seen: Mapping[TableName, Head] | None = None,
+    ) -> Finished:
+        """Run a refresh up to, and without, publishing."""
+        if definition is None:
+            self._refuse_stopped(know)
+            self._refuse_missing(know)
         name = know.table.name
-        observed = heads.of(know.table.sources, frozenset(know.streams))
+        observed = self._observe(know, heads, seen or {})
+        self._refuse_overtaken(know, observed)
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
         choice = choose(facts)
         attempt.mode = choice.mode
         self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
         generation = know.table.generation
-        nothing = RunOutcome(jobs=0)
-        outcome = nothing if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
-        ended = self.clock.now()
+        outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
         done = Finished(
             facts,
             choice,
@@ -179,12 +253,13 @@ class Refresher:
             expected,
             definition,
             attempt.started,
-            ended,
+            self.clock.now(),
             gone,
             self._ran[choice.mode],
+            attempt.seconds,
         )
         self._ran[choice.mode] += 1
-        return self._publish(done, leases, attempt)
+        return done
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)
@@ -221,17 +296,33 @@ class Refresher:
         attempt.clock += time.perf_counter() - begin
         return runner
 
-    def _publish(self, done: Finished, leases: tuple[Lease, ...], attempt: Attempt) -> RefreshResult:
+    def _publish(
+        self, done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None
+    ) -> dict[TableName, RefreshResult]:
         begin = time.perf_counter()
-        self._make_visible(publication_of(done, leases))
-        done.outcome.seconds["publish"] = round(time.perf_counter() - begin, 4)
-        if done.outcome.written.keys() != done.published.keys():
-            self.catalog.reset_staging(done.outcome.written, held=leases)
-        result = result_of(done, attempt.seconds)
-        self.events.emit(
-            RefreshFinished(result.name, result.mode.value, result.rows_inserted, result.rows_deleted, result.seconds)
-        )
-        return result
+        if done:
+            self._make_visible(published_together(done, leases, group))
+        took = time.perf_counter() - begin
+        results = {}
+        for one in done:
+            one.outcome.seconds["publish"] = round(took, 4)
+            if one.outcome.written.keys() != one.published.keys():
+                self.catalog.reset_staging(one.outcome.written, held=leases)
+            result = result_of(one, one.seconds + took)
+            self.events.emit(
+                RefreshFinished(
+                    result.name, result.mode.value, result.rows_inserted, result.rows_deleted, result.seconds
+                )
+            )
+            results[one.facts.name] = result
+        if group is not None and done:
+            self.events.emit(GroupPublished(group, tuple(str(one.facts.name) for one in done)))
+        return results
+
+    def _put_back(self, done: Sequence[Finished], leases: tuple[Lease, ...]) -> None:
+        """What a group has written already, when it cannot be published."""
+        with suppress(HeadraceError):  # whoever refreshes these tables next puts them back first
+            self.catalog.reset_staging([t for one in done for t in one.outcome.written], held=leases)
 
     def _make_visible(self, publication: Publication) -> None:
         """Publish; when the connection broke at the end, ask what became of it before calling it a failure."""
@@ -277,6 +368,18 @@ class Refresher:
                 f"{missing[0]} was dropped behind Headrace's back.",
                 hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {know.table.name} AS …; "
                 f"or finish with DROP STREAM TABLE {know.table.name}.",
+            )
+
+    @staticmethod
+    def _refuse_overtaken(know: gather.Known, observed: Mapping[TableName, Head]) -> None:
+        """Somebody who saw the sources later was faster; contents never go back."""
+        later = [s for s, head in observed.items() if know.frontier.get(s, -1) > head.version.version]
+        if later:
+            raise EnvironmentFault(
+                "CUT_OVERTAKEN",
+                f"{know.table.name} reflects a newer {later[0]} than this refresh has seen; nothing was changed.",
+                hint="Refresh again.",
+                retryable=True,
             )
 
     def _unchanged(self, name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:

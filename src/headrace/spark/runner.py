@@ -21,6 +21,7 @@ Row = tuple[Any, ...]
 
 _COMMON_TABLE_EXPRESSION = re.compile(r"\bWITH\s+\S+\s+AS\s*\(", re.IGNORECASE)
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+_POOL = "spark.scheduler.pool"
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class _Shared:
     """What the runners of one application share."""
 
     children: dict[Semantics, SparkRunner] = field(default_factory=dict)
+    running: dict[str, tuple[str, JobGroup]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -187,25 +189,44 @@ class SparkRunner:
     def jobs(self, label: str) -> Iterator[JobGroup]:
         """Count this thread's Spark jobs, and make them cancellable as a group.
 
+        Jobs of one label share a pool of Spark's, so that under fair scheduling a big refresh leaves room for others.
+
         Args:
             label: What the jobs do, shown in Spark's own UI.
         """
         group = JobGroup(f"headrace-{uuid.uuid4().hex[:12]}")
+        self._shared.running[group.id] = (label, group)
+        try:
+            with self._grouped(group, label):
+                yield group
+        finally:
+            del self._shared.running[group.id]
+
+    @contextmanager
+    def _grouped(self, group: JobGroup, label: str) -> Iterator[None]:
         if not self.classic:
             self.session.addTag(group.id)
             try:
-                yield group
+                yield
             finally:
                 self.session.removeTag(group.id)
             return
         context = self.session.sparkContext
         context.setJobGroup(group.id, label)
+        context.setLocalProperty(_POOL, label)
         try:
-            yield group
+            yield
         finally:
             with suppress(Exception):  # a lost JVM cannot count; the error that lost it is already on its way
                 group.jobs = len(context.statusTracker().getJobIdsForGroup(group.id))
                 context.setLocalProperty("spark.jobGroup.id", "")
+                context.setLocalProperty(_POOL, None)  # type: ignore[arg-type]  # PySpark takes None for "unset"
+
+    def cancel_all(self, label: str) -> None:
+        """Stop what runs under a label, in any thread."""
+        for of, group in list(self._shared.running.values()):
+            if of == label:
+                self.cancel(group)
 
     def cancel(self, group: JobGroup) -> None:
         """Stop a group's running jobs; their thread receives `CANCELLED`."""

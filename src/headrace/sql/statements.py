@@ -3,7 +3,8 @@
     CREATE [OR REPLACE] STREAM TABLE [IF NOT EXISTS] name
         [SCHEDULE '…'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
         AS query
-    ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | QUERY AS query}   (several, comma-separated)
+    ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | PROPERTIES (key = value, …) | QUERY AS query}
+        (several, comma-separated)
     ALTER STREAM TABLE name DROP SCHEDULE
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
@@ -81,6 +82,7 @@ class AlterStreamTable(Statement):
     refresh_mode: str | None = None
     query: Query | None = None
     drop_schedule: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +255,7 @@ def _properties(reader: _Reader) -> dict[str, str]:
 def _alter(reader: _Reader) -> Statement:
     name = reader.table()
     schedule, mode, query, drop = None, None, None, False
+    properties: dict[str, str] = {}
     if reader.take("DROP"):
         reader.need("SCHEDULE")
         drop = True
@@ -267,8 +270,10 @@ def _alter(reader: _Reader) -> Statement:
             elif reader.take("QUERY"):
                 reader.need("AS")
                 query = reader.query()
+            elif reader.take("PROPERTIES"):
+                properties |= _properties(reader)
             else:
-                raise reader.fail("SCHEDULE, REFRESH MODE or QUERY AS was expected here")
+                raise reader.fail("SCHEDULE, REFRESH MODE, PROPERTIES or QUERY AS was expected here")
             if not reader.take(","):
                 break
             reader.take("SET")
@@ -282,6 +287,7 @@ def _alter(reader: _Reader) -> Statement:
         refresh_mode=mode,
         query=query,
         drop_schedule=drop,
+        properties=properties,
     )
 
 

@@ -64,6 +64,8 @@ def test_options_come_in_any_order() -> None:
         ("SET SCHEDULE 'it''s'", {"schedule": "it's"}),
         ("SET REFRESH MODE auto", {"refresh_mode": "AUTO"}),
         ("SET SCHEDULE '5m', REFRESH MODE FULL", {"schedule": "5m", "refresh_mode": "FULL"}),
+        ("SET PROPERTIES (tier = 'cold', pool = a)", {"properties": {"tier": "cold", "pool": "a"}}),
+        ("SET SCHEDULE 'MANUAL', SET PROPERTIES (tier = hot)", {"schedule": "MANUAL", "properties": {"tier": "hot"}}),
         ("DROP SCHEDULE", {"drop_schedule": True}),
     ],
 )

@@ -17,7 +17,9 @@ query_file = click.option(
     metavar="FILE",
     help="A file that holds the query; - is stdin.",
 )
-schedule = click.option("--schedule", "-s", metavar="TEXT", help="When to refresh, such as '1 minute'.")
+schedule = click.option(
+    "--schedule", "-s", metavar="TEXT", help="When to refresh: '1 minute', '@hourly', 'ON CHANGE', 'MANUAL'."
+)
 MODE = click.Choice(("AUTO", "FULL", "DIFFERENTIAL"), case_sensitive=False)
 
 

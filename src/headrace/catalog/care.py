@@ -1,0 +1,164 @@
+"""Pauses, retries and suspensions of stream tables, epochs of groups, schedulers, events: the rows.
+
+Each function works inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, PublicationRecord, SchedulerRecord
+from headrace.catalog.relations import parse_name, stream_id
+from headrace.errors import UserError
+from headrace.names import TableName
+
+_CARE_ROW = t.insert_or_skip(t.care, "stream_id", "failures")
+_NOTHING: dict[str, Any] = {c: None for c in ("retry_at", "suspended_at", "error_code", "error_message")}
+_CLEAN = {"failures": 0, **_NOTHING}
+
+
+def read(connection: Connection) -> dict[TableName, Care]:
+    """What is known of stream tables that gave cause."""
+    query = sa.select(t.relation.c.name, t.care).join(t.relation, t.relation.c.id == t.care.c.stream_id)
+    return {
+        parse_name(row["name"]): Care(
+            row["paused_at"],
+            row["failures"],
+            row["retry_at"],
+            row["suspended_at"],
+            row["error_code"],
+            row["error_message"],
+        )
+        for row in connection.execute(query).mappings()
+    }
+
+
+def change(connection: Connection, names: Sequence[TableName], values: Mapping[str, Any]) -> None:
+    """Write what is known of some stream tables.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    ids = [stream_id(connection, name) for name in names]
+    if ids:
+        connection.execute(_CARE_ROW, [{"stream_id": i, "failures": 0} for i in ids])
+        connection.execute(sa.update(t.care).where(t.care.c.stream_id.in_(ids)).values(dict(values)))
+
+
+def note_failure(
+    connection: Connection,
+    names: Sequence[TableName],
+    code: str,
+    message: str,
+    retry_at: Callable[[int], dt.datetime | None],
+    now: dt.datetime,
+) -> int:
+    """Count a failure of stream tables that were refreshed together; returns how many there were in a row."""
+    known = read(connection)
+    failures = 1 + max((known.get(name, Care()).failures for name in names), default=0)
+    again = retry_at(failures)
+    values = {"failures": failures, "retry_at": again, "suspended_at": None if again else now}
+    change(connection, names, {**values, "error_code": code, "error_message": message})
+    return failures
+
+
+def resume(connection: Connection, names: Sequence[TableName]) -> None:
+    """Let stream tables be refreshed again, at once."""
+    change(connection, names, {"paused_at": None, **_CLEAN})
+
+
+def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
+    """A refresh that was published, by whom ever, ends the row of failures."""
+    troubled = sa.and_(t.care.c.stream_id.in_(stream_ids), t.care.c.failures > 0)
+    connection.execute(sa.update(t.care).where(troubled).values(_CLEAN))
+
+
+def count_epochs(connection: Connection, groups: Sequence[str], publication_id: int) -> None:
+    """Groups were published."""
+    for name in groups:
+        own = t.group.c.name == name
+        counted = sa.update(t.group).where(own).values(epoch=t.group.c.epoch + 1, publication_id=publication_id)
+        if not connection.execute(counted).rowcount:
+            connection.execute(sa.insert(t.group).values(name=name, epoch=1, publication_id=publication_id))
+
+
+def epochs(connection: Connection) -> dict[str, GroupEpoch]:
+    """Groups that were ever published, by name."""
+    query = sa.select(t.group.c.name, t.group.c.epoch, t.publication).join(
+        t.publication, t.publication.c.id == t.group.c.publication_id
+    )
+    return {name: GroupEpoch(name, epoch, PublicationRecord(*rest)) for name, epoch, *rest in connection.execute(query)}
+
+
+# ---- schedulers
+
+
+def schedulers(connection: Connection) -> tuple[SchedulerRecord, ...]:
+    """Processes that run schedules, also such as died without a word; the first to come first."""
+    query = sa.select(t.scheduler).order_by(t.scheduler.c.started_at, t.scheduler.c.owner)
+    return tuple(SchedulerRecord(*row) for row in connection.execute(query))
+
+
+def register(connection: Connection, owner: str, until: dt.datetime, now: dt.datetime) -> None:
+    """Say that a scheduler runs; the first of a SQLite catalog alone (see `Caring.register_scheduler`)."""
+    connection.execute(sa.delete(t.scheduler).where(t.scheduler.c.expires_at <= now))
+    row = {"owner": owner, "started_at": now, "expires_at": until, "draining": False}
+    connection.execute(sa.insert(t.scheduler).values(row))
+
+
+def beat(connection: Connection, owner: str, until: dt.datetime) -> bool:
+    """Say that a scheduler still runs; returns whether it is to drain, also when its row is gone."""
+    own = t.scheduler.c.owner == owner
+    connection.execute(sa.update(t.scheduler).where(own).values(expires_at=until))
+    draining = connection.execute(sa.select(t.scheduler.c.draining).where(own)).scalar_one_or_none()
+    return draining is not False
+
+
+def unregister(connection: Connection, owners: Sequence[str]) -> None:
+    """Forget schedulers."""
+    connection.execute(sa.delete(t.scheduler).where(t.scheduler.c.owner.in_(owners)))
+
+
+def drain(connection: Connection) -> None:
+    """Ask all schedulers to finish what runs and to start nothing."""
+    connection.execute(sa.update(t.scheduler).values(draining=True))
+
+
+# ---- events
+
+
+def write_events(connection: Connection, rows: Sequence[tuple[dt.datetime, str, Mapping[str, Any]]]) -> None:
+    """Keep events."""
+    if rows:
+        values = [{"at": at, "kind": kind, "fields_json": dict(fields)} for at, kind, fields in rows]
+        connection.execute(sa.insert(t.event), values)
+
+
+def events(connection: Connection, after: int | None, limit: int) -> tuple[EventRecord, ...]:
+    """Events later than an id, oldest first; the newest ones for None."""
+    query = sa.select(t.event).limit(limit)
+    if after is None:
+        newest = connection.execute(query.order_by(t.event.c.id.desc())).all()
+        return tuple(EventRecord(*row) for row in reversed(newest))
+    later = query.where(t.event.c.id > after).order_by(t.event.c.id)
+    return tuple(EventRecord(*row) for row in connection.execute(later))
+
+
+def forget_events(connection: Connection, before: dt.datetime) -> int:
+    """Forget old events; returns how many."""
+    return connection.execute(sa.delete(t.event).where(t.event.c.at < before)).rowcount
+
+
+def refuse_second(live: SchedulerRecord) -> UserError:
+    """The error for a second scheduler where only one may run."""
+    return UserError(
+        "SCHEDULER_RUNNING",
+        f"Schedules of this project are run by {live.owner} already, since {live.started_at:%Y-%m-%d %H:%M:%S} UTC.",
+        hint="Stop that process, or `headrace drain` it; several may run where the catalog is in PostgreSQL.",
+    )

@@ -1,0 +1,152 @@
+"""What schedulers ask and tell the catalog; a part of `Catalog`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from headrace.catalog import care
+from headrace.catalog import schema as t
+from headrace.catalog.database import Database
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, SchedulerRecord
+from headrace.clock import Clock
+from headrace.names import TableName
+
+Pulse = tuple[object, ...]
+"""Differs from another one when definitions, frontiers or cares may have changed in between."""
+
+
+class Caring:
+    """Pauses, retries, groups, schedulers, events. Every method is one transaction."""
+
+    _database: Database
+    _clock: Clock
+
+    def pulse(self) -> Pulse:
+        """Whether anything happened, for the price of one small query."""
+        with self._database.read() as connection:
+            return tuple(
+                connection.execute(
+                    sa.select(
+                        sa.select(sa.func.max(t.publication.c.id)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.stream_table).scalar_subquery(),
+                        sa.select(sa.func.max(t.stream_table.c.updated_at)).scalar_subquery(),
+                        sa.select(sa.func.max(t.history.c.id)).scalar_subquery(),
+                        sa.select(sa.func.count(t.care.c.paused_at)).scalar_subquery(),
+                        sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
+                        sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
+                    )
+                ).one()
+            )
+
+    def cares(self) -> dict[TableName, Care]:
+        """What is known of stream tables that were paused or failed."""
+        with self._database.read() as connection:
+            return care.read(connection)
+
+    def pause(self, names: Sequence[TableName]) -> None:
+        """Have schedulers leave stream tables alone.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
+        """
+        with self._database.write() as connection:
+            care.change(connection, names, {"paused_at": self._clock.now()})
+
+    def unpause(self, names: Sequence[TableName]) -> None:
+        """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
+        """
+        with self._database.write() as connection:
+            care.resume(connection, names)
+
+    def note_failure(
+        self, names: Sequence[TableName], code: str, message: str, retry_at: Callable[[int], dt.datetime | None]
+    ) -> int:
+        """Count a failure of stream tables that were refreshed together.
+
+        Args:
+            names: The stream tables; those that were dropped meanwhile are an error.
+            code: The error's code.
+            message: Its text.
+            retry_at: From the number of failures in a row, when to try again; None suspends the tables.
+
+        Returns:
+            How many failures there were in a row.
+        """
+        with self._database.write() as connection:
+            return care.note_failure(connection, names, code, message, retry_at, self._clock.now())
+
+    def epochs(self) -> dict[str, GroupEpoch]:
+        """How often groups were published."""
+        with self._database.read() as connection:
+            return care.epochs(connection)
+
+    # ---- schedulers
+
+    def schedulers(self) -> tuple[SchedulerRecord, ...]:
+        """Schedulers that run, by what they said last; the first to come first."""
+        with self._database.read() as connection:
+            now = self._clock.now()
+            return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
+
+    def register_scheduler(
+        self, owner: str, ttl: dt.timedelta, *, is_dead: Callable[[str], bool] | None = None
+    ) -> None:
+        """Say that a scheduler runs. With SQLite there may be one at a time.
+
+        Args:
+            owner: Identifies it.
+            ttl: Taken for dead when it is silent for so long.
+            is_dead: Whether an owner is known to be gone.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING`, naming the first.
+        """
+        with self._database.write() as connection:
+            now = self._clock.now()
+            known = care.schedulers(connection)
+            care.unregister(connection, [s.owner for s in known if is_dead is not None and is_dead(s.owner)])
+            live = [s for s in care.schedulers(connection) if s.expires_at > now]
+            if live and self._database.is_sqlite:
+                raise care.refuse_second(live[0])
+            care.register(connection, owner, now + ttl, now)
+
+    def scheduler_beat(self, owner: str, ttl: dt.timedelta) -> bool:
+        """Say that a scheduler still runs; returns whether it was asked to drain."""
+        with self._database.write() as connection:
+            return care.beat(connection, owner, self._clock.now() + ttl)
+
+    def unregister_scheduler(self, owner: str) -> None:
+        """Say that a scheduler ended."""
+        with self._database.write() as connection:
+            care.unregister(connection, [owner])
+
+    def drain(self) -> tuple[SchedulerRecord, ...]:
+        """Ask all schedulers to finish what runs and to start nothing; returns those that run."""
+        with self._database.write() as connection:
+            now = self._clock.now()
+            care.drain(connection)
+            return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
+
+    # ---- events
+
+    def write_events(self, rows: Sequence[tuple[dt.datetime, str, Mapping[str, Any]]]) -> None:
+        """Keep events: time, kind and fields of each."""
+        with self._database.write() as connection:
+            care.write_events(connection, rows)
+
+    def events(self, after: int | None = None, limit: int = 100) -> tuple[EventRecord, ...]:
+        """Events later than an id, oldest first; for None the newest ones, oldest of them first."""
+        with self._database.read() as connection:
+            return care.events(connection, after, limit)
+
+    def forget_events(self, before: dt.datetime) -> int:
+        """Forget events older than that; returns how many."""
+        with self._database.write() as connection:
+            return care.forget_events(connection, before)

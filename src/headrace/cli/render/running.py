@@ -1,0 +1,51 @@
+"""What runs by itself: plans, groups, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.cli.render import format as fmt
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from headrace.running import DiamondGroup, LoggedEvent
+    from headrace.scheduler.work import Planned
+
+
+def planned(units: Sequence[Planned]) -> Iterator[RenderableType]:
+    """What would be refreshed now, in order; what waits."""
+    if not units:
+        yield "Nothing is due."
+        return
+    table = fmt.grid("", "Stream tables", "Why", ("Takes", "right"))
+    for number, unit in enumerate(units, 1):
+        place = "waits" if unit.waits else str(number)
+        table.add_row(place, ", ".join(unit.tables), unit.why, fmt.seconds(unit.seconds))
+    yield table
+
+
+def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
+    """The groups there are."""
+    if not found:
+        yield "No stream tables have to be published together."
+        return
+    table = fmt.grid("Group", "Members", "Converge at", "Policy", ("Epoch", "right"), ("Publication", "right"), "Waits")
+    for group in found:
+        table.add_row(
+            group.name,
+            ", ".join(group.members),
+            ", ".join(group.converge),
+            group.policy,
+            str(group.epoch),
+            str(group.last_publication or fmt.NOTHING),
+            group.waits_for or "",
+        )
+    yield table
+
+
+def event_line(event: LoggedEvent) -> str:
+    """An event as a line: time, what happened, what it is about."""
+    fields = ", ".join(f"{name}={value}" for name, value in event.fields.items())
+    return f"{event.at:%Y-%m-%d %H:%M:%S} {event.event} {fields}"

@@ -1,0 +1,183 @@
+"""run, pause, resume, drain, diamonds, events."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from headrace.cli.console import confirm, show
+from headrace.cli.failures import FAILED
+from headrace.cli.invocation import Invocation, invocation
+from headrace.cli.progress import following
+from headrace.cli.render import running as render
+from headrace.cli.verbs import options
+from headrace.events import Event, Events, StageFinished, StageStarted, fields_of, kind_of
+
+FOLLOW_SECONDS = 1.0
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Refresh what is due now, then end; exit status 1 if something failed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be refreshed now, in which order, and why.")
+@click.option("--max-concurrent", type=click.IntRange(1, 32), metavar="N", help="Refreshes at once, 1 to 32.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What runs at SIGTERM is given that long, then it is cancelled.",
+)
+@click.pass_context
+def run(context: click.Context, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
+    """Keep stream tables fresh by their schedules, in parallel, until stopped (Ctrl-C, SIGTERM, `headrace drain`).
+
+    With --json each event is a line of JSON on stdout.
+
+    \b
+    Examples:
+      headrace run
+      headrace run --once
+      headrace run --dry-run
+    """
+    asked = invocation(context)
+    with asked.open() as hr, _telling(asked, hr.events, dry_run):
+        summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
+    if dry_run:
+        show(asked, [p.as_dict() for p in summary.planned], lambda: render.planned(summary.planned))
+    if once and summary.failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+@contextmanager
+def _telling(asked: Invocation, events: Events, dry_run: bool) -> Iterator[None]:
+    if not asked.json or dry_run:
+        with following(asked, events, "Waiting for changes"):
+            yield
+        return
+    lock = threading.Lock()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, (StageStarted, StageFinished)):
+            return
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        with lock:  # lines of two threads must not run into each other
+            _print_line({"at": now, "event": kind_of(event), **fields_of(event)})
+
+    unsubscribe = events.subscribe(tell)
+    try:
+        yield
+    finally:
+        unsubscribe()
+
+
+def _print_line(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def _act(context: click.Context, names: tuple[str, ...], method: str, done: Callable[[str], str]) -> None:
+    asked = invocation(context)
+    with asked.open() as hr:
+        acted = getattr(hr, method)(names or None)
+    confirm(asked, list(acted), done(", ".join(acted)) if acted else "There are no stream tables.")
+
+
+@click.command()
+@options.names
+@click.pass_context
+def pause(context: click.Context, names: tuple[str, ...]) -> None:
+    """Have schedules leave stream tables alone: those named, or all. What reads them waits.
+
+    \b
+    Examples:
+      headrace pause shop.revenue
+      headrace pause
+    """
+    _act(context, names, "pause", lambda who: f"Paused {who}.")
+
+
+@click.command()
+@options.names
+@click.pass_context
+def resume(context: click.Context, names: tuple[str, ...]) -> None:
+    """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
+
+    \b
+    Examples:
+      headrace resume shop.revenue
+      headrace resume
+    """
+    _act(context, names, "resume", lambda who: f"Resumed {who}.")
+
+
+@click.command()
+@click.pass_context
+def drain(context: click.Context) -> None:
+    """Ask every `headrace run` of the project to finish what runs, start nothing more, and end; as for a deployment.
+
+    \b
+    Examples:
+      headrace drain
+    """
+    asked = invocation(context)
+    with asked.open() as hr:
+        owners = hr.drain()
+    confirm(asked, list(owners), f"Asked {', '.join(owners)}." if owners else "No schedules are run at the moment.")
+
+
+@click.command()
+@click.pass_context
+def diamonds(context: click.Context) -> None:
+    """Show the groups of stream tables that are refreshed and published together, and why.
+
+    \b
+    Examples:
+      headrace diamonds
+    """
+    asked = invocation(context)
+    with asked.open() as hr:
+        groups = hr.diamond_groups()
+    show(asked, [group.as_dict() for group in groups], lambda: render.groups(groups))
+
+
+@click.command()
+@click.option("--follow", "-f", is_flag=True, help="Go on showing events as they happen, until interrupted.")
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at first.")
+@click.pass_context
+def events(context: click.Context, follow: bool, limit: int) -> None:
+    """Show what schedulers told: refreshes, failures, retries, suspensions, publications of groups; oldest first.
+
+    With --json each event is a line of JSON on stdout.
+
+    \b
+    Examples:
+      headrace events
+      headrace events --follow --json
+    """
+    asked = invocation(context)
+    with asked.open() as hr:
+        after: int | None = None
+        while True:
+            for event in hr.event_log(after, limit):
+                after = event.id
+                if asked.json:
+                    _print_line(event.as_dict())
+                else:
+                    sys.stdout.write(render.event_line(event) + "\n")
+            sys.stdout.flush()
+            if not follow:
+                return
+            time.sleep(FOLLOW_SECONDS)
+            after = after if after is not None else 0
+
+
+VERBS = (run, pause, resume, drain, diamonds, events)

@@ -1,0 +1,84 @@
+"""Which stream tables are refreshed and published together: the members of diamonds, where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.catalog import StreamTable
+from headrace.graph.dag import Dag
+from headrace.graph.diamonds import Diamond, diamonds
+from headrace.graph.units import Units, atomic_groups, units
+from headrace.names import TableName
+from headrace.schedule.options import Consistency, Options, Policy, parse_options
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the project wants where a stream table says nothing.
+
+    Args:
+        consistency: Of diamonds.
+        policy: Of groups.
+    """
+
+    consistency: Consistency = Consistency.ATOMIC
+    policy: Policy = Policy.FASTEST
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Stream tables cut into units.
+
+    Args:
+        graph: Stream tables and sources.
+        units: The units; a group is called after its last member.
+        diamonds: All diamonds, also such as nobody wants kept together.
+        options: The options of every stream table.
+        defaults: What the project wants.
+    """
+
+    graph: Dag[TableName]
+    units: Units[TableName]
+    diamonds: tuple[Diamond[TableName], ...]
+    options: Mapping[TableName, Options]
+    defaults: Defaults
+
+    def members(self, name: TableName) -> tuple[TableName, ...]:
+        """What is refreshed together with a stream table, itself included, producers first."""
+        return self.units.members[self.units.unit_of[name]]
+
+    def group(self, unit: TableName) -> str | None:
+        """The name of a unit's group; None for a single table."""
+        return str(unit) if len(self.units.members[unit]) > 1 else None
+
+    def bottoms(self, unit: TableName) -> tuple[TableName, ...]:
+        """The members at which diamonds meet."""
+        inside = set(self.units.members[unit])
+        met = {d.bottom for d in self.diamonds if d.bottom in inside and keeps(self.options, self.defaults, d.bottom)}
+        return tuple(name for name in self.units.members[unit] if name in met)
+
+    def policy(self, unit: TableName) -> Policy:
+        """When a group is due; of several bottoms the strictest, which is the slowest, wins."""
+        wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in self.bottoms(unit)]
+        return Policy.SLOWEST if Policy.SLOWEST in wanted else Policy.FASTEST
+
+
+def grouping(tables: Mapping[TableName, StreamTable], defaults: Defaults) -> Grouping:
+    """Cut stream tables into units.
+
+    Args:
+        tables: All stream tables.
+        defaults: What the project wants.
+    """
+    options = {name: parse_options(table.options) for name, table in tables.items()}
+    graph = Dag({name: table.sources for name, table in tables.items()})
+    found = diamonds(graph)
+    groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
+    return Grouping(graph, units(graph, tables, groups), found, options, defaults)
+
+
+def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:
+    """Whether the diamonds that meet at a table are kept together."""
+    own = options[bottom].diamond_consistency if bottom in options else None
+    return (own or defaults.consistency) is Consistency.ATOMIC

@@ -1,0 +1,179 @@
+"""Pipelines that run themselves, from the outside: signals, settings, Spark; and what groups there are."""
+
+from __future__ import annotations
+
+import datetime as dt
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from headrace.catalog import Catalog
+from headrace.config import MOST_CONCURRENT, Settings
+from headrace.engine.grouping import Defaults, Grouping
+from headrace.engine.results import Record
+from headrace.errors import UserError
+from headrace.events import Events
+from headrace.schedule import parse_schedule
+from headrace.schedule.options import Consistency, Policy
+from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.work import RunSummary
+
+if TYPE_CHECKING:
+    from headrace.engine.create import Creator
+    from headrace.engine.heads import Heads
+    from headrace.engine.ports import Session
+    from headrace.engine.results import RefreshResult
+    from headrace.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DiamondGroup(Record):
+    """Stream tables that are refreshed and published together.
+
+    Args:
+        name: The group, called after its last member.
+        members: Its stream tables, in the order they are refreshed.
+        converge: Those at which diamonds meet.
+        policy: `fastest` or `slowest`.
+        epoch: How often it was published as a group.
+        last_publication: The number of the last one, which `hr.at()` takes; None before the first.
+        waits_for: A member that holds the group up, with the reason; None for none.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    converge: tuple[str, ...]
+    policy: str
+    epoch: int
+    last_publication: int | None
+    waits_for: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent(Record):
+    """Something that a scheduler told.
+
+    Args:
+        id: Grows.
+        at: When.
+        event: What happened, such as `refresh_finished`.
+        fields: What it is about.
+    """
+
+    id: int
+    at: dt.datetime
+    event: str
+    fields: Mapping[str, Any]
+
+
+class EngineWorker:
+    """Refreshes units with the engine; what the scheduler knows of it is the protocol `Worker`."""
+
+    def __init__(self, creator: Creator, session: Session) -> None:
+        self._creator = creator
+        self._session = session
+
+    def heads(self) -> Heads:
+        """A new cut."""
+        return self._creator.refresher.heads()
+
+    def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
+        """Refresh stream tables that belong together."""
+        return self._creator.refresh_group(members, heads)
+
+    def cancel(self, members: Sequence[TableName]) -> None:
+        """Stop the Spark jobs that run for these tables."""
+        for name in members:
+            self._session.runner().cancel_all(f"refresh {name}")
+
+
+def defaults_of(settings: Settings) -> Defaults:
+    """What the project wants of diamonds."""
+    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy))
+
+
+def run(
+    settings: Settings,
+    catalog: Catalog,
+    creator: Creator,
+    session: Session,
+    events: Events,
+    *,
+    once: bool,
+    dry_run: bool,
+    max_concurrent: int | None,
+    stopping: threading.Event | None,
+    grace: dt.timedelta,
+) -> RunSummary:
+    """Run schedules; see `Headrace.run`."""
+    slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
+    if not 1 <= slots <= MOST_CONCURRENT:
+        raise UserError(
+            "INVALID_OPTION", f"{slots} refreshes at once are not possible.", hint=f"Use 1 to {MOST_CONCURRENT}."
+        )
+    rules = Rules(
+        slots=slots,
+        default_schedule=parse_schedule(settings.default_schedule),
+        quotas=settings.pools,
+        defaults=defaults_of(settings),
+        grace=grace.total_seconds(),
+    )
+    scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
+    if dry_run:
+        return RunSummary(planned=scheduler.plan())
+    told_to_stop = stopping or threading.Event()
+    with _signals(told_to_stop):
+        return scheduler.run(told_to_stop, once=once)
+
+
+@contextmanager
+def _signals(stopping: threading.Event) -> Iterator[None]:
+    """SIGTERM and the first SIGINT end the run with grace; a second SIGINT interrupts at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    former = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
+    """The groups there are; see `Headrace.diamond_groups`."""
+    epochs, cares = catalog.epochs(), catalog.cares()
+    found = []
+    for unit in cut.units.dag.order():
+        name, members = cut.group(unit), cut.units.members[unit]
+        if name is None:
+            continue
+        waits = (f"{m} is {why}" for m in members if (why := cares[m].held_up if m in cares else None))
+        epoch = epochs.get(name)
+        found.append(
+            DiamondGroup(
+                name=name,
+                members=tuple(str(m) for m in members),
+                converge=tuple(str(b) for b in cut.bottoms(unit)),
+                policy=cut.policy(unit).value,
+                epoch=epoch.epoch if epoch else 0,
+                last_publication=epoch.publication.id if epoch else None,
+                waits_for=next(waits, None),
+            )
+        )
+    return tuple(found)
+
+
+def event_log(catalog: Catalog, after: int | None, limit: int) -> tuple[LoggedEvent, ...]:
+    """What schedulers told; see `Headrace.event_log`."""
+    return tuple(LoggedEvent(e.id, e.at, e.kind, e.fields) for e in catalog.events(after, limit))

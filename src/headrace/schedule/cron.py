@@ -1,0 +1,87 @@
+"""Cron expressions with a time zone: `0 6 * * MON-FRI Europe/Berlin`, `@hourly`.
+
+CronSim evaluates them. It follows Debian's cron, also where clocks are changed: a time that a day skips is made up for
+right after the gap, and one that a day has twice counts once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+class NotCron(ValueError):
+    """The text is no cron expression; the message completes "The schedule '…' "."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Points in time that repeat.
+
+    Args:
+        expression: Five fields, or six with seconds first.
+        zone: Time zone by its IANA name; the fields mean local time there.
+    """
+
+    expression: str
+    zone: str = "UTC"
+
+    def next_after(self, moment: dt.datetime) -> dt.datetime:
+        """The first point later than an aware moment, in UTC."""
+        local = moment.astimezone(ZoneInfo(self.zone))
+        return next(CronSim(self.expression, local)).astimezone(dt.UTC)
+
+
+def looks_like_cron(text: str) -> bool:
+    """Whether a text is meant as cron: a nickname, or words of which the first is made of cron's signs."""
+    words = text.split()
+    return text.startswith("@") or (len(words) >= 5 and all(c in "0123456789*/,-" for c in words[0]))
+
+
+def parse_cron(text: str) -> Cron:
+    """Read a nickname or five or six fields, and perhaps a time zone after them.
+
+    Raises:
+        NotCron: With the reason.
+    """
+    *fields, zone = words if _ends_in_zone(words := text.split()) else [*words, "UTC"]
+    if fields and fields[0].startswith("@"):
+        known = NICKNAMES.get(fields[0].lower()) if len(fields) == 1 else None
+        if known is None:
+            raise NotCron(f"is no cron expression: nicknames are {', '.join(NICKNAMES)}")
+        fields = known.split()
+    if len(fields) not in (5, 6):
+        raise NotCron(f"has {len(fields)} fields, where cron has five, or six with seconds first")
+    cron = Cron(" ".join(fields).upper(), _zone(zone))
+    try:
+        cron.next_after(dt.datetime(2024, 1, 1, tzinfo=dt.UTC))
+    except CronSimError as error:
+        raise NotCron(f"is no cron expression: {str(error).lower()}") from error
+    return cron
+
+
+def _ends_in_zone(words: list[str]) -> bool:
+    """Time zones have a slash between letters, or are UTC."""
+    last = words[-1] if len(words) > 1 else ""
+    return last.upper() in ("UTC", "GMT") or ("/" in last and last[0].isalpha() and last[-1].isalpha())
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise NotCron(f"names a time zone that is not known here, {name}") from None
+    return name

@@ -1,0 +1,63 @@
+"""When a stream table is due: a pure function of its schedule and of where the table stands."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from headrace.schedule import Kind, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a stream table stands.
+
+    Args:
+        loaded: Whether it was ever loaded.
+        behind_since: When the oldest change was committed that it does not reflect; None when it reflects all.
+        refreshed: When its last refresh began; None when there was none.
+        expected: Seconds that refreshing it, and what is refreshed before it, usually takes.
+    """
+
+    loaded: bool
+    behind_since: dt.datetime | None
+    refreshed: dt.datetime | None = None
+    expected: float = 0.0
+
+    def lag(self, now: dt.datetime) -> float:
+        """Seconds that it trails its sources."""
+        return max(0.0, (now - self.behind_since).total_seconds()) if self.behind_since else 0.0
+
+
+def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: float = 1.0) -> dt.datetime | None:
+    """When a table is to be refreshed for its own sake; None when nothing asks for it.
+
+    Nothing does while it reflects all that its sources hold, nor where the schedule is `MANUAL` or `DOWNSTREAM`.
+
+    Args:
+        schedule: The schedule.
+        standing: Where it stands.
+        now: The time.
+        factor: Stretches durations, for tables that matter less.
+    """
+    if schedule.kind in (Kind.MANUAL, Kind.DOWNSTREAM):
+        return None
+    if not standing.loaded:
+        return now
+    if standing.behind_since is None:
+        return None
+    if schedule.cron is not None:
+        return schedule.cron.next_after(standing.refreshed or standing.behind_since)
+    seconds = schedule.seconds * factor
+    if schedule.kind is Kind.ON_CHANGE:
+        return max(standing.behind_since, (standing.refreshed or standing.behind_since) + dt.timedelta(seconds=seconds))
+    return standing.behind_since + dt.timedelta(seconds=_patience(seconds, standing.expected))
+
+
+def _patience(target: float, expected: float) -> float:
+    """How long a change may wait before its refresh begins, in seconds.
+
+    The refresh itself must fit into the target, with the same again to spare; but not more than half of the target is
+    given to it, or a slow table would be refreshed without end.
+    """
+    return max(target - 2 * expected, target / 2)

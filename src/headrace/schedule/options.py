@@ -1,0 +1,122 @@
+"""The options of a stream table that say how it is scheduled: read from texts, refused where they are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.errors import UserError
+from headrace.schedule.durations import parse_duration
+
+
+class Consistency(StrEnum):
+    """What becomes of the diamonds that meet at a table."""
+
+    NONE = "none"
+    ATOMIC = "atomic"
+
+
+class Policy(StrEnum):
+    """When a group is due: when any of its members is, or when all that are behind are."""
+
+    FASTEST = "fastest"
+    SLOWEST = "slowest"
+
+
+TIERS: Mapping[str, float | None] = {"hot": 1.0, "warm": 2.0, "cold": 10.0, "frozen": None}
+"""By how much a tier stretches durations; a frozen table is not refreshed by schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a stream table is scheduled.
+
+    Args:
+        tier: One of `TIERS`.
+        pool: The pool whose quota it counts against; "" for none.
+        timeout: Seconds after which a refresh is cancelled; None for never.
+        diamond_consistency: For the diamonds that meet at it; None for the project's.
+        diamond_schedule_policy: For the group it ends; None for the project's.
+    """
+
+    tier: str = "hot"
+    pool: str = ""
+    timeout: int | None = None
+    diamond_consistency: Consistency | None = None
+    diamond_schedule_policy: Policy | None = None
+
+    @property
+    def factor(self) -> float | None:
+        """By how much durations are stretched; None for a frozen table."""
+        return TIERS[self.tier]
+
+
+KEYS = tuple(Options.__dataclass_fields__)
+
+
+def parse_options(texts: Mapping[str, str]) -> Options:
+    """Read options.
+
+    Args:
+        texts: Texts by key; keys in any case.
+
+    Raises:
+        UserError: `INVALID_OPTION`, naming key and choices.
+    """
+    given = {key.lower(): text.strip() for key, text in texts.items()}
+    if unknown := sorted(set(given) - set(KEYS)):
+        raise UserError(
+            "INVALID_OPTION",
+            f"No property is called {', '.join(unknown)}.",
+            hint=f"Properties are {', '.join(KEYS)}.",
+        )
+    consistency = given.get("diamond_consistency")
+    policy = given.get("diamond_schedule_policy")
+    return Options(
+        tier=choice("tier", given.get("tier", "hot"), TIERS),
+        pool=given.get("pool", ""),
+        timeout=_timeout(given.get("timeout")),
+        diamond_consistency=None if consistency is None else parse_consistency(consistency),
+        diamond_schedule_policy=None if policy is None else parse_policy(policy),
+    )
+
+
+def parse_consistency(text: str) -> Consistency:
+    """Read `diamond_consistency`.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    return Consistency(choice("diamond_consistency", text, tuple(Consistency)))
+
+
+def parse_policy(text: str) -> Policy:
+    """Read `diamond_schedule_policy`.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    return Policy(choice("diamond_schedule_policy", text, tuple(Policy)))
+
+
+def choice(key: str, text: str, choices: Mapping[str, object] | tuple[str, ...]) -> str:
+    """A text that must be one of several, in any case.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    if text.lower() not in choices:
+        raise UserError("INVALID_OPTION", f"{key} cannot be '{text}'.", hint=f"Use {', '.join(choices)}.")
+    return text.lower()
+
+
+def _timeout(text: str | None) -> int | None:
+    if text is None:
+        return None
+    seconds = parse_duration(text)
+    if not seconds:
+        raise UserError(
+            "INVALID_OPTION", f"timeout cannot be '{text}'.", hint="Write a duration, such as '10 minutes'."
+        )
+    return seconds

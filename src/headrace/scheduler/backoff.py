@@ -1,0 +1,42 @@
+"""When a failed refresh is tried again: a pure policy."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+
+LIMIT = 5
+"""After so many failures in a row a table is suspended."""
+
+FIRST = 2.0
+LONGEST = 300.0
+
+PASSING = frozenset({"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CHANGED", "STREAM_TABLE_NOT_FOUND"})
+"""Errors that only say that somebody else was there; they count for nothing."""
+
+
+def pause(failures: int, luck: float) -> float:
+    """Seconds until the next try: doubling, with up to a half more by chance, so that tables do not keep step.
+
+    Args:
+        failures: How many there were in a row, at least 1.
+        luck: From 0 to 1.
+    """
+    return float(min(LONGEST, FIRST * 2 ** (failures - 1))) * (1 + luck / 2)
+
+
+def retry_policy(retryable: bool, now: dt.datetime) -> Callable[[int], dt.datetime | None]:
+    """From the number of failures in a row, when to try again; None to suspend.
+
+    Args:
+        retryable: Whether the error may go away by itself; one that cannot suspends at once.
+        now: The time.
+    """
+
+    def at(failures: int) -> dt.datetime | None:
+        if not retryable or failures >= LIMIT:
+            return None
+        return now + dt.timedelta(seconds=pause(failures, random.random()))
+
+    return at

@@ -1,0 +1,141 @@
+"""What is to be refreshed now, and why, or why not: a pure function of the scene and the time."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.catalog import Status
+from headrace.engine.grouping import keeps
+from headrace.names import TableName
+from headrace.schedule import Kind
+from headrace.schedule.due import due_at
+from headrace.schedule.options import Policy
+from headrace.scheduler.scene import Scene, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a unit is not refreshed although it is behind.
+
+    Args:
+        table: The stream table that holds it up: a member, or one that a member reads.
+        reason: `paused`, `suspended`, `stopped`, `retrying`.
+    """
+
+    table: TableName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What is to be done at a moment.
+
+    Args:
+        wanted: Units to refresh, with the reason in words, producers first.
+        held: Units that are due, or would be pulled along, and wait.
+        next_due: When the next unit becomes due, if nothing else happens; None when nothing does.
+    """
+
+    wanted: Mapping[TableName, str] = field(default_factory=dict)
+    held: Mapping[TableName, Hold] = field(default_factory=dict)
+    next_due: dt.datetime | None = None
+
+
+def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
+    """Decide.
+
+    A unit is due when its schedule says so; it pulls along what it reads that has no schedule of its own. A unit in
+    trouble (paused, suspended, waiting for a retry) is left alone, and so is what reads from it: refreshing that would
+    show old contents as new. Only where a table wants no consistency of its diamonds does it go on.
+    """
+    units = scene.grouping.units
+    troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}
+    moments = {unit: at for unit in units.members if (at := unit_due_at(scene, unit, now)) is not None}
+    wanted: dict[TableName, str] = {}
+    held: dict[TableName, Hold] = {}
+    for unit in units.dag.order():
+        if unit not in moments or moments[unit] > now:
+            continue
+        pulled = _pulled(scene, unit)
+        hold = troubles.get(unit) or next(
+            (troubles[above] for above in (*pulled, *units.dag.producers(unit)) if above in troubles), None
+        )
+        if hold is not None and (unit in troubles or waits(scene, unit)):
+            held[unit] = hold
+            continue
+        for above in pulled:
+            if above not in troubles:
+                wanted.setdefault(above, f"for {unit}")
+        wanted[unit] = reason(scene, unit, now)
+    order = units.dag.order(wanted)
+    soon = [at for unit, at in moments.items() if at > now]
+    soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]
+    return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
+
+
+def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
+    """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
+    members = scene.grouping.units.members[unit]
+    moments = {}
+    for name in members:
+        factor = scene.grouping.options[name].factor
+        if factor is not None:
+            table = scene.tables[name]
+            moments[name] = due_at(table.schedule, table.standing, now, factor=factor)
+    given = [at for at in moments.values() if at is not None]
+    if not given:
+        return None
+    return max(given) if scene.grouping.policy(unit) is Policy.SLOWEST else min(given)
+
+
+def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:
+    """Why a unit is due, in words."""
+    behind = [n for n in scene.grouping.units.members[unit] if scene.tables[n].schedule.kind is not Kind.DOWNSTREAM]
+    name = max(behind, key=lambda n: scene.tables[n].standing.lag(now), default=unit)
+    table = scene.tables[name]
+    if not table.standing.loaded:
+        return "not loaded yet"
+    return f"{table.standing.lag(now):.0f} s behind, schedule {table.schedule.text}"
+
+
+def _trouble(scene: Scene, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
+    for name in members:
+        if why := _troubled(scene.tables[name], now):
+            return Hold(name, why)
+    return None
+
+
+def _troubled(table: Table, now: dt.datetime) -> str | None:
+    if table.status is Status.STOPPED:
+        return "stopped"
+    held_up = table.care.held_up
+    over = held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now
+    return None if over else held_up
+
+
+def _pulled(scene: Scene, unit: TableName) -> tuple[TableName, ...]:
+    """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
+    units = scene.grouping.units
+    found: list[TableName] = []
+    queue = [unit]
+    while queue:
+        for above in units.dag.producers(queue.pop()):
+            members = [scene.tables[n] for n in units.members[above]]
+            mine = any(scene.pulled(n) for n in units.members[above])
+            if above not in found and mine and any(_has_news(t) for t in members):
+                found.append(above)
+                queue.append(above)
+    return tuple(found)
+
+
+def _has_news(table: Table) -> bool:
+    return table.standing.behind_since is not None or not table.standing.loaded
+
+
+def waits(scene: Scene, unit: TableName) -> bool:
+    """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not."""
+    grouping = scene.grouping
+    met = {d.bottom for d in grouping.diamonds}
+    return not any(n in met and not keeps(grouping.options, grouping.defaults, n) for n in grouping.units.members[unit])

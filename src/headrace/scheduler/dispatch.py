@@ -1,0 +1,133 @@
+"""Which unit starts next: a state machine without clock, threads or catalog, so that thousands can be simulated.
+
+Greedy: a unit starts the moment its inputs are done and a slot is free. There are no levels to wait for, so a straggler
+delays only what reads from it. Among those that may start, the one with the longest way still behind it goes first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from headrace.graph.dag import Dag
+
+Unit = TypeVar("Unit", bound=Hashable)
+
+
+class Dispatch(Generic[Unit]):
+    """What waits, what runs, and what may start.
+
+    Args:
+        slots: How many units run at once.
+        quotas: How many of a pool run at once; a pool that is missing has no limit of its own.
+    """
+
+    def __init__(self, slots: int, quotas: Mapping[str, int] | None = None) -> None:
+        self.slots = slots
+        self.quotas = dict(quotas or {})
+        self._dag: Dag[Unit] = Dag({})
+        self._left: dict[Unit, float] = {}
+        self._pools: dict[Unit, str] = {}
+        self._waiting: dict[Unit, set[Unit]] = {}
+        self._running: set[Unit] = set()
+        self._ready: list[tuple[float, int, Unit]] = []
+        self._count = 0
+        self._busy = Counter[str]()
+
+    def draw(self, dag: Dag[Unit], left: Mapping[Unit, float], pools: Mapping[Unit, str] | None = None) -> None:
+        """Say how units hang together; what waits already keeps waiting for what it waited for.
+
+        Args:
+            dag: Who reads whom.
+            left: By unit, the seconds from its start to the end of the last unit behind it.
+            pools: By unit, the pool it belongs to; "" or nothing for none.
+        """
+        self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing runs."""
+        return not self._waiting and not self._running
+
+    @property
+    def running(self) -> frozenset[Unit]:
+        """What runs."""
+        return frozenset(self._running)
+
+    def knows(self, unit: Unit) -> bool:
+        """Whether a unit waits or runs."""
+        return unit in self._waiting or unit in self._running
+
+    def add(self, wanted: Iterable[Unit]) -> None:
+        """Let units wait for their turn; each waits for those it reads that wait or run. Those known are left alone."""
+        new = [unit for unit in dict.fromkeys(wanted) if not self.knows(unit)]
+        self._waiting |= {unit: set() for unit in new}
+        for unit in new:
+            self._waiting[unit] = {p for p in self._dag.producers(unit) if self.knows(p)}
+            if not self._waiting[unit]:
+                self._push(unit)
+
+    def start(self) -> tuple[Unit, ...]:
+        """Take what may start now; the caller starts it."""
+        started: list[Unit] = []
+        held_back = []
+        while self._ready and len(self._running) < self.slots:
+            entry = heapq.heappop(self._ready)
+            unit = entry[2]
+            if unit not in self._waiting:
+                continue
+            pool = self._pools.get(unit, "")
+            if pool in self.quotas and self._busy[pool] >= self.quotas[pool]:
+                held_back.append(entry)
+                continue
+            del self._waiting[unit]
+            self._running.add(unit)
+            self._busy[pool] += 1
+            started.append(unit)
+        for entry in held_back:
+            heapq.heappush(self._ready, entry)
+        return tuple(started)
+
+    def finish(self, unit: Unit) -> None:
+        """A unit ended well: what waited for it may start."""
+        self._leave(unit)
+        for consumer in self._dag.consumers(unit):
+            self._release(consumer, unit)
+
+    def fail(self, unit: Unit) -> tuple[Unit, ...]:
+        """A unit failed: what waits for it, directly or not, is given up; returns that."""
+        self._leave(unit)
+        given_up: list[Unit] = []
+        queue = [unit]
+        while queue:
+            gone = queue.pop()
+            dependants = [waiting for waiting, missing in self._waiting.items() if gone in missing]
+            for dependant in dependants:
+                del self._waiting[dependant]
+            given_up += dependants
+            queue += dependants
+        return tuple(given_up)
+
+    def clear(self) -> tuple[Unit, ...]:
+        """Give up everything that waits; returns it. What runs, runs on."""
+        given_up = tuple(self._waiting)
+        self._waiting.clear()
+        self._ready.clear()
+        return given_up
+
+    def _leave(self, unit: Unit) -> None:
+        self._running.discard(unit)
+        self._busy[self._pools.get(unit, "")] -= 1
+
+    def _release(self, consumer: Unit, done: Unit) -> None:
+        missing = self._waiting.get(consumer)
+        if missing is not None and done in missing:
+            missing.discard(done)
+            if not missing:
+                self._push(consumer)
+
+    def _push(self, unit: Unit) -> None:
+        self._count += 1
+        heapq.heappush(self._ready, (-self._left.get(unit, 0.0), self._count, unit))

@@ -1,0 +1,58 @@
+"""Keeps what a scheduler tells in the catalog, for `events`: collected as it happens, written between two looks."""
+
+from __future__ import annotations
+
+import datetime as dt
+import queue
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from headrace.catalog import Catalog
+from headrace.clock import Clock
+from headrace.errors import HeadraceError
+from headrace.events import Event, Events, RefreshStarted, StageFinished, StageStarted, fields_of, kind_of
+
+KEPT = dt.timedelta(days=7)
+
+PASSING = (RefreshStarted, StageStarted, StageFinished)
+"""Of interest only while they happen."""
+
+
+class Journal:
+    """Listens while it is open.
+
+    Args:
+        catalog: Where events are kept.
+        events: What is listened to.
+        clock: Tells the time.
+    """
+
+    def __init__(self, catalog: Catalog, events: Events, clock: Clock) -> None:
+        self._catalog = catalog
+        self._events = events
+        self._clock = clock
+        self._heard: queue.SimpleQueue[tuple[dt.datetime, str, dict[str, Any]]] = queue.SimpleQueue()
+
+    def __enter__(self) -> Self:
+        self._unsubscribe = self._events.subscribe(self._note)
+        with suppress(HeadraceError):  # what is too old is forgotten another time
+            self._catalog.forget_events(self._clock.now() - KEPT)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._unsubscribe()
+        self.write()
+
+    def write(self) -> None:
+        """Write what was heard since the last time; an event that cannot be written never holds a refresh up."""
+        rows = []
+        while not self._heard.empty():
+            rows.append(self._heard.get())
+        if rows:
+            with suppress(HeadraceError):
+                self._catalog.write_events(rows)
+
+    def _note(self, event: Event) -> None:
+        if not isinstance(event, PASSING):
+            self._heard.put((self._clock.now(), kind_of(event), fields_of(event)))

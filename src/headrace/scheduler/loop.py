@@ -1,0 +1,353 @@
+"""The loop that keeps stream tables fresh: looks at the scene, lets units wait in line, starts them in threads.
+
+Everything that one look finds due reads one cut of the sources, however long it takes. Looks go on while units run: a
+slow one delays only what reads from it. While nothing moves, a look is two small queries.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from headrace.catalog import Catalog
+from headrace.clock import Clock, SystemClock
+from headrace.engine.grouping import Defaults
+from headrace.engine.heads import Heads
+from headrace.engine.held import new_owner, owner_is_dead
+from headrace.engine.results import RefreshResult
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.events import Events, Notice, RetryPlanned, SchedulerStarted, SchedulerStopped, Suspended, Waiting
+from headrace.graph.critical import remaining
+from headrace.names import LAKE, TableName
+from headrace.schedule import Schedule
+from headrace.scheduler.backoff import PASSING, retry_policy
+from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
+from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.journal import Journal
+from headrace.scheduler.scene import Scene, read_scene
+from headrace.scheduler.work import Planned, RunSummary, Worker
+
+TTL = dt.timedelta(seconds=30)
+"""A scheduler that is silent for so long is taken for dead."""
+
+BEAT_SECONDS = 5.0
+
+SPARING = 4
+"""After a look the next one waits so many times as long as it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a scheduler works.
+
+    Args:
+        slots: Refreshes at once.
+        quotas: Refreshes at once by pool.
+        default_schedule: For tables without a schedule that nothing reads.
+        defaults: What the project wants of diamonds.
+        poll: Seconds between two looks.
+        grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
+    """
+
+    slots: int
+    default_schedule: Schedule
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    defaults: Defaults = field(default_factory=Defaults)
+    poll: float = 1.0
+    grace: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What became of a unit."""
+
+    unit: TableName
+    results: tuple[RefreshResult, ...] = ()
+    error: HeadraceError | None = None
+
+
+@dataclass(slots=True)
+class _Running:
+    """A unit under way."""
+
+    members: tuple[TableName, ...]
+    deadline: float | None
+    cancelled: bool = False
+
+
+class Scheduler:
+    """Runs schedules of one project.
+
+    Args:
+        catalog: The catalog.
+        worker: Refreshes units.
+        events: Told what happens.
+        rules: How to work.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, catalog: Catalog, worker: Worker, events: Events, rules: Rules, clock: Clock | None = None
+    ) -> None:
+        self.catalog = catalog
+        self.worker = worker
+        self.events = events
+        self.rules = rules
+        self.clock = clock or SystemClock()
+        self.owner = new_owner()
+        self._dispatch: Dispatch[TableName] = Dispatch(rules.slots, rules.quotas)
+        self._ended: queue.Queue[_Ended] = queue.Queue()
+        self._running: dict[TableName, _Running] = {}
+        self._cuts: dict[TableName, Heads] = {}
+        self._scene: Scene | None = None
+        self._seen: object = None
+        self._next: dt.datetime | None = None
+        self._told: dict[TableName, Hold] = {}
+        self._beaten = self._look_after = 0.0
+        self._refreshed = self._failed = 0
+
+    def plan(self) -> tuple[Planned, ...]:
+        """What would be refreshed now, in which order, and why; and what waits."""
+        scene = self._look()
+        cycle = plan_cycle(scene, self.clock.now())
+        return planned(scene, cycle)
+
+    def run(self, stopping: threading.Event, *, once: bool = False) -> RunSummary:
+        """Keep tables fresh until told to stop.
+
+        Args:
+            stopping: Set to let what runs end, and start nothing more.
+            once: Refresh what is due now, and what that pulls along; then end.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING`.
+        """
+        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+        results: list[RefreshResult] = []
+        with Journal(self.catalog, self.events, self.clock) as self._journal:
+            try:
+                with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
+                    self._loop(pool, stopping, once, results)
+            finally:
+                with suppress(HeadraceError):
+                    self.catalog.unregister_scheduler(self.owner)
+                self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
+        return RunSummary(self._refreshed, self._failed, tuple(results))
+
+    # ---- the loop
+
+    def _loop(
+        self, pool: ThreadPoolExecutor, stopping: threading.Event, once: bool, results: list[RefreshResult]
+    ) -> None:
+        told, drained_at = False, None
+        while True:
+            if self._beat():
+                stopping.set()
+            if stopping.is_set():
+                drained_at = self._drain(drained_at)
+            elif not (once and told):
+                told = self._consider(told)
+            for unit in self._dispatch.start():
+                self._begin(pool, unit)
+            if self._dispatch.idle and (once or stopping.is_set()):
+                return
+            self._enforce_timeouts()
+            self._journal.write()
+            for ended in self._wait(stopping):
+                done = self._settle(ended)
+                if once:
+                    results += done
+
+    def _consider(self, told: bool) -> bool:
+        """Look around and let what is due wait in line; returns whether that was ever possible."""
+        begun = time.monotonic()
+        if begun < self._look_after:
+            return told
+        try:
+            if self._quiet():
+                return True
+            scene = self._look()
+            # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
+            self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
+            if not told:
+                self.events.emit(SchedulerStarted(self.owner, len(scene.tables)))
+            self._line_up(scene, plan_cycle(scene, self.clock.now()))
+        except HeadraceError as error:
+            if not error.retryable:
+                raise
+            self._seen = None
+            self.events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
+            return told
+        return True
+
+    def _quiet(self) -> bool:
+        """Whether nothing moved since the last look, and nothing has become due."""
+        seen = self._scene and self._pulse(self._scene)
+        quiet = seen is not None and seen == self._seen
+        self._seen = seen
+        return quiet and (self._next is None or self.clock.now() < self._next)
+
+    def _pulse(self, scene: Scene) -> object | None:
+        """Differs when something moved; None where only asking Spark could tell."""
+        if any(base.catalog != LAKE for base in scene.bases):
+            return None
+        pointers = self.catalog.pointers(LAKE, scene.bases)
+        return self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
+
+    def _look(self) -> Scene:
+        self._heads = self.worker.heads()
+        self._scene = read_scene(self.catalog, self._heads, self.rules.defaults, self.rules.default_schedule)
+        return self._scene
+
+    def _line_up(self, scene: Scene, cycle: Cycle) -> None:
+        units = scene.grouping.units
+        pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
+        self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools)
+        new = [unit for unit in cycle.wanted if not self._dispatch.knows(unit)]
+        self._cuts |= dict.fromkeys(new, self._heads)
+        self._dispatch.add(new)
+        self._next = cycle.next_due
+        for unit, hold in cycle.held.items():
+            if self._told.get(unit) != hold:
+                self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
+        self._told = dict(cycle.held)
+
+    # ---- units
+
+    def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
+        assert self._scene is not None
+        members = self._scene.grouping.units.members.get(unit, (unit,))
+        limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
+        deadline = time.monotonic() + min(limits) if limits else None
+        self._running[unit] = _Running(members, deadline)
+        pool.submit(self._work, unit, members, self._cuts.pop(unit))
+
+    def _work(self, unit: TableName, members: tuple[TableName, ...], heads: Heads) -> None:
+        """In a thread of the pool: refresh, and say how it ended, whatever happens."""
+        try:
+            self._ended.put(_Ended(unit, results=self.worker.refresh(members, heads)))
+        except HeadraceError as error:
+            self._ended.put(_Ended(unit, error=error))
+        except BaseException as error:
+            defect = EnvironmentFault("REFRESH_BROKE", f"The refresh of {unit} broke: {error!r}.", retryable=True)
+            self._ended.put(_Ended(unit, error=defect))
+            raise
+
+    def _wait(self, stopping: threading.Event) -> list[_Ended]:
+        """What ended, waiting for the time of a look at most."""
+        ended = []
+        try:
+            if self._running:
+                ended.append(self._ended.get(timeout=self.rules.poll))
+            else:
+                stopping.wait(self.rules.poll)
+            while True:
+                ended.append(self._ended.get_nowait())
+        except queue.Empty:
+            return ended
+
+    def _settle(self, ended: _Ended) -> tuple[RefreshResult, ...]:
+        run = self._running.pop(ended.unit)
+        if ended.error is None:
+            self._refreshed += 1
+            self._dispatch.finish(ended.unit)
+            return ended.results
+        self._give_up(ended.unit)
+        self._seen = None
+        if ended.error.code in PASSING:
+            return ()
+        self._failed += 1
+        error = ended.error
+        if run.cancelled and error.code == "CANCELLED":
+            error = EnvironmentFault(
+                "REFRESH_TIMEOUT",
+                f"The refresh of {ended.unit} took longer than its timeout and was cancelled.",
+                hint="Give it a longer timeout, or find out in `headrace history` where the time goes.",
+                retryable=True,
+            )
+        self._note_failure(run.members, error)
+        return ()
+
+    def _give_up(self, failed: TableName) -> None:
+        """What waits for a failed unit is given up, but for tables that want no consistency: these go on without it."""
+        assert self._scene is not None
+        for unit in self._dispatch.fail(failed):
+            if waits(self._scene, unit):
+                self._cuts.pop(unit, None)
+            else:
+                self._dispatch.add([unit])
+
+    def _note_failure(self, members: tuple[TableName, ...], error: HeadraceError) -> None:
+        now = self.clock.now()
+        policy = retry_policy(error.retryable, now)
+        planned_at: list[dt.datetime | None] = []
+
+        def at(failures: int) -> dt.datetime | None:
+            planned_at.append(policy(failures))
+            return planned_at[-1]
+
+        try:
+            failures = self.catalog.note_failure(members, error.code, str(error), at)
+        except HeadraceError as trouble:
+            self.events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
+            return
+        again = planned_at[-1]
+        for name in members:
+            if again is None:
+                self.events.emit(Suspended(str(name), failures, error.code, error.message))
+            else:
+                self.events.emit(RetryPlanned(str(name), failures, (again - now).total_seconds()))
+
+    # ---- care
+
+    def _beat(self) -> bool:
+        """Say that this scheduler lives, now and then; returns whether somebody asked it to end."""
+        if time.monotonic() - self._beaten < BEAT_SECONDS:
+            return False
+        self._beaten = time.monotonic()
+        try:
+            return self.catalog.scheduler_beat(self.owner, TTL)
+        except HeadraceError:
+            return False  # an outage of the catalog is told where it is looked at
+
+    def _drain(self, since: float | None) -> float:
+        """Start nothing more; cancel what outlasts the grace time. Returns when that began."""
+        for unit in self._dispatch.clear():
+            self._cuts.pop(unit, None)
+        begun = since if since is not None else time.monotonic()
+        if time.monotonic() - begun > self.rules.grace:
+            for run in self._running.values():
+                self.worker.cancel(run.members)
+        return begun
+
+    def _enforce_timeouts(self) -> None:
+        """Cancel what runs for too long; again at each look, as jobs that begin in between run on."""
+        for run in self._running.values():
+            if run.deadline is not None and time.monotonic() > run.deadline:
+                run.cancelled = True
+                self.worker.cancel(run.members)
+
+
+def planned(scene: Scene, cycle: Cycle) -> tuple[Planned, ...]:
+    """A cycle for people: what would be refreshed, the longest way first, then what waits."""
+    units, seconds = scene.grouping.units, scene.unit_seconds()
+    left = remaining(units.dag, seconds)
+    order: Dispatch[TableName] = Dispatch(1)
+    order.draw(units.dag, left)
+    order.add(cycle.wanted)
+    found = []
+    while not order.idle:
+        for unit in order.start():
+            members = tuple(str(n) for n in units.members[unit])
+            found.append(Planned(members, cycle.wanted[unit], seconds=seconds[unit]))
+            order.finish(unit)
+    for unit, hold in cycle.held.items():
+        members = tuple(str(n) for n in units.members[unit])
+        found.append(Planned(members, f"{hold.table} is {hold.reason}", waits=True, seconds=seconds[unit]))
+    return tuple(found)

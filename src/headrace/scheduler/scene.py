@@ -1,0 +1,154 @@
+"""What a scheduler decides from: stream tables, how they hang together, where each stands; from the catalog alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
+from headrace.catalog.reader import Reader
+from headrace.engine.grouping import Defaults, Grouping, grouping
+from headrace.engine.heads import Heads
+from headrace.frontier import Frontier
+from headrace.names import TableName
+from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
+from headrace.schedule.due import Standing
+
+UNKNOWN_SECONDS = 1.0
+"""How long a refresh is taken to last before there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stream table as a scheduler sees it.
+
+    Args:
+        schedule: What decides when it is due.
+        standing: Where it stands, for the changes that refreshing it, and what it pulls along, would bring.
+        lag_since: When the oldest change was committed that it does not reflect, whoever holds it up; None for none.
+        seconds: How long its refresh takes.
+        care: Pauses and failures.
+        status: Its life.
+    """
+
+    schedule: Schedule
+    standing: Standing
+    lag_since: dt.datetime | None
+    seconds: float
+    care: Care
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything at one moment.
+
+    Args:
+        grouping: Which tables are refreshed together, and the graph.
+        tables: Every stream table.
+        bases: The relations they read that are none.
+    """
+
+    grouping: Grouping
+    tables: Mapping[TableName, Table] = field(default_factory=dict)
+    bases: tuple[TableName, ...] = ()
+
+    def pulled(self, name: TableName) -> bool:
+        """Whether a table is refreshed for the sake of what reads it."""
+        return self.tables[name].schedule.kind is Kind.DOWNSTREAM
+
+    def unit_seconds(self) -> dict[TableName, float]:
+        """How long each unit takes."""
+        members = self.grouping.units.members
+        return {unit: sum(self.tables[n].seconds for n in names) for unit, names in members.items()}
+
+
+def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
+    """The relations that stream tables read and that are none themselves."""
+    known = {t.name: t for t in tables}
+    return tuple(sorted({s for t in known.values() for s in t.sources if s not in known}))
+
+
+def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_schedule: Schedule) -> Scene:
+    """Read the scene.
+
+    Args:
+        catalog: The catalog.
+        heads: A new cut; it observes the sources.
+        defaults: What the project wants of diamonds.
+        default_schedule: For tables without a schedule that nothing reads.
+    """
+    bases = bases_of(catalog.stream_tables())
+    moved = heads.versions(bases)
+    cares = catalog.cares()
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        cut = grouping(tables, defaults)
+        schedules = effective_schedules(cut, tables, default_schedule)
+        last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
+        lags = _Lags(reader, tables, moved)
+        found: dict[TableName, Table] = {}
+        for name in cut.graph.order(tables):
+            pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
+            seconds = last[name].seconds if name in last and last[name].outcome is Outcome.OK else UNKNOWN_SECONDS
+            standing = Standing(
+                loaded=name in lags.frontiers,
+                behind_since=lags.since(name, {s: found[s].standing.behind_since for s in pulled}),
+                refreshed=last[name].started_at if name in last else None,
+                expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
+            )
+            lag = lags.since(name, {s: found[s].lag_since for s in tables[name].sources if s in found})
+            care = cares.get(name, Care())
+            found[name] = Table(schedules[name], standing, lag, seconds, care, tables[name].status)
+    return Scene(cut, found, bases)
+
+
+class _Lags:
+    """When changes were committed that tables do not reflect."""
+
+    def __init__(self, reader: Reader, tables: Mapping[TableName, StreamTable], moved: Mapping[TableName, int]) -> None:
+        self._reader = reader
+        self._tables = tables
+        self.frontiers = reader.frontiers()
+        newest = {n: v.version for n, v in reader.newest_versions().items() if n in tables}
+        self._heads = {**newest, **moved}
+        self._times: dict[TableName, dict[int, dt.datetime]] = {}
+
+    def since(self, name: TableName, above: Mapping[TableName, dt.datetime | None]) -> dt.datetime | None:
+        """The oldest change that a table, or one above it, does not reflect."""
+        frontier = self.frontiers.get(name, Frontier())
+        times = [since for since in above.values() if since is not None]
+        for source in self._tables[name].sources:
+            seen, head = frontier.get(source), self._heads.get(source)
+            if seen is not None and head is not None and head > seen:
+                times.append(self._committed(source, seen + 1))
+        return min(times, default=None)
+
+    def _committed(self, source: TableName, version: int) -> dt.datetime:
+        if source not in self._times:
+            oldest = min(f[source] for f in self.frontiers.values() if source in f)
+            self._times[source] = {v.version: v.committed_at for v in self._reader.versions(source, after=oldest)}
+        times = self._times[source]
+        return times.get(version) or min(at for number, at in times.items() if number > version)
+
+
+def effective_schedules(
+    cut: Grouping, tables: Mapping[TableName, StreamTable], default: Schedule
+) -> dict[TableName, Schedule]:
+    """What decides about each table: its own schedule; DOWNSTREAM where something scheduled reads it, else the default.
+
+    A table whose readers are all refreshed by hand is, too.
+    """
+    found: dict[TableName, Schedule] = {}
+    for name in reversed(cut.graph.order(tables)):
+        text = tables[name].schedule
+        own = DOWNSTREAM if text is None else parse_schedule(text)
+        if own.kind is Kind.DOWNSTREAM:
+            readers = [found[r].kind for r in cut.graph.consumers(name)]
+            if not readers:
+                own = default
+            elif all(kind is Kind.MANUAL for kind in readers):
+                own = MANUAL
+        found[name] = own
+    return found

@@ -1,0 +1,65 @@
+"""What a scheduler has done by others, as a protocol: it knows neither Spark nor how a table is refreshed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headrace.engine.heads import Heads
+from headrace.engine.results import Record, RefreshResult
+from headrace.names import TableName
+
+
+class Worker(Protocol):
+    """Refreshes units; called from several threads at once."""
+
+    def heads(self) -> Heads:
+        """A new cut."""
+        ...
+
+    def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
+        """Refresh stream tables that belong together, and publish them at once.
+
+        Raises:
+            HeadraceError: What went wrong; nothing was published then.
+        """
+        ...
+
+    def cancel(self, members: Sequence[TableName]) -> None:
+        """Stop what runs for these tables; their refresh fails soon."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned(Record):
+    """A unit that a scheduler would refresh now, or that waits.
+
+    Args:
+        tables: Its stream tables, in the order they are refreshed; several are published together.
+        why: Why it is refreshed, or for whom it waits.
+        waits: Whether it waits.
+        seconds: How long it will take, by its last refresh.
+    """
+
+    tables: tuple[str, ...]
+    why: str
+    waits: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary(Record):
+    """What a scheduler did while it ran.
+
+    Args:
+        refreshed: Units that were refreshed.
+        failed: Units that failed.
+        results: With `once`, what was refreshed, in the order it was published; else nothing.
+        planned: Of a dry run, what would be refreshed, and what waits.
+    """
+
+    refreshed: int = 0
+    failed: int = 0
+    results: tuple[RefreshResult, ...] = ()
+    planned: tuple[Planned, ...] = field(default=())

@@ -1,0 +1,206 @@
+"""Schedulers on one pipeline, while sources change, refreshes fail, connections break and processes are killed.
+
+Throughout: no table goes back, no two refresh one table at once, groups fit together in every published state. At the
+end everything is up to date, and every table holds what its query gives at its frontier.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+from catalog_kit.databases import Postgres, sql
+from catalog_kit.killed import start
+from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query, scheduler
+
+from headrace.catalog import Catalog
+from headrace.engine.grouping import Defaults, grouping
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.names import TableName
+from headrace.schedule import Kind, Schedule
+
+LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
+SECONDS = 120.0 if LONG else 12.0
+SEEDS = range(6) if LONG else range(1)
+AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)
+BASES = ("w", "x", "y", "z")
+
+
+def keep_fresh(url: str, folder: str, seed: int) -> None:
+    """A scheduler in a process of its own, until it is killed."""
+    chance = random.Random(seed)
+
+    def trouble(name: object) -> None:
+        if chance.random() < 0.01:
+            raise HeadraceError("TEST_FAULT", f"{name} was made to fail.", retryable=True)
+
+    with Catalog.open(url) as catalog:
+        worker = PublishingWorker(Lake(url, Path(folder)), catalog, lambda _: chance.random() * 0.02, trouble)
+        scheduler(catalog, worker, default_schedule=AT_ONCE, slots=3).run(threading.Event())
+
+
+@dataclass
+class Chaos:
+    """A pipeline and what is done to it."""
+
+    url: str
+    lake: Lake
+    catalog: Catalog
+    chance: random.Random
+    processes: list[BaseProcess]
+    many: bool
+    kills: int = 0
+
+    def step(self) -> None:
+        move = self.chance.random()
+        if move < 0.75:
+            self.lake.base(f"s.{self.chance.choice(BASES)}")
+        elif move < 0.85:
+            self.cut()
+        else:
+            self.catalog.unpause([t.name for t in self.catalog.stream_tables()])
+
+    def kill(self) -> None:
+        self.kills += 1
+        victim = self.chance.choice(self.processes)
+        os.kill(victim.pid or 0, signal.SIGKILL)
+        victim.join(10)
+        self.processes.remove(victim)
+        self.start()
+
+    def cut(self) -> None:
+        """Break a connection of theirs; SQLite has none."""
+        if self.many:
+            with sql(self.url, autocommit=True) as connection:
+                connection.exec_driver_sql(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                    " AND datname = current_database() ORDER BY random() LIMIT 1"
+                )
+
+    def start(self) -> None:
+        seed = self.chance.randrange(10**6)
+        self.processes.append(start(keep_fresh, self.url, str(self.lake.folder), seed))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        yield server.fresh()
+    else:
+        yield f"sqlite:///{tmp_path / 'headrace.db'}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_lost_doubled_or_half_seen(place: str, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    with Catalog.open(place) as catalog:
+        lake = Lake(place, tmp_path)
+        lake.base(*(f"s.{base}" for base in BASES))
+        make_pipeline(catalog, chance)
+        many = place.startswith("postgresql")
+        chaos = Chaos(place, lake, catalog, chance, [], many)
+        for _ in range(2 if many else 1):
+            chaos.start()
+        try:
+            watch(chaos)
+        finally:
+            for process in chaos.processes:
+                os.kill(process.pid or 0, signal.SIGKILL)
+                process.join(10)
+        assert len(catalog.history()) > 2 * len(catalog.stream_tables()), "it was not much of a test"
+        assert chaos.kills > SECONDS / 5
+        settle(lake, catalog)
+        check_history(catalog)
+        check_contents(lake, catalog)
+
+
+def make_pipeline(catalog: Catalog, chance: random.Random) -> None:
+    names = [f"t{n:02}" for n in range(chance.randint(20, 40))]
+    lines, options = [], {}
+    for place, name in enumerate(names):
+        among = [*BASES, *names[max(0, place - 8) : place]]
+        lines.append(f"{name}: {' '.join(chance.sample(among, chance.choice((1, 1, 2, 2, 3))))}")
+        if chance.random() < 0.6:
+            options[name] = {"diamond_consistency": "none"}
+    define(catalog, "; ".join(lines), **options)
+
+
+def watch(chaos: Chaos) -> None:
+    """Do things, and look at what is published all the while."""
+    cut = grouping({t.name: t for t in chaos.catalog.stream_tables()}, Defaults())
+    groups = [members for members in cut.units.members.values() if len(members) > 1]
+    assert groups
+    begun = time.monotonic()
+    while time.monotonic() < begun + SECONDS:
+        chaos.step()
+        if time.monotonic() > begun + 2.5 * (chaos.kills + 1):
+            chaos.kill()
+        until = time.monotonic() + chaos.chance.random() * 0.3
+        while time.monotonic() < until:
+            with contextlib.suppress(EnvironmentFault):  # the broken connection may be ours
+                look(chaos.catalog, groups)
+
+
+def look(catalog: Catalog, groups: list[tuple[TableName, ...]]) -> None:
+    """In any one state, members of a group reflect each other as they are, and the same versions of all else."""
+    with catalog.reading() as reader:
+        frontiers, newest = reader.frontiers(), reader.newest_versions()
+    for group in groups:
+        seen: dict[TableName, set[int]] = {}
+        for member in group:
+            for source, version in frontiers.get(member, {}).items():
+                seen.setdefault(source, set()).add(version)
+        for source, versions in seen.items():
+            expected = {newest[source].version} if source in group else versions
+            assert versions == expected, f"{group} see {source} at {versions}"
+            assert len(versions) == 1, f"{group} see {source} at {versions}"
+
+
+def settle(lake: Lake, catalog: Catalog) -> None:
+    """Let everything become up to date, without any more trouble."""
+    worker = PublishingWorker(lake, catalog)
+    for _ in range(50):
+        catalog.unpause([t.name for t in catalog.stream_tables()])
+        if (
+            not scheduler(catalog, worker, default_schedule=AT_ONCE, ahead=60)
+            .run(threading.Event(), once=True)
+            .refreshed
+        ):
+            return
+    pytest.fail("it never becomes quiet")
+
+
+def check_history(catalog: Catalog) -> None:
+    """No table went back, and no two refreshed one at once."""
+    reached: dict[object, dict[object, int]] = {}
+    ended: dict[object, object] = {}
+    for entry in reversed(catalog.history()):
+        before = reached.get(entry.stream, {})
+        assert entry.frontier is not None
+        assert all(version >= before.get(source, -1) for source, version in entry.frontier.items())
+        assert entry.started_at >= ended.get(entry.stream, entry.started_at)  # type: ignore[operator]
+        reached[entry.stream], ended[entry.stream] = dict(entry.frontier), entry.finished_at
+
+
+def check_contents(lake: Lake, catalog: Catalog) -> None:
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        newest = reader.newest_versions()
+        for name, frontier in reader.frontiers().items():
+            assert {s: newest[s].version for s in tables[name].sources} == dict(frontier)
+            at = reader.versions_at(frontier)
+            sources = {s: (v.version, v.snapshot_id) for s, v in at.items()}
+            assert lake.read(newest[name].snapshot_id or 0) == query(lake, sources, tables)
+        assert reader.frontiers().keys() == tables.keys()
+    assert catalog.dirty_staging() == ()
+    assert not mixed(*contents(lake, catalog, *(n.table for n in tables)))

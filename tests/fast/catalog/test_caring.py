@@ -1,0 +1,167 @@
+"""What schedulers ask and tell the catalog, on both databases."""
+
+import dataclasses
+import datetime as dt
+
+import pytest
+from catalog_kit.clock import START, ManualClock
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, refresh, see
+
+from headrace.catalog import Catalog
+from headrace.errors import UserError
+
+MINUTE = dt.timedelta(minutes=1)
+
+
+def later(failures: int) -> dt.datetime | None:
+    return START + failures * MINUTE if failures < 3 else None
+
+
+def test_failures_are_counted_until_the_table_is_suspended(catalog: Catalog) -> None:
+    create(catalog)
+    create(catalog, TOP)
+    assert catalog.cares() == {}
+    assert [catalog.note_failure([REVENUE], f"E{n}", "why", later) for n in (1, 2, 3)] == [1, 2, 3]
+    care = catalog.cares()[REVENUE]
+    assert (care.failures, care.retry_at, care.error_code, care.error_message) == (3, None, "E3", "why")
+    assert care.suspended_at is not None
+    assert TOP not in catalog.cares()
+
+
+def test_a_retry_is_remembered_over_a_restart(catalog: Catalog, url: str) -> None:
+    create(catalog)
+    catalog.note_failure([REVENUE], "E", "why", later)
+    with Catalog.open(url) as another:
+        assert another.cares()[REVENUE].retry_at == START + MINUTE
+
+
+def test_a_group_fails_together(catalog: Catalog) -> None:
+    create(catalog)
+    create(catalog, TOP)
+    catalog.note_failure([TOP], "E", "why", later)
+    assert catalog.note_failure([REVENUE, TOP], "E", "why", later) == 2
+    assert {n: c.failures for n, c in catalog.cares().items()} == {REVENUE: 2, TOP: 2}
+
+
+def test_publishing_ends_a_row_of_failures_and_keeps_a_pause(catalog: Catalog, iceberg: Iceberg) -> None:
+    create(catalog)
+    see(catalog)
+    catalog.pause([REVENUE])
+    catalog.note_failure([REVENUE], "E", "why", later)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    care = catalog.cares()[REVENUE]
+    assert (care.failures, care.retry_at, care.error_code) == (0, None, None)
+    assert care.paused_at is not None
+
+
+def test_pausing_and_resuming(catalog: Catalog) -> None:
+    create(catalog)
+    catalog.note_failure([REVENUE], "E", "why", lambda _: None)
+    catalog.pause([REVENUE])
+    catalog.unpause([REVENUE])
+    care = catalog.cares()[REVENUE]
+    assert (care.paused_at, care.suspended_at, care.failures) == (None, None, 0)
+    for act in (catalog.pause, catalog.unpause):
+        with pytest.raises(UserError, match="STREAM_TABLE_NOT_FOUND"):
+            act([REVENUE, ORDERS])
+    assert catalog.cares()[REVENUE].paused_at is None
+
+
+def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:
+    create(catalog)
+    catalog.pause([REVENUE])
+    catalog.drop_stream_table(REVENUE)
+    create(catalog)
+    assert catalog.cares() == {}
+
+
+def test_epochs_count_publications_of_a_group(catalog: Catalog, iceberg: Iceberg) -> None:
+    create(catalog)
+    create(catalog, TOP)
+    for number in (1, 2):
+        see(catalog, snapshot=number)
+        together = refresh(catalog, iceberg, number, REVENUE, TOP)
+        record = catalog.publish(dataclasses.replace(together, groups=("shop.top",)))
+    epoch = catalog.epochs()["shop.top"]
+    assert (epoch.epoch, epoch.publication) == (2, record)
+    lost = dataclasses.replace(together, groups=("shop.top",), uuid="again")
+    assert isinstance(attempt(lambda: catalog.publish(lost)), Exception)  # its versions are there already
+    assert catalog.epochs()["shop.top"].epoch == 2
+
+
+def test_options_stay_when_a_definition_is_replaced(catalog: Catalog) -> None:
+    create(catalog, options={"tier": "cold"})
+    assert catalog.replace_stream_table(define()).options == {"tier": "cold"}
+    assert catalog.replace_stream_table(define(options={})).options == {}
+    assert catalog.alter_stream_table(REVENUE, options={"pool": "a"}).options == {"pool": "a"}
+
+
+def test_the_pulse_tells_what_may_have_changed(catalog: Catalog, iceberg: Iceberg, clock: ManualClock) -> None:
+    beats = [catalog.pulse()]
+
+    def beat() -> None:
+        clock.advance(1)
+        beats.append(catalog.pulse())
+
+    create(catalog)
+    beat()
+    see(catalog)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    beat()
+    catalog.pause([REVENUE])
+    beat()
+    catalog.note_failure([REVENUE], "E", "why", later)
+    beat()
+    catalog.unpause([REVENUE])
+    beat()
+    catalog.alter_stream_table(REVENUE, schedule="1 minute")
+    beat()
+    catalog.drop_stream_table(REVENUE)
+    beat()
+    assert len(set(beats)) == len(beats)
+    assert catalog.pulse() == beats[-1]
+
+
+def test_schedulers_are_known_while_they_are_heard_of(catalog: Catalog, clock: ManualClock) -> None:
+    catalog.register_scheduler("one", MINUTE)
+    clock.advance(50)
+    assert catalog.scheduler_beat("one", MINUTE) is False
+    clock.advance(50)
+    assert [s.owner for s in catalog.schedulers()] == ["one"]
+    clock.advance(20)
+    assert catalog.schedulers() == ()
+    catalog.register_scheduler("two", MINUTE)
+    assert [s.owner for s in catalog.schedulers()] == ["two"]
+    catalog.unregister_scheduler("two")
+    assert catalog.schedulers() == ()
+
+
+def test_sqlite_has_one_scheduler_at_a_time(catalog: Catalog, backend: str) -> None:
+    catalog.register_scheduler("one", MINUTE)
+    second = attempt(lambda: catalog.register_scheduler("two", MINUTE))
+    if backend == "sqlite":
+        assert isinstance(second, UserError)
+        assert second.code == "SCHEDULER_RUNNING"
+        assert "one" in second.message
+    else:
+        assert [s.owner for s in catalog.schedulers()] == ["one", "two"]
+    catalog.register_scheduler("three", MINUTE, is_dead=lambda owner: owner in ("one", "two"))
+    assert [s.owner for s in catalog.schedulers()] == ["three"]
+
+
+def test_draining(catalog: Catalog) -> None:
+    assert catalog.drain() == ()
+    catalog.register_scheduler("one", MINUTE)
+    assert [s.owner for s in catalog.drain()] == ["one"]
+    assert catalog.scheduler_beat("one", MINUTE) is True
+    assert catalog.scheduler_beat("nobody", MINUTE) is True  # whoever is not known any more has to stop
+
+
+def test_events_are_kept_in_order(catalog: Catalog) -> None:
+    catalog.write_events([(START + n * MINUTE, "refreshed", {"table": f"t{n}"}) for n in range(5)])
+    newest = catalog.events(limit=2)
+    assert [e.fields["table"] for e in newest] == ["t3", "t4"]
+    assert [e.fields["table"] for e in catalog.events(newest[0].id)] == ["t4"]
+    assert catalog.forget_events(START + 2 * MINUTE) == 2
+    assert len(catalog.events()) == 3

@@ -1,0 +1,93 @@
+"""The verbs about pipelines that run themselves; none of these starts Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from catalog_kit.samples import lake
+from kit.pipelines import Lake, define
+
+from headrace.catalog import Catalog
+
+from .conftest import Run
+
+
+@pytest.fixture
+def pipeline(project: Path, tmp_path: Path) -> Path:
+    url = f"sqlite:///{project / 'headrace.db'}"
+    Lake(url, tmp_path).base("s.a")
+    with Catalog.open(url) as catalog:
+        define(catalog, "b: a; c: a; d: b c; e: a", {"d": "ON CHANGE", "e": "ON CHANGE"})
+        catalog.pause([lake("s.e")])
+    return project
+
+
+def test_a_dry_run_says_what_why_and_what_waits(run: Run, pipeline: Path) -> None:
+    result = run("run", "--dry-run", "-p", pipeline)
+    assert result.exit_code == 0
+    assert "s.b, s.c, s.d" in result.output
+    assert "s.e is paused" in result.output
+    (unit, waits) = json.loads(run("run", "--dry-run", "--json", "-p", pipeline).stdout)
+    assert (unit["tables"], unit["why"], unit["waits"]) == (["s.b", "s.c", "s.d"], "not loaded yet", False)
+    assert (waits["tables"], waits["waits"]) == (["s.e"], True)
+
+
+def test_groups(run: Run, pipeline: Path) -> None:
+    (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+    assert (group["name"], group["members"], group["converge"]) == ("s.d", ["s.b", "s.c", "s.d"], ["s.d"])
+    assert (group["policy"], group["epoch"], group["last_publication"]) == ("fastest", 0, None)
+    assert "s.b, s.c, s.d" in run("diamonds", "-p", pipeline).output
+
+
+def test_pausing_and_resuming(run: Run, pipeline: Path) -> None:
+    assert run("resume", "s.e", "-p", pipeline).output == "Resumed s.e.\n"
+    assert "waits" not in run("run", "--dry-run", "-p", pipeline).output
+    assert json.loads(run("pause", "--json", "-p", pipeline).stdout) == ["s.b", "s.c", "s.d", "s.e"]
+    assert "s.b is paused" in run("diamonds", "--json", "-p", pipeline).stdout  # tables break lines by width
+    result = run("pause", "s.nothing", "-p", pipeline)
+    assert (result.exit_code, "STREAM_TABLE_NOT_FOUND" in result.output) == (1, True)
+
+
+def test_nothing_to_tell(run: Run, project: Path) -> None:
+    assert run("run", "--dry-run", "-p", project).output == "Nothing is due.\n"
+    assert run("diamonds", "-p", project).output == "No stream tables have to be published together.\n"
+    assert run("drain", "-p", project).output == "No schedules are run at the moment.\n"
+    assert run("pause", "-p", project).output == "There are no stream tables.\n"
+    assert run("events", "-p", project).output == ""
+
+
+def test_running_once_with_nothing_to_do_tells_json_lines(run: Run, project: Path) -> None:
+    result = run("run", "--once", "--json", "-p", project)
+    assert result.exit_code == 0
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["event"] for line in told] == ["scheduler_started", "scheduler_stopped"]
+    kept = [json.loads(line) for line in run("events", "--json", "-p", project).stdout.splitlines()]
+    assert [line["event"] for line in kept] == ["scheduler_started", "scheduler_stopped"]
+    assert "scheduler_stopped" in run("events", "-n", 1, "-p", project).output
+
+
+@pytest.mark.parametrize("number", ["0", "33", "many"])
+def test_so_many_at_once_are_not_possible(run: Run, project: Path, number: str) -> None:
+    assert run("run", "--max-concurrent", number, "-p", project).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("max_concurrent_refreshes = 33", "1 to 32"),
+        ("default_schedule = 'sometimes'", "INVALID_SCHEDULE"),
+        ("diamond_consistency = 'maybe'", "none, atomic"),
+        ("diamond_schedule_policy = 'never'", "fastest, slowest"),
+        ("[pools]\nfinance = 0", "finance"),
+    ],
+)
+def test_settings_that_cannot_be(run: Run, project: Path, line: str, words: str) -> None:
+    file = project / "headrace.toml"
+    text = file.read_text(encoding="utf-8")
+    changed = f"{text}\n{line}\n" if line.startswith("[") else text.replace("[headrace]", f"[headrace]\n{line}")
+    file.write_text(changed, encoding="utf-8")
+    result = run("status", "-p", project)
+    assert result.exit_code == 1
+    assert words in result.output

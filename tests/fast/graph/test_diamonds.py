@@ -1,0 +1,98 @@
+"""Diamonds and the groups they make, on graphs small enough to draw; and against a slow definition on random ones."""
+
+import itertools
+import random
+
+import pytest
+
+from headrace.graph.dag import Dag
+from headrace.graph.diamonds import diamonds
+from headrace.graph.units import atomic_groups, units
+
+
+def graph(text):
+    """`B: A` reads: B is made from A."""
+    return Dag({line.split(":")[0].strip(): line.split(":")[1].split() for line in text.split(";")})
+
+
+def groups(text, *, none=()):
+    found = atomic_groups(diamonds(graph(text)), lambda bottom: bottom not in none)
+    return sorted("".join(sorted(group)) for group in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("B: a; C: a; D: B C", ["BCD"]),  # simple
+        ("B: A; C: A; D: B C; A: a", ["BCD"]),  # the top is a stream table: not a member
+        ("B: a; E: B; F: E; C: a; D: F C", ["BCDEF"]),  # deep
+        ("B: a; D: a B", ["BD"]),  # one-sided
+        ("B: a; C: B; D: C", []),  # a chain
+        ("B: a; C: b; D: B C", []),  # two roots
+        ("B: a b; C: a b; D: B C", ["BCD"]),  # two roots, both shared
+        ("B: a; C: a; D: B C; E: C B", ["BCDE"]),  # two bottoms over the same sides
+        ("B: a; C: a; X: a; D: B C; E: C X", ["BCDEX"]),  # overlapping in C
+        ("B: a; C: a; D: B C; F: b; G: b; H: F G", ["BCD", "FGH"]),  # two that have nothing to do with each other
+        ("B: a; C: a; D: B C; E: D; F: D; G: E F", ["BCD", "EFG"]),  # one after the other
+        ("B: a; C: a; D: B C; E: a; F: D E", ["BCDEF"]),  # nested
+        ("B: a; C: a; D: B C; E: D", ["BCD"]),  # what reads the bottom alone is outside
+        ("B: a; C: a; Z: B; D: B C", ["BCD"]),  # what reads a side without coming back is outside
+    ],
+)
+def test_groups(text, expected):
+    assert groups(text) == expected
+
+
+def test_a_bottom_may_want_none():
+    assert groups("B: a; C: a; D: B C", none="D") == []
+    assert groups("B: a; C: a; D: B C; E: C B", none="D") == ["BCE"]
+
+
+def test_what_a_diamond_is_made_of():
+    (found,) = diamonds(graph("B: A; E: B; C: A; D: E C; A: a"))
+    assert (found.top, found.bottom, found.between) == ("A", "D", ("B", "C", "E"))
+
+
+def ways(dag, top, bottom):
+    if top == bottom:
+        return [()]
+    return [(reader, *way) for reader in dag.consumers(top) for way in ways(dag, reader, bottom)]
+
+
+def slowly(dag):
+    """The definition: two ways that share nothing but their ends."""
+    return {
+        (top, bottom)
+        for top, bottom in itertools.permutations(dag.names, 2)
+        for one, other in itertools.combinations(ways(dag, top, bottom), 2)
+        if not set(one[:-1]) & set(other[:-1])
+    }
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs(seed):
+    rng = random.Random(seed)
+    size = rng.randint(3, 9)
+    names = "abcdefghi"[:size]
+    dag = Dag({n: rng.sample(names[:i], rng.randint(0, min(i, 3))) for i, n in enumerate(names)})
+    found = diamonds(dag)
+    assert {(d.top, d.bottom) for d in found} == slowly(dag)
+    for d in found:
+        assert set(d.between) == {n for way in ways(dag, d.top, d.bottom) for n in way} - {d.bottom}
+    cut = units(dag, names, atomic_groups(found, lambda _: True))
+    assert sorted(n for inside in cut.members.values() for n in inside) == sorted(names)
+    assert not cut.dag.cycle()
+
+
+def test_units_are_called_after_their_last_member():
+    dag = graph("B: a; C: a; D: B C; E: D")
+    cut = units(dag, "BCDE", [{"B", "C", "D", "a"}])
+    assert dict(cut.members) == {"D": ("B", "C", "D"), "E": ("E",)}
+    assert cut.dag.producers("E") == ("D",)
+    assert "a" not in cut.dag
+
+
+def test_what_lies_between_members_joins_them():
+    dag = graph("B: a; X: B; D: X; E: a")
+    cut = units(dag, "BXDE", [{"B", "D"}])
+    assert dict(cut.members) == {"D": ("B", "X", "D"), "E": ("E",)}

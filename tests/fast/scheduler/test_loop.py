@@ -1,0 +1,295 @@
+"""The loop over a real catalog: what it refreshes, in which order, and what it does about trouble."""
+
+import threading
+import time
+
+import pytest
+from kit.pipelines import PublishingWorker, define, failing, full, roots, scheduler
+
+from headrace.errors import UserError
+from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
+
+
+def once(catalog, worker, events=None, **changes):
+    return scheduler(catalog, worker, events, **changes).run(threading.Event(), once=True)
+
+
+class Running:
+    """A scheduler that runs in a thread while the block lasts."""
+
+    def __init__(self, catalog, worker, events=None, **changes):
+        self.stop = threading.Event()
+        self.thread = threading.Thread(
+            target=lambda: scheduler(catalog, worker, events, **changes).run(self.stop), daemon=True
+        )
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+
+def until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    worker = PublishingWorker(lake_, catalog)
+    summary = once(catalog, worker)
+    assert (summary.refreshed, summary.failed) == (3, 0)
+    assert worker.ran.index(("b",)) < worker.ran.index(("c",))
+    assert once(catalog, worker).refreshed == 0
+    lake_.base("s.a")
+    assert once(catalog, worker).refreshed == 0  # within the pause that ON CHANGE keeps
+    assert once(catalog, worker, ahead=2).refreshed == 3
+    assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
+
+
+def test_what_has_no_schedule_of_its_own_is_pulled_along(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b; d: c; other: b; by_hand: a", {"d": "1 second", "other": "MANUAL", "by_hand": "MANUAL"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    assert worker.ran == [("b",), ("c",), ("d",)]
+
+
+def test_a_target_lag_is_waited_for(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", {"b": "1 hour"})
+    worker = PublishingWorker(lake_, catalog)
+    assert once(catalog, worker).refreshed == 1  # the first load does not wait
+    lake_.base("s.a")
+    assert once(catalog, worker).refreshed == 0
+
+
+def test_units_run_side_by_side_and_never_too_many(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n}: a" for n in range(8)))
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
+    once(catalog, worker, slots=3)
+    assert worker.most_at_once == 3
+
+
+def test_changes_are_followed_while_it_runs(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b")
+    catalog.alter_stream_table(full("c"), schedule="ON CHANGE EVERY 1 s")
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        until(lambda: len(worker.ran) == 2)
+        define(catalog, "late: a")  # a new definition reaches it without a restart
+        until(lambda: ("late",) in worker.ran)
+        lake_.base("s.a")
+        until(lambda: roots(lake_, catalog).get("c") == {"a": {1}})
+
+
+def test_a_straggler_delays_only_what_reads_from_it(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "slow: a; below: slow; quick: z")
+    free = threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda n: n.table == "slow" and free.wait(10))
+    with Running(catalog, worker):
+        until(lambda: ("quick",) in worker.ran)
+        lake_.base("s.z")
+        until(lambda: worker.ran.count(("quick",)) == 2)
+        assert ("below",) not in worker.ran
+        free.set()
+        until(lambda: ("below",) in worker.ran)
+
+
+def test_a_failure_is_tried_again_later(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=1))
+    summary = once(catalog, worker, events)
+    assert (summary.refreshed, summary.failed, worker.ran) == (1, 1, [("x",)])
+    (planned,) = [e for e in told if isinstance(e, RetryPlanned)]
+    assert (planned.table, planned.failures) == ("s.b", 1)
+    assert 2 <= planned.seconds <= 3
+    assert once(catalog, worker, events).refreshed == 0  # not yet, says the catalog; and c waits for b
+    assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)][-1] == ("s.c", "s.b", "retrying")
+    catalog.unpause([full("b")])
+    assert once(catalog, worker, events).refreshed == 2
+
+
+def test_what_fails_for_good_is_suspended_until_it_is_resumed(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; x: a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=1, code="ARITHMETIC_ERROR", retryable=False))
+    once(catalog, worker, events)
+    (suspended,) = [e for e in told if isinstance(e, Suspended)]
+    assert (suspended.table, suspended.code) == ("s.b", "ARITHMETIC_ERROR")
+    assert catalog.cares()[full("b")].suspended_at is not None
+    catalog.unpause([full("b")])
+    assert once(catalog, worker).refreshed == 1
+    assert catalog.cares()[full("b")].suspended_at is None
+
+
+def test_a_table_is_suspended_after_five_failures(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b"))
+    for _ in range(5):
+        with catalog._database.write() as connection:
+            connection.exec_driver_sql("UPDATE hr_care SET retry_at = NULL")
+        once(catalog, worker)
+    care = catalog.cares()[full("b")]
+    assert (care.failures, care.suspended_at is not None) == (5, True)
+
+
+def test_a_paused_table_is_left_alone(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    worker = PublishingWorker(lake_, catalog)
+    catalog.pause([full("b")])
+    once(catalog, worker)
+    assert worker.ran == [("x",)]
+    catalog.unpause([full("b")])
+    once(catalog, worker)
+    assert worker.ran == [("x",), ("b",), ("c",)]
+
+
+def test_a_frozen_table_is_left_alone(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", b={"tier": "frozen"})
+    assert once(catalog, PublishingWorker(lake_, catalog)).refreshed == 0
+
+
+def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c; e: d")
+    worker = PublishingWorker(lake_, catalog, fails=failing("c", "d", times=1))
+    for _ in range(2):  # first c fails, then d, the last step before publishing
+        assert once(catalog, worker).failed == 1
+        assert roots(lake_, catalog) == {}
+        assert catalog.dirty_staging()  # what b wrote; the next one puts it back
+        catalog.unpause([full(name) for name in "bcd"])
+    assert once(catalog, worker).refreshed == 2
+    assert worker.ran == [("b", "c", "d"), ("e",)]
+    assert catalog.epochs()["s.d"].epoch == 1
+    assert len({tuple(sorted(r)) for r in roots(lake_, catalog).values()}) == 1
+
+
+def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c", d={"diamond_consistency": "none"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    worker.fails = failing("c")
+    once(catalog, worker, ahead=2)
+    assert roots(lake_, catalog)["b"] == {"a": {1}}
+    once(catalog, worker, ahead=4)
+    assert roots(lake_, catalog)["d"] == {"a": {0, 1}}  # a mixture, as was wished
+
+
+@pytest.mark.parametrize(("policy", "ran"), [("fastest", 1), ("slowest", 0)])
+def test_a_group_is_due_when_any_or_when_all_are(lake_, catalog, policy, ran):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c", {"b": "1 hour", "d": "ON CHANGE"}, d={"diamond_schedule_policy": policy})
+    worker = PublishingWorker(lake_, catalog)
+    assert once(catalog, worker).refreshed == 1
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=2).refreshed == ran
+
+
+def test_what_takes_too_long_is_cancelled(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", b={"timeout": "1 second"})
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 30)
+    assert once(catalog, worker).failed == 1
+    assert catalog.cares()[full("b")].error_code == "REFRESH_TIMEOUT"
+
+
+def test_stopping_lets_what_runs_end_and_starts_nothing(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b")
+    begun, free = threading.Event(), threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda _: (begun.set(), free.wait(10)))
+    with Running(catalog, worker) as running:
+        assert begun.wait(10)
+        running.stop.set()
+        free.set()
+    assert worker.ran == [("b",)]
+    assert catalog.schedulers() == ()
+
+
+def test_what_outlasts_the_grace_time_is_cancelled(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    begun = threading.Event()
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 30, fails=lambda _: begun.set())
+    with Running(catalog, worker, grace=0.1) as running:
+        assert begun.wait(10)
+        running.stop.set()
+    assert worker.ran == []
+
+
+def test_draining_ends_it_from_outside(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    events, told = Events(), []
+    events.subscribe(told.append)
+    with Running(catalog, PublishingWorker(lake_, catalog), events) as running:
+        until(lambda: catalog.schedulers())
+        catalog.drain()
+        until(lambda: not running.thread.is_alive())
+    assert isinstance(told[-1], SchedulerStopped)
+
+
+def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        until(lambda: catalog.schedulers())
+        (first,) = catalog.schedulers()
+        with pytest.raises(UserError, match="SCHEDULER_RUNNING") as caught:
+            once(catalog, worker)
+        assert first.owner in caught.value.message
+
+
+def test_a_plan_changes_nothing(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c; e: d; p: a")
+    catalog.pause([full("p")])
+    worker = PublishingWorker(lake_, catalog)
+    planned = scheduler(catalog, worker).plan()
+    assert [(p.tables, p.waits) for p in planned] == [
+        (("s.b", "s.c", "s.d"), False),
+        (("s.e",), False),
+        (("s.p",), True),
+    ]
+    assert planned[0].why == "for s.e"
+    assert planned[2].why == "s.p is paused"
+    assert worker.ran == []
+
+
+def test_what_happened_is_kept(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    once(catalog, PublishingWorker(lake_, catalog, fails=failing("b")))
+    assert [e.kind for e in catalog.events()] == ["scheduler_started", "retry_planned", "scheduler_stopped"]
+
+
+def test_an_idle_look_at_five_hundred_tables_is_cheap(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n:03}: a" for n in range(500)))
+    one = scheduler(catalog, PublishingWorker(lake_, catalog))
+    catalog.pause([full(f"t{n:03}") for n in range(500)])
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        one._consider(True)
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.05

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from headrace import config
 from headrace.catalog import Catalog, Status, StreamTable
@@ -31,6 +31,7 @@ from headrace.schedule import parse_schedule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.database_sources import Sources
     from headrace.engine.create import Creator
     from headrace.engine.heads import Heads
     from headrace.engine.maintain import MaintenanceResult
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
 
+
+T = TypeVar("T")
 
 Names = list[str] | tuple[str, ...]
 """Several names; a type that a single `str` does not fit."""
@@ -166,6 +169,13 @@ class Headrace:
     def spark(self) -> SparkSession:
         """The Spark session; the first use starts it."""
         return self._lazy.session()
+
+    @property
+    def sources(self) -> Sources:
+        """Databases whose tables are mirrored in the lake."""
+        from headrace.database_sources import Sources
+
+        return Sources(self._catalog, self._lazy, self.events, self.settings)
 
     def _engine(self) -> tuple[Plans, Refresher, Creator]:
         if self._parts is None:
@@ -308,6 +318,8 @@ class Headrace:
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
+        Databases that they read are landed first; when that fails, what can be refreshed is refreshed all the same.
+
         Args:
             names: One, several, or (None) all.
             full: Recompute, whatever changed.
@@ -319,9 +331,20 @@ class Headrace:
             HeadraceError: The first failure, after everything that does not depend on it was refreshed.
         """
         if isinstance(names, str):
-            return self._engine()[2].refresh(self._name(names), self._heads(), full=full)
+            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full))
         wanted = [self._name(n) for n in names] if names is not None else None
-        return self._refresh_in_order(wanted, full)
+        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full))
+
+    def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
+        """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        failure = self.sources.land_for(wanted)
+        result = refresh(wanted)
+        if failure is not None:
+            raise failure
+        return result
+
+    def _refresh_one(self, name: TableName, full: bool) -> RefreshResult:
+        return self._engine()[2].refresh(name, self._heads(), full=full)
 
     def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
         creator, heads = self._engine()[2], self._heads()

@@ -21,7 +21,7 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "dispatch", "project", "doctor"})),
+    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),
     ("compiler", frozenset({"compiler"})),
@@ -51,7 +51,8 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "py4j": frozenset({"spark"}),
     "sqlalchemy": frozenset({"catalog"}),
     "alembic": frozenset({"catalog"}),
-    "psycopg": frozenset({"catalog"}),
+    "psycopg": frozenset({"catalog", "sources"}),
+    "pyarrow": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
 }

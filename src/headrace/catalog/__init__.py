@@ -22,15 +22,18 @@ from headrace.catalog.records import (
     Version,
     resource_of,
 )
+from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
 
 __all__ = [
     "Catalog",
+    "DatabaseSource",
     "Definition",
     "ForeignWrite",
     "FrontierMove",
     "HistoryEntry",
     "Json",
     "Lease",
+    "Mirror",
     "NewVersion",
     "Observation",
     "Observed",
@@ -43,6 +46,8 @@ __all__ = [
     "Relation",
     "RelationKind",
     "Rename",
+    "SourceMove",
+    "SourceStatus",
     "Status",
     "StreamTable",
     "Swap",

@@ -12,7 +12,9 @@ VERBS = sorted(app.commands)
 
 
 def test_every_verb_is_there_and_in_the_help(run: Run) -> None:
-    wanted = "alter create demo doctor drop explain graph history init maintain refresh sql status validate verify"
+    wanted = (
+        "alter create demo doctor drop explain graph history init maintain refresh source sql status validate verify"
+    )
     assert wanted.split() == VERBS
     assert sorted(verb.name or "" for _, verbs in SECTIONS for verb in verbs) == VERBS
     text = run("--help").output

@@ -26,10 +26,11 @@ OPTIONS = {
     "search_path": "pg_catalog",
     "row_security": "off",
     "statement_timeout": "0",
+    "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "0",
 }
 """Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
-that would hide rows is an error."""
+that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever."""
 
 CONNECT_SECONDS = 10
 
@@ -97,8 +98,8 @@ def faults() -> Iterator[None]:
     """Turn what the driver raises into errors of ours.
 
     Raises:
-        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SOURCE_REFUSED` for missing privileges,
-            `SOURCE_ERROR` for the rest.
+        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SOURCE_BUSY` (retryable) when a lock was
+            not to be had, `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
     """
     try:
         yield
@@ -108,6 +109,14 @@ def faults() -> Iterator[None]:
             "The source's PostgreSQL server does not allow this.",
             detail=str(error).strip(),
             hint="`headrace source check` prints the statements that give the missing privileges.",
+        ) from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise EnvironmentFault(
+            "SOURCE_BUSY",
+            "Transactions that are open on the source kept Headrace waiting for a minute.",
+            detail=str(error).strip(),
+            hint="A first snapshot, and one of altered tables, waits for transactions that write.",
+            retryable=True,
         ) from error
     except psycopg.OperationalError as error:
         raise EnvironmentFault(

@@ -1,0 +1,63 @@
+"""Mirrors in DuckDB: landings are applied by the same SQL that Spark runs, translated, without a JVM."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import duckdb
+import sqlglot
+
+from headrace.names import WEIGHT, TableName
+from headrace.sources.landing import Landing
+from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.tables import RemoteTable
+
+Rows = Counter[tuple[Any, ...]]
+
+
+class Mirrors:
+    """What a lake would show of a source."""
+
+    def __init__(self) -> None:
+        self._duck = duckdb.connect()
+        self.tables: dict[TableName, RemoteTable] = {}
+
+    def publish(self, landing: Landing) -> None:
+        """Bring the mirrors to a landing."""
+        for landed in landing.tables:
+            assert isinstance(landed, PostgresTable)
+            self._bring(landed)
+
+    def rows(self, name: TableName) -> Rows:
+        return Counter(self._duck.execute(f'SELECT * FROM "{name.table}"').fetchall())
+
+    def _bring(self, landed: PostgresTable) -> None:
+        name = f'"{landed.name.table}"'
+        if landed.replaced:
+            self.tables[landed.name] = landed.table
+            self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
+            return
+        change = translated(landed.change_sql("`before`")).replace('"before"', name)
+        found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
+        for *row, weight in found:
+            self._weigh(name, row, int(weight))
+
+    def _weigh(self, name: str, row: list[Any], weight: int) -> None:
+        if weight > 0:
+            for _ in range(weight):
+                self._duck.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+            return
+        columns = [f'"{d[0]}"' for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
+        same = " AND ".join(f"{c} IS NOT DISTINCT FROM ?" for c in columns)
+        doomed = f"SELECT rowid FROM {name} WHERE {same} LIMIT {-weight}"
+        gone = self._duck.execute(f"DELETE FROM {name} WHERE rowid IN ({doomed})", row).fetchone()
+        assert gone == (-weight,), f"{name} does not hold {row} {-weight} times"
+
+
+def translated(sql: str) -> str:
+    """A statement of landing for DuckDB."""
+    text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
+    (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
+    return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import sqlglot
 
-from headrace.names import WEIGHT, TableName
+from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
+from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
 
 Rows = Counter[tuple[Any, ...]]
@@ -61,3 +65,46 @@ def translated(sql: str) -> str:
     text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
     (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
     return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)
+
+
+class Follower:
+    """A source that is captured, landed and compared.
+
+    Args:
+        url: The database.
+        folder: Where rows are written on the way.
+        tables: Tables in schema `public`.
+    """
+
+    def __init__(self, url: str, folder: Path, *tables: str, slot: str = "headrace_f") -> None:
+        self.url, self.slot = url, slot
+        self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
+        self.folder, self.mirrors = folder, Mirrors()
+        self.position: Mapping[str, Any] = {}
+        self.gone: set[TableName] = set()
+
+    def capture(self) -> PostgresCapture:
+        known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
+        return PostgresCapture(Captured(self.url, self.slot, self.names, known=known), Spool(str(self.folder)))
+
+    def begin(self) -> None:
+        self._take(self.capture().begin())
+
+    def land(self) -> list[Landing]:
+        """Land until nothing is left."""
+        landings: list[Landing] = []
+        while not landings or not landings[-1].caught_up:
+            capture = self.capture()
+            capture.clear()
+            landings.append(capture.land(self.position))
+            self._take(landings[-1])
+            capture.acknowledge(self.position)
+        return landings
+
+    def rows(self, table: str) -> Rows:
+        return self.mirrors.rows(TableName(LAKE, ("s",), table))
+
+    def _take(self, landing: Landing) -> None:
+        self.mirrors.publish(landing)
+        self.position = landing.position
+        self.gone |= set(landing.gone)

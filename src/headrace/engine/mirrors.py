@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
+from headrace.errors import EnvironmentFault, UserError
 from headrace.lake.apply import Target, change_of, measures, plan_apply, run_apply
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import STAGING, WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
 from headrace.sources.landing import LandedTable
+
+UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
+"""What Spark says of texts that are no values of a column's type."""
 
 Staged = Callable[[TableName], TableMeta]
 """The metadata that a stored table has in `staging` now."""
@@ -47,8 +51,22 @@ def bring(mirror: Mirror, landed: LandedTable, version: int, runner: Runner, sta
         staged: Finds metadata.
 
     Raises:
-        HeadraceError: Nothing must be published then.
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
     """
+    try:
+        return _bring(mirror, landed, version, runner, staged)
+    except UserError as error:
+        if error.code not in UNFIT:
+            raise
+        raise EnvironmentFault(
+            "VALUE_NOT_REPRESENTABLE",
+            f"A value cannot be held by the mirror {mirror.name}; nothing was landed.",
+            detail=error.message,
+            hint="Correct the value, or create the source again with its column among TEXT COLUMNS (…).",
+        ) from error
+
+
+def _bring(mirror: Mirror, landed: LandedTable, version: int, runner: Runner, staged: Staged) -> Moved:
     before = staged(mirror.name)
     altered = landed.replaced and _evolve(mirror, landed, before, runner)
     if altered:

@@ -59,7 +59,7 @@ def _moment(type_: str) -> str:
 
 TYPES: Mapping[str, Mapped] = {
     "bool": Mapped("boolean", "({} = 't')"),
-    "int2": Mapped("smallint", "CAST({} AS SMALLINT)"),
+    "int2": Mapped("int", "CAST({} AS INT)"),  # Iceberg has no shorter one
     "int4": Mapped("int", "CAST({} AS INT)"),
     "int8": Mapped("bigint", "CAST({} AS BIGINT)"),
     "oid": Mapped("bigint", "CAST({} AS BIGINT)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ from kit.logical import LogicalServer, logical_server
 
 from headrace.api import Headrace
 from headrace.errors import HeadraceError
+from headrace.sources.postgres.capture import PostgresCapture
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +74,10 @@ def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psyc
 
 
 def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
-    hr: Headrace, ns: str, url: str, db: psycopg.Connection
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    in_parts = partial(PostgresCapture, most=3)  # so that a landing is spilled in several parts
+    monkeypatch.setattr("headrace.sources.postgres.opening.PostgresCapture", in_parts)
     db.execute("CREATE TABLE docs (a int, b text, body text, PRIMARY KEY (a, b))")
     db.execute("CREATE TABLE bag (x int, y text)")
     db.execute("ALTER TABLE bag REPLICA IDENTITY FULL; ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")

@@ -26,11 +26,11 @@ from headrace.catalog import (
 )
 from headrace.engine.heads import metadata
 from headrace.engine.held import held
-from headrace.engine.mirrors import Moved, bring
+from headrace.engine.mirrors import Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import Record
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
-from headrace.events import Events, Notice
+from headrace.events import Events, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
@@ -133,7 +133,9 @@ class Lander:
 
     def resnapshot(self, name: str) -> LandingResult:
         """Take a source anew from its tables as they are now; stream tables receive the difference only."""
-        return self._landed(name, lambda capture, _: capture.begin())
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, lambda capture, _: capture.begin(), "SNAPSHOT")
 
     def land(self, name: str) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time, in one publication or several; none for a source on hold.
@@ -152,7 +154,7 @@ class Lander:
             )
         results: list[LandingResult] = []
         while not results or not results[-1].caught_up:
-            results.append(self._landed(name, lambda capture, source: capture.land(source.position or {})))
+            results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
         return tuple(results)
 
     def drop(self, name: str, *, force: bool = False) -> tuple[TableName, ...]:
@@ -193,7 +195,7 @@ class Lander:
         with self.catalog.reading() as reader:
             return reader.source(name)
 
-    def _landed(self, name: str, read: Callable[[Capture, DatabaseSource], Landing]) -> LandingResult:
+    def _landed(self, name: str, read: Callable[[Capture, DatabaseSource], Landing], mode: str) -> LandingResult:
         begin = time.perf_counter()
         with held(self.catalog, _resources(self._source(name))) as leases:
             source = self._source(name)  # once more: another process may have landed meanwhile
@@ -203,23 +205,32 @@ class Lander:
             capture.clear()
             try:
                 landing = read(capture, source)
+                if landing.tables:
+                    self.events.emit(RefreshStarted(name, mode, None, ()))
                 moved = self._bring(source, landing) if landing.tables else {}
                 if landing.worth:
+                    self.events.emit(StageStarted(name, "publish"))
                     self._publish(source, landing, moved, leases())
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
-                if isinstance(error, HeadraceError) and error.code in STOPPING:
-                    self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+                if isinstance(error, HeadraceError):
+                    self._failed(name, error)
                 raise
             finally:
                 capture.clear()
             if landing.worth:
+                self.events.emit(StageStarted(name, "acknowledge"))
                 capture.acknowledge(landing.position)
         result = _result(name, landing, moved, time.perf_counter() - begin)
-        if landing.worth:
-            rows = f"+{result.inserted} −{result.deleted}"
-            self.events.emit(Notice(f"{name}: {result.transactions} transactions landed, {rows}"))
+        if landing.tables:
+            self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
         return result
+
+    def _failed(self, name: str, error: HeadraceError) -> None:
+        """Say so, and stop the source where changes may have been missed."""
+        self.events.emit(RefreshFailed(name, error.code, error.message))
+        if error.code in STOPPING:
+            self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
     def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
         """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""
@@ -227,14 +238,19 @@ class Lander:
         newest = self.catalog.newest_versions()
         runner = self.session.runner().under(STRICT)
         self._make_missing(landing.tables, mirrors, runner)
+        parts: dict[TableName, list[LandedTable]] = {}
+        for landed in landing.tables:
+            parts.setdefault(landed.name, []).append(landed)
 
-        def one(landed: LandedTable) -> Moved:
-            known = newest.get(landed.name)
+        def one(name: TableName) -> Moved:
+            self.events.emit(StageStarted(source.name, f"write {name}"))
+            known = newest.get(name)
             version = 0 if known is None else known.version + 1
-            return bring(mirrors[landed.name], landed, version, runner, self._staged)
+            shown = frozenset(self._staged(name).snapshots)
+            return Mirroring(mirrors[name], version, runner, self._staged, shown).bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
-            return dict(zip((t.name for t in landing.tables), pool.map(one, landing.tables), strict=True))
+            return dict(zip(parts, pool.map(one, parts), strict=True))
 
     def _publish(
         self, source: DatabaseSource, landing: Landing, moved: Mapping[TableName, Moved], leases: tuple[Lease, ...]

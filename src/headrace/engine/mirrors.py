@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
+from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
 from headrace.errors import EnvironmentFault, UserError
@@ -23,7 +24,7 @@ Staged = Callable[[TableName], TableMeta]
 """The metadata that a stored table has in `staging` now."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Moved:
     """What became of a mirror.
 
@@ -34,82 +35,102 @@ class Moved:
         deleted: Rows that disappeared.
     """
 
-    written: Mapping[TableName, TableMeta]
-    changed: bool
+    written: Mapping[TableName, TableMeta] = field(default_factory=dict)
+    changed: bool = False
     inserted: int = 0
     deleted: int = 0
 
 
-def bring(mirror: Mirror, landed: LandedTable, version: int, runner: Runner, staged: Staged) -> Moved:
-    """Bring a mirror's stored tables to a landing.
+@dataclass(frozen=True, slots=True)
+class Mirroring:
+    """Brings one mirror to a landing.
 
     Args:
         mirror: The mirror.
-        landed: Its part of the landing.
         version: The version that it reaches if it changes.
         runner: Runs SQL, in ANSI mode and UTC.
         staged: Finds metadata.
-
-    Raises:
-        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
+        published: Snapshots that `lake` shows.
     """
-    try:
-        return _bring(mirror, landed, version, runner, staged)
-    except UserError as error:
-        if error.code not in UNFIT:
-            raise
-        raise EnvironmentFault(
-            "VALUE_NOT_REPRESENTABLE",
-            f"A value cannot be held by the mirror {mirror.name}; nothing was landed.",
-            detail=error.message,
-            hint="Correct the value, or create the source again with its column among TEXT COLUMNS (…).",
-        ) from error
+
+    mirror: Mirror
+    version: int
+    runner: Runner
+    staged: Staged
+    published: Set[int]
+
+    def bring(self, parts: Sequence[LandedTable]) -> Moved:
+        """Apply the mirror's parts of a landing, one after the other.
+
+        Raises:
+            EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
+        """
+        moved = Moved()
+        try:
+            for landed in parts:
+                self._part(landed, moved)
+        except UserError as error:
+            if error.code not in UNFIT:
+                raise
+            raise EnvironmentFault(
+                "VALUE_NOT_REPRESENTABLE",
+                f"A value cannot be held by the mirror {self.mirror.name}; nothing was landed.",
+                detail=error.message,
+                hint="Correct the value, or create the source again with its column among TEXT COLUMNS (…).",
+            ) from error
+        if moved.changed:
+            moved.written = {t: self.staged(t) for t in self.mirror.stored}
+        return moved
+
+    def _part(self, landed: LandedTable, moved: Moved) -> None:
+        name, before = self.mirror.name, self.staged(self.mirror.name)
+        if landed.replaced:
+            for statement in evolution(landed, before):
+                moved.changed = True
+                for stored in self.mirror.stored:
+                    self.runner.run(f"ALTER TABLE {stored.within(STAGING).sql} {statement}")
+            before = self.staged(name) if moved.changed else before
+        if landed.replaced and self.version == 0:
+            listed = _listed(landed.columns)
+            self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
+            moved.changed, moved.inserted = True, self.staged(name).row_count or 0
+            return
+        self._apply(landed, before, moved)
+
+    def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved) -> None:
+        view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
+        target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
+        try:
+            measured = self.runner.materialize(view, landed.change_sql(self._rows(before)), measures(columns))
+            change = change_of(view, measured, columns)
+            if not change.rows:
+                return
+            run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+            logged = f"CAST({WEIGHT} AS BIGINT), CAST({self.version} AS BIGINT) FROM {quote(view)}"
+            log = f"{self.mirror.log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
+            self.runner.run(f"INSERT INTO {log} SELECT {_listed(columns)}, {logged}")
+        finally:
+            self.runner.release(view)
+        moved.changed = True
+        moved.inserted, moved.deleted = moved.inserted + change.inserted, moved.deleted + change.deleted
+
+    def _rows(self, before: TableMeta) -> str:
+        """The mirror's rows before a part.
+
+        Those that are published are read through `lake`: what Spark keeps is dropped when a table that it was computed
+        from is written, and `staging` is written. Only the later parts of a landing find rows that are not.
+        """
+        name, snapshot = self.mirror.name, before.current_snapshot_id
+        published = snapshot is None or snapshot in self.published
+        return rows_sql(name if published else name.within(STAGING), before, snapshot)
 
 
-def _bring(mirror: Mirror, landed: LandedTable, version: int, runner: Runner, staged: Staged) -> Moved:
-    before = staged(mirror.name)
-    altered = landed.replaced and _evolve(mirror, landed, before, runner)
-    if altered:
-        before = staged(mirror.name)
-    if landed.replaced and before.current_snapshot_id is None:
-        names = ", ".join(quote(c.name) for c in landed.columns)
-        runner.run(f"INSERT INTO {mirror.name.within(STAGING).sql} ({names}) {landed.rows_sql()}")
-        after = staged(mirror.name)
-        return Moved({t: staged(t) for t in mirror.stored}, True, after.row_count or 0)
-    return _apply(mirror, landed, version, runner, staged, before, altered)
+def _listed(columns: Sequence[Column]) -> str:
+    return ", ".join(quote(c.name) for c in columns)
 
 
-def _apply(
-    mirror: Mirror,
-    landed: LandedTable,
-    version: int,
-    runner: Runner,
-    staged: Staged,
-    before: TableMeta,
-    altered: bool,
-) -> Moved:
-    view = f"__hr_{uuid.uuid4().hex[:8]}_landing"
-    # read through `lake`: what Spark keeps is dropped when a table that it was computed from is written in `staging`
-    rows = rows_sql(mirror.name, before, before.current_snapshot_id)
-    columns = before.columns
-    try:
-        measured = runner.materialize(view, landed.change_sql(rows), measures(columns))
-        change = change_of(view, measured, columns)
-        if not change.rows and not altered:
-            return Moved({}, False)
-        target = Target(mirror.name.within(STAGING), columns, landed.key, before.row_count)
-        run_apply(plan_apply(target, change), runner, lambda: staged(mirror.name))
-        if change.rows:
-            names = ", ".join(quote(c.name) for c in columns)
-            logged = f"SELECT {names}, CAST({WEIGHT} AS BIGINT), CAST({version} AS BIGINT) FROM {quote(view)}"
-            runner.run(f"INSERT INTO {mirror.log.within(STAGING).sql} ({names}, {WEIGHT}, {VERSION}) {logged}")
-    finally:
-        runner.release(view)
-    return Moved({t: staged(t) for t in mirror.stored}, True, change.inserted, change.deleted)
-
-
-def _evolve(mirror: Mirror, landed: LandedTable, meta: TableMeta, runner: Runner) -> bool:
-    """Give a mirror and its log the columns they have from now on; whether that changed anything.
+def evolution(landed: LandedTable, meta: TableMeta) -> tuple[str, ...]:
+    """What ALTER TABLE must do to give a mirror and its log the columns they have from now on.
 
     A column of another type is another column: whoever reads it is stopped, and nobody else notices.
     """
@@ -124,7 +145,4 @@ def _evolve(mirror: Mirror, landed: LandedTable, meta: TableMeta, runner: Runner
     added = [c for c in landed.columns if has.get(c.name) != c.type]
     statements += [f"DROP COLUMN {quote(name)}" for name in dropped]
     statements += [f"ADD COLUMN {quote(c.name)} {c.type}" for c in added]
-    for stored in mirror.stored:
-        for statement in statements:
-            runner.run(f"ALTER TABLE {stored.within(STAGING).sql} {statement}")
-    return bool(statements)
+    return tuple(statements)

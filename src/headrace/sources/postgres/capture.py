@@ -22,7 +22,8 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import preflight, slots
-from headrace.sources.postgres.collector import Collector
+from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
@@ -30,8 +31,8 @@ from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
 
-LIMIT = 250_000
-"""Messages of one landing, about; a transaction is never cut. 10 columns of 20 bytes take 180 MB of Python's memory."""
+LIMIT = 1_000_000
+"""Messages of one landing, about; a transaction is never cut. What they come to is spilled as it grows."""
 
 IDLE_BYTES = 16 << 20
 """So much write-ahead log without a change of captured tables is worth moving the slot."""
@@ -63,12 +64,14 @@ class PostgresCapture:
         captured: What is captured.
         spool: Where rows are written.
         limit: Messages of one landing, about.
+        most: Changes that are held in memory at most.
     """
 
-    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT) -> None:
+    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
         self._what = captured
         self._spool = spool
         self._limit = limit
+        self._most = most
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
 
     # ---- the protocol
@@ -94,11 +97,12 @@ class PostgresCapture:
         with connected(self._what.url) as connection:
             now = server(connection)
             self._check(connection, now, position)
-            collector = self._collect(connection, position, now.position, self._limit)
+            parts: list[PostgresTable] = []
+            collector = self._collect(connection, position, now.position, self._limit, parts)
             found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
-                return self._landing(now, collector, position)
+                return self._landing(now, collector, position, parts)
             return self._replacing(connection, now, position, found, same)
 
     def acknowledge(self, position: Json) -> None:
@@ -122,24 +126,34 @@ class PostgresCapture:
     def _known(self) -> dict[int, RemoteTable]:
         return {table.oid: table for table in self._what.known.values()}
 
-    def _collect(self, connection: Connection, position: Json, until: int, limit: int | None) -> Collector:
-        collector = Collector(self._known, landed=position["lsn"])
+    def _collect(
+        self, connection: Connection, position: Json, until: int, limit: int, parts: list[PostgresTable]
+    ) -> Collector:
+        collector = self._collector(position, parts)
         if until > position["lsn"]:
             collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, limit))
-        if limit is None or collector.messages < limit:
+        if collector.messages < limit:
             collector.end = max(collector.end, until)
         return collector
 
-    def _landing(self, now: Server, collector: Collector, position: Json) -> Landing:
+    def _collector(self, position: Json, parts: list[PostgresTable], until: int | None = None) -> Collector:
+        """A collector that writes what it has as parts when that has become much."""
+
+        def spill(changes: Mapping[int, KeyedChanges | WeighedChanges]) -> None:
+            parts.extend(self._written(changes))
+
+        return Collector(self._known, position["lsn"], until, spill, self._most)
+
+    def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
         end = max(collector.end, position["lsn"])
-        changed = tuple(self._changed(collector))
+        changed = (*parts, *self._written(collector.changes))
         idle = end - position["lsn"] >= IDLE_BYTES
         moved = self._position(now, end, position["changes"] + collector.rows)
         worth = bool(changed) or idle
         return Landing(changed, moved, worth, collector.transactions, collector.rows, end >= now.position)
 
-    def _changed(self, collector: Collector) -> Iterator[PostgresTable]:
-        for oid, changes in collector.changes.items():
+    def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
+        for oid, changes in collected.items():
             if len(changes) or changes.truncated:
                 table = self._known[oid]
                 yield PostgresTable(self._mirrors[oid], table, self._spool.write_changes(table, changes), former=table)
@@ -163,12 +177,13 @@ class PostgresCapture:
         kept = [t for t in self._what.known.values() if t.oid in same]
         slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
         mine = replace(self._what, known={n: t for n, t in self._what.known.items() if t.oid in same})
-        rest = PostgresCapture(mine, self._spool, limit=self._limit)
+        rest = PostgresCapture(mine, self._spool, most=self._most)
         with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
                 copied = self._copied(locked, snapshot)
-        collector = Collector(rest._known, landed=position["lsn"], until=start)
+        parts: list[PostgresTable] = []
+        collector = rest._collector(position, parts, start)
         collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
         if collector.stale:
             raise EnvironmentFault(
@@ -177,7 +192,7 @@ class PostgresCapture:
                 hint="Land again.",
                 retryable=True,
             )
-        landed = (*rest._changed(collector), *copied)
+        landed = (*parts, *rest._written(collector.changes), *copied)
         rows = collector.rows + sum(t.spooled.rows for t in copied)
         moved = self._position(now, start, position["changes"] + rows)
         gone = tuple(n for n, f in anew.items() if f is None)

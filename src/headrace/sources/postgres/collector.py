@@ -6,12 +6,17 @@ publishing and acknowledging), never the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges, changes_for
 from headrace.sources.postgres.pgoutput import Begin, Commit, Delete, Insert, Relation, Truncate, Update, decode
 from headrace.sources.postgres.tables import RemoteTable
+
+Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
+
+MOST = 250_000
+"""Changes that are held at most; those of 10 columns of 20 bytes take 180 MB of Python's memory."""
 
 
 @dataclass(slots=True)
@@ -22,6 +27,8 @@ class Collector:
         tables: The captured tables, by oid.
         landed: Transactions whose commit record begins before this position are landed already.
         until: Transactions whose commit record begins here or later belong to a later batch; None for no end.
+        spill: Takes what is left so far, by oid, when it has become much; the batch goes on with nothing held.
+        most: How many rows are held at most.
         changes: What is left, by oid.
         stale: Tables that no longer look as their mirror does; their changes are not collected.
         end: The position after the last transaction that was read.
@@ -34,6 +41,8 @@ class Collector:
     tables: dict[int, RemoteTable]
     landed: int
     until: int | None = None
+    spill: Spill | None = None
+    most: int = MOST
     changes: dict[int, KeyedChanges | WeighedChanges] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
     end: int = 0
@@ -44,6 +53,7 @@ class Collector:
     _misfits: set[int] = field(default_factory=set)
     _skip: bool = True
     _begun: int = 0
+    _held: int = 0
 
     def feed(self, messages: Iterable[bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""
@@ -77,6 +87,10 @@ class Collector:
             changes.update(message)
         else:
             changes.delete(message)
+        self._held += 1
+        if self._held >= self.most and self.spill is not None:
+            self.spill(self.changes)
+            self.changes, self._held = {}, 0
 
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
         """Where a table's changes go; None for tables that are not captured, or not as they are."""

@@ -31,6 +31,7 @@ class Spool:
         from pyarrow import fs
 
         self.folder = folder
+        self._parts = 0
         self._files: Any = fs.LocalFileSystem()
         self._path = folder
         if "://" in folder:
@@ -43,17 +44,18 @@ class Spool:
         if self._files.get_file_info(self._path).type != fs.FileType.NotFound:
             self._files.delete_dir(self._path)
 
-    def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch], part: str = "0") -> tuple[str | None, int]:
-        """Write batches as one file of a table; returns the table's folder (None without rows) and how many rows."""
+    def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> tuple[str | None, int]:
+        """Write batches as a part of a table; returns the part's folder (None without rows) and how many rows."""
         import pyarrow.parquet as pq
 
         writer: Any = None
-        rows, name = 0, str(table.oid)
+        self._parts += 1
+        rows, name = 0, f"{table.oid}-{self._parts}"
         try:
             for batch in batches:
                 if writer is None:
                     self._files.create_dir(f"{self._path}/{name}", recursive=True)
-                    target = f"{self._path}/{name}/{part}.parquet"
+                    target = f"{self._path}/{name}/0.parquet"
                     writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, compression="lz4")
                 writer.write_batch(batch)
                 rows += batch.num_rows

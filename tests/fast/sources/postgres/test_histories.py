@@ -21,7 +21,7 @@ NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
 
 def capture(url: str, mirrors: Mirrors, folder: Path, limit: int = 250_000) -> PostgresCapture:
     captured = Captured(url, "headrace_s", NAMES, known=mirrors.tables)
-    return PostgresCapture(captured, Spool(str(folder)), limit=limit)
+    return PostgresCapture(captured, Spool(str(folder)), limit=limit, most=min(limit, 30))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -133,11 +133,13 @@ class Sources:
             HeadraceError: It cannot be captured; nothing is left behind then.
         """
         from headrace.sources.postgres.opening import KIND, options_of
+        from headrace.sql.source_statements import split_column
 
         with self._catalog.reading() as reader:
             if if_not_exists and reader.find_source(name) is not None:
                 return None
-        options = options_of(name, url, _named(tables), text_columns)
+        as_text = tuple(".".join(split_column(column)) for column in text_columns)
+        options = options_of(name, url, _named(tables), as_text)
         return self._lander().create(name, KIND, options, options["tables"])
 
     def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> tuple[str, ...]:

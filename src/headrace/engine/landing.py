@@ -7,7 +7,7 @@ always show one cut of the database, and a crash at any point repeats a landing 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -200,6 +200,7 @@ class Lander:
         with held(self.catalog, _resources(self._source(name))) as leases:
             source = self._source(name)  # once more: another process may have landed meanwhile
             stored = [t for m in source.mirrors for t in m.stored]
+            self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
             capture = self.open_capture(source)
             capture.clear()
@@ -231,6 +232,16 @@ class Lander:
         self.events.emit(RefreshFailed(name, error.code, error.message))
         if error.code in STOPPING:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+
+    def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
+        """A change can only be applied to what was published last."""
+        if foreign := self.catalog.foreign_writes(stored):
+            what = "was dropped" if foreign[0].found is None else "was written"
+            raise EnvironmentFault(
+                "FOREIGN_WRITER",
+                f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
+                hint=f"Drop source {source.name} and create it again; mirrors are Headrace's to write.",
+            )
 
     def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
         """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""

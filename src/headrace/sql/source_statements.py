@@ -62,6 +62,20 @@ def split_table(text: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
+def split_column(text: str) -> tuple[str, str, str]:
+    """Schema, table and column of a name as PostgreSQL writes it; `public` where there is no schema.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    parts = split_postgres(text)
+    if len(parts) == 2:
+        return "public", *parts
+    if len(parts) != 3:
+        raise _invalid(text)
+    return parts[0], parts[1], parts[2]
+
+
 def split_postgres(text: str) -> tuple[str, ...]:
     """The parts of a dotted name: folded to lower case, but for those in double quotes.
 

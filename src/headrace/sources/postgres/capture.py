@@ -83,6 +83,7 @@ class PostgresCapture:
             if slots.find_slot(connection, self._what.slot) is not None:
                 checks = tuple(c for c in checks if c.name != "slots")
             preflight.require(checks)
+            self._check_text_columns(found)
             slots.drop_slot(connection, self._what.slot)
             now = server(connection)
             wanted = {n: f.table for n, f in self._by_mirror(found).items()}
@@ -237,6 +238,15 @@ class PostgresCapture:
         return Spooled(folder, rows)
 
     # ---- surroundings
+
+    def _check_text_columns(self, found: Sequence[Found]) -> None:
+        there = {f"{f.table.schema}.{f.table.name}.{c.name}" for f in found for c in f.table.columns}
+        if missing := [name for name in self._what.as_text if name not in there]:
+            raise UserError(
+                "COLUMN_NOT_FOUND",
+                f"No captured table has the column {missing[0]}, which should be kept as text.",
+                hint="Write schema.table.column, of a table that is captured.",
+            )
 
     def _by_mirror(self, found: Sequence[Found]) -> dict[TableName, Found]:
         by_name = {(f.table.schema, f.table.name): f for f in found}

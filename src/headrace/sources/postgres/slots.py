@@ -84,9 +84,7 @@ def exported(url: str, name: str, *, temporary: bool) -> Iterator[tuple[int, str
     """
     with connected(url, replication=True) as connection:
         kind = "TEMPORARY " if temporary else ""
-        row = connection.execute(
-            f"CREATE_REPLICATION_SLOT \"{name}\" {kind}LOGICAL pgoutput (SNAPSHOT 'export')"
-        ).fetchone()
+        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput EXPORT_SNAPSHOT').fetchone()
         assert row is not None, "the command returns a row"
         yield position_of(str(row[1])), str(row[2])
 

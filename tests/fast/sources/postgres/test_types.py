@@ -12,7 +12,7 @@ from headrace.sources.postgres.slots import lsn_of, position_of
 from headrace.sources.postgres.spool import csv_batches, text_column
 from headrace.sources.postgres.tables import RemoteColumn, RemoteTable, from_json, to_json
 from headrace.sources.postgres.types import mapped, parse_array
-from headrace.sql.source_statements import split_table
+from headrace.sql.source_statements import split_column, split_table
 
 
 def modifier(precision: int, scale: int) -> int:
@@ -87,6 +87,7 @@ def test_positions_and_names() -> None:
     assert lsn_of(position_of("16/B374D848")) == "16/B374D848"
     assert split_table("Orders") == ("public", "orders")
     assert split_table('shop."Order ""items"""') == ("shop", 'Order "items"')
+    assert split_column('orders."Until"') == ("public", "orders", "Until")
     for wrong in ("", "a.b.c", 'a."', "a b", '"x"y'):
         with pytest.raises(UserError, match="INVALID_NAME"):
             split_table(wrong)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from headrace import config
 from headrace.catalog import Catalog, Status, StreamTable
@@ -32,6 +32,7 @@ from headrace.schedule.options import parse_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.database_sources import Sources
     from headrace.engine.create import Creator
     from headrace.engine.grouping import Grouping
     from headrace.engine.heads import Heads
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
 
+
+T = TypeVar("T")
 
 Names = list[str] | tuple[str, ...]
 """Several names; a type that a single `str` does not fit."""
@@ -172,6 +175,13 @@ class Headrace:
     def spark(self) -> SparkSession:
         """The Spark session; the first use starts it."""
         return self._lazy.session()
+
+    @property
+    def sources(self) -> Sources:
+        """Databases whose tables are mirrored in the lake."""
+        from headrace.database_sources import Sources
+
+        return Sources(self._catalog, self._lazy, self.events, self.settings)
 
     def _engine(self) -> tuple[Plans, Refresher, Creator]:
         if self._parts is None:
@@ -327,7 +337,8 @@ class Headrace:
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
-        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group.
+        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group. Databases that
+        they read are landed first; when that fails, what can be refreshed is refreshed all the same.
 
         Args:
             names: One, several, or (None) all.
@@ -340,13 +351,23 @@ class Headrace:
             HeadraceError: The first failure, after everything that does not depend on it was refreshed.
         """
         if isinstance(names, str):
-            name = self._catalog.stream_table(self._name(names)).name
-            results = self._engine()[2].refresh_group(
-                self._grouping().members(name), self._heads(), full=[name] if full else []
-            )
-            return next(r for r in results if r.name == str(name))
+            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full))
         wanted = [self._name(n) for n in names] if names is not None else None
-        return self._refresh_in_order(wanted, full)
+        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full))
+
+    def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
+        """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        failure = self.sources.land_for(wanted)
+        result = refresh(wanted)
+        if failure is not None:
+            raise failure
+        return result
+
+    def _refresh_one(self, name: TableName, full: bool) -> RefreshResult:
+        name = self._catalog.stream_table(name).name
+        members = self._grouping().members(name)
+        results = self._engine()[2].refresh_group(members, self._heads(), full=[name] if full else [])
+        return next(r for r in results if r.name == str(name))
 
     def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
         creator, heads, cut = self._engine()[2], self._heads(), self._grouping()
@@ -460,6 +481,7 @@ class Headrace:
             max_concurrent=max_concurrent,
             stopping=stopping,
             grace=grace,
+            land=lambda: self.sources.land_for(None),
         )
 
     def pause(self, names: str | Names | None = None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, place_at
 from headrace.names import quote
 from headrace.sql import statements as st
+from headrace.sql.source_statements import split_table
 
 if TYPE_CHECKING:
     from headrace.api import Headrace
@@ -108,6 +109,26 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
     )
 
 
+def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
+    named = {mirror or split_table(table)[1]: table for table, mirror in statement.tables}
+    tables = named if len(named) == len(statement.tables) else [table for table, _ in statement.tables]
+    return hr.sources.create(
+        statement.name,
+        statement.url,
+        tables,
+        text_columns=statement.text_columns,
+        if_not_exists=statement.if_not_exists,
+    )
+
+
+def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:
+    return hr.sources.drop(statement.name, if_exists=statement.if_exists)
+
+
+def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
+    return hr.sources.list()
+
+
 _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateStreamTable: _create,
     st.AlterStreamTable: _alter,
@@ -115,4 +136,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.RefreshStreamTable: _refresh,
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
+    st.CreateSource: _create_source,
+    st.DropSource: _drop_source,
+    st.ShowSources: _show_sources,
 }

@@ -20,7 +20,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RefreshStarted(Event):
-    """A refresh began; `mode` is FULL, DIFFERENTIAL or NO_CHANGE and `reason` a `FullReason` or None."""
+    """A refresh (or the landing of a database source) began.
+
+    `mode` is FULL, DIFFERENTIAL, NO_CHANGE, or for a source LAND or SNAPSHOT; `reason` a `FullReason` or None.
+    """
 
     table: str
     mode: str

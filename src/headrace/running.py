@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -15,10 +15,11 @@ from headrace.catalog import Catalog
 from headrace.config import MOST_CONCURRENT, Settings
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record
-from headrace.errors import UserError
-from headrace.events import Events
+from headrace.errors import HeadraceError, UserError
+from headrace.events import Events, Notice
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy
+from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.loop import Rules, Scheduler
 from headrace.scheduler.work import RunSummary
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from headrace.engine.ports import Session
     from headrace.engine.results import RefreshResult
     from headrace.names import TableName
+
+
+LANDING_PAUSE = 0.5
+FAILED_PAUSE = 5.0
+"""Seconds between two landings of database sources; and after one that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,9 @@ def run(
     max_concurrent: int | None,
     stopping: threading.Event | None,
     grace: dt.timedelta,
+    land: Callable[[], HeadraceError | None],
 ) -> RunSummary:
-    """Run schedules; see `Headrace.run`."""
+    """Run schedules; see `Headrace.run`. `land` lands all database sources, and returns the first failure."""
     slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
     if not 1 <= slots <= MOST_CONCURRENT:
         raise UserError(
@@ -126,8 +133,47 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
-    with _signals(told_to_stop):
+    with _signals(told_to_stop), _landing(land, events, once=once):
         return scheduler.run(told_to_stop, once=once)
+
+
+@contextmanager
+def _landing(land: Callable[[], HeadraceError | None], events: Events, *, once: bool) -> Iterator[None]:
+    """Land what databases commit: once, or in a thread of its own for as long as schedules run.
+
+    A server that cannot be reached holds nothing up: mirrors stay at their last cut, and what reads them is as fresh.
+    """
+    _land(land, events, None)
+    if once:
+        yield
+        return
+    ended = threading.Event()
+
+    def keep_landing() -> None:
+        told: HeadraceError | None = None
+        while not ended.wait(LANDING_PAUSE if told is None else FAILED_PAUSE):
+            told = _land(land, events, told)
+
+    thread = threading.Thread(target=keep_landing, name="headrace-landing")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _land(land: Callable[[], HeadraceError | None], events: Events, told: HeadraceError | None) -> HeadraceError | None:
+    """Land everything; tell a failure unless it is the one that was told last."""
+    try:
+        failure = land()
+    except HeadraceError as error:
+        failure = error
+    if failure is None or failure.code in PASSING:
+        return None
+    if told is None or told.message != failure.message:
+        events.emit(Notice(f"A database source was not landed; trying again. [{failure.code}] {failure.message}"))
+    return failure
 
 
 @contextmanager

@@ -189,7 +189,9 @@ def test_settings_named_in_the_documentation_exist() -> None:
     assert set(rows) == set(config.KNOWN)
 
 
-@pytest.mark.parametrize("form", ["CREATE", "ALTER", "DROP", "REFRESH", "EXPLAIN", "SHOW"])
+@pytest.mark.parametrize(
+    "form", ["CREATE", "ALTER", "DROP", "REFRESH", "EXPLAIN", "SHOW", "CREATE_SOURCE", "DROP_SOURCE", "SHOW_SOURCES"]
+)
 def test_statements_have_the_forms_that_messages_show(form: str) -> None:
     assert getattr(forms, form) in text_of("docs/sql.md")
 
@@ -206,7 +208,8 @@ GROUP_OPTIONS = {o for p in app.params for o in (*p.opts, *p.secondary_opts)} | 
 
 
 def options_of(verb: click.Command) -> set[str]:
-    return {o for p in verb.params if isinstance(p, click.Option) for o in (*p.opts, *p.secondary_opts)}
+    own = {o for p in verb.params if isinstance(p, click.Option) for o in (*p.opts, *p.secondary_opts)}
+    return own.union(*map(options_of, verb.commands.values())) if isinstance(verb, click.Group) else own
 
 
 def verb_sections() -> Mapping[str, str]:

@@ -21,7 +21,7 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "dispatch", "project", "doctor", "running"})),
+    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor", "running"})),
     ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),
@@ -52,7 +52,8 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "py4j": frozenset({"spark"}),
     "sqlalchemy": frozenset({"catalog"}),
     "alembic": frozenset({"catalog"}),
-    "psycopg": frozenset({"catalog"}),
+    "psycopg": frozenset({"catalog", "sources"}),
+    "pyarrow": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
     "cronsim": frozenset({"schedule"}),

@@ -26,10 +26,12 @@ from headrace.catalog.records import (
     Version,
     resource_of,
 )
+from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
 
 __all__ = [
     "Care",
     "Catalog",
+    "DatabaseSource",
     "Definition",
     "EventRecord",
     "ForeignWrite",
@@ -38,6 +40,7 @@ __all__ = [
     "HistoryEntry",
     "Json",
     "Lease",
+    "Mirror",
     "NewVersion",
     "Observation",
     "Observed",
@@ -51,6 +54,8 @@ __all__ = [
     "RelationKind",
     "Rename",
     "SchedulerRecord",
+    "SourceMove",
+    "SourceStatus",
     "Status",
     "StreamTable",
     "Swap",

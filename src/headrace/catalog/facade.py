@@ -9,6 +9,7 @@ from typing import Self
 from headrace.catalog import leases as _leases
 from headrace.catalog import observing as _observing
 from headrace.catalog import retired as _retired
+from headrace.catalog import sources as _sources
 from headrace.catalog import staging as _staging
 from headrace.catalog import writer as _writer
 from headrace.catalog.answers import Answers
@@ -21,6 +22,7 @@ from headrace.catalog.publish import settle as _settle
 from headrace.catalog.records import (
     Definition,
     HistoryEntry,
+    Json,
     Lease,
     Observation,
     Observed,
@@ -29,6 +31,7 @@ from headrace.catalog.records import (
     Retired,
     StreamTable,
 )
+from headrace.catalog.sources import DatabaseSource, Mirror, SourceStatus
 from headrace.clock import Clock, SystemClock
 from headrace.events import Events
 from headrace.names import TableName
@@ -191,6 +194,26 @@ class Catalog(Answers, Caring):
             return known
         with self._database.write() as connection:
             return _observing.observe(connection, observations, self._clock.now())
+
+    def create_source(self, name: str, kind: str, options: Json, mirrors: Sequence[Mirror]) -> DatabaseSource:
+        """Write a new database source, status NEW.
+
+        Raises:
+            UserError: `SOURCE_EXISTS`.
+        """
+        with self._database.write() as connection:
+            return _sources.create(connection, name, kind, options, mirrors, self._clock.now())
+
+    def set_source_status(
+        self, name: str, status: SourceStatus, code: str | None = None, reason: str | None = None
+    ) -> None:
+        """Change the life of a database source; code and reason go with STOPPED.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+        """
+        with self._database.write() as connection:
+            _sources.set_status(connection, name, status, code, reason)
 
     def trim_versions(self, name: TableName, before: int) -> int:
         """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from headrace.catalog.records import Definition, HistoryEntry, Lease
+from headrace.catalog.sources import SourceMove
 from headrace.errors import InternalError
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -93,7 +94,7 @@ class Publication:
 
     Args:
         swaps: Stored tables that show new contents.
-        versions: New versions of stream tables.
+        versions: New versions of stream tables and mirrors.
         frontiers: New frontiers of stream tables.
         history: Entries to record, with the publication's id.
         leases: Leases the publisher holds; each token must still be the newest of its resource.
@@ -102,6 +103,8 @@ class Publication:
         deletes: Stored tables whose `lake` and `staging` rows go; absent ones are no error.
         renames: Stored tables that change names.
         groups: Groups that are published by it; the epoch of each grows by one.
+        sources: New positions of database sources; their mirrors' contents come with `swaps` and `versions`.
+        source_drops: Database sources that end; their stored tables go with `deletes`.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
 
@@ -115,6 +118,8 @@ class Publication:
     deletes: tuple[TableName, ...] = ()
     renames: tuple[Rename, ...] = ()
     groups: tuple[str, ...] = ()
+    sources: tuple[SourceMove, ...] = ()
+    source_drops: tuple[str, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import care, frontiers, history, versions, writer
+from headrace.catalog import care, frontiers, history, sources, versions, writer
 from headrace.catalog import leases as leasing
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
@@ -57,6 +57,8 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
         writer.define(connection, definition, record.published_at)
     if publication.drops:
         writer.drop_stream_tables(connection, publication.drops)
+    sources.drop(connection, publication.source_drops)
+    sources.move(connection, publication.sources, record.published_at)
     move_pointers(connection, publication, ours, now)
     known = known_relations(connection, _named(publication))
     known = _add_versions(connection, publication.versions, known, record)

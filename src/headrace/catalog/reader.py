@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import history, pointers, versions
+from headrace.catalog import history, pointers, sources, versions
 from headrace.catalog import schema as t
 from headrace.catalog.leases import lease_of
 from headrace.catalog.records import (
@@ -26,6 +26,7 @@ from headrace.catalog.records import (
     Version,
 )
 from headrace.catalog.relations import not_found, parse_name, relation_of, stored_name
+from headrace.catalog.sources import DatabaseSource
 from headrace.catalog.streams import read_streams
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
@@ -62,6 +63,22 @@ class Reader:
         if found is None:
             raise not_found(name)
         return found
+
+    def sources(self) -> tuple[DatabaseSource, ...]:
+        """All database sources, by name."""
+        return sources.read(self._connection)
+
+    def find_source(self, name: str) -> DatabaseSource | None:
+        """One database source, or None."""
+        return next(iter(sources.read(self._connection, name)), None)
+
+    def source(self, name: str) -> DatabaseSource:
+        """One database source.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+        """
+        return sources.one(self._connection, name)
 
     def relations(self) -> tuple[Relation, ...]:
         """All relations, sources and stream tables, by name."""

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -215,6 +215,32 @@ event = sa.Table(
     sa.Column("kind", sa.String(64), nullable=False),
     sa.Column("fields_json", JSON, nullable=False),
     sqlite_autoincrement=True,
+)
+source = sa.Table(
+    "hr_source",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("options_json", JSON, nullable=False),
+    sa.Column("position_json", JSON),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("stopped_code", sa.String(64)),
+    sa.Column("stopped_reason", sa.Text),
+    sa.Column("landed_at", UtcTime),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Databases whose tables are mirrored; `position_json` moves in the publication that lands what it stands for."""
+
+mirror = sa.Table(
+    "hr_mirror",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("source_id", BIG_ID, sa.ForeignKey("hr_source.id"), nullable=False, index=True),
+    sa.Column("log", sa.Text, nullable=False),
+    sa.Column("details_json", JSON),
+    sa.Column("gone", sa.Boolean, nullable=False),
 )
 
 

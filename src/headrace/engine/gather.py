@@ -36,6 +36,7 @@ class Known:
         newest: Its own newest version.
         history: Its recent refreshes, newest first.
         locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
+        logs: Change logs of the stream tables and mirrors that keep one.
         redefined: Why it is recomputed once its frontier is gone.
     """
 
@@ -47,6 +48,7 @@ class Known:
     newest: Version | None
     history: tuple[HistoryEntry, ...]
     locations: Mapping[TableName, str]
+    logs: Mapping[TableName, TableName]
     redefined: FullReason = FullReason.DEFINITION_CHANGED
 
 
@@ -57,6 +59,8 @@ def known(catalog: Catalog, name: TableName) -> Known:
         table = reader.stream_table(name)
         frontiers = reader.frontiers()
         frontier = frontiers.get(name, Frontier())
+        logs = {t.name: t.log for t in streams.values() if t.log is not None}
+        logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}
         return Known(
             table,
             streams,
@@ -65,14 +69,14 @@ def known(catalog: Catalog, name: TableName) -> Known:
             reader.versions_at(frontier),
             reader.newest_versions().get(name),
             reader.history(name, 4 * PACE_ENTRIES),
-            _locations(reader, table, streams),
+            _locations(reader, table, logs),
+            logs,
         )
 
 
-def _locations(reader: Reader, table: StreamTable, streams: Mapping[TableName, StreamTable]) -> dict[TableName, str]:
+def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, TableName]) -> dict[TableName, str]:
     """Metadata files of a table's stored tables, and of the change logs it reads."""
-    logs = [streams[s].log for s in table.sources if s in streams]
-    names = [*table.stored, *(log for log in logs if log is not None)]
+    names = [*table.stored, *(logs[s] for s in table.sources if s in logs)]
     return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
 
 
@@ -163,24 +167,24 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
     if old.version == now.version:
         return _with(facts, before=facts.after)
-    if name in know.streams:
+    if name in know.streams or name in know.logs:
         return _stream_change(facts, know, use, old, head)
     return _table_change(facts, know, use, old, head)
 
 
 def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
-    source = know.streams[use.name]
-    location = know.locations.get(source.log) if source.log is not None else None
+    kept = know.logs.get(use.name)
+    location = know.locations.get(kept) if kept is not None else None
     log = head.log or (metadata(location) if location is not None else None)
-    if source.log is None:
-        detail = f"{source.name} keeps no change log"
+    if kept is None:
+        detail = f"{use.name} keeps no change log"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
     columns = "".join(f"{quote(c.name)}, " for c in use.columns)
     change = (
-        f"SELECT {columns}{WEIGHT} FROM {head.found_at(source.log).sql} "
+        f"SELECT {columns}{WEIGHT} FROM {head.found_at(kept).sql} "
         f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     )
-    before = rows_sql(head.found_at(source.name), head.meta, old.snapshot_id)
+    before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
     return _with(facts, before=before, change=change, change_rows=_logged(head.version.version - old.version, log))
 
 

@@ -62,6 +62,7 @@ class Heads:
         self._foreign = foreign
         self._seen: dict[TableName, Head] = {}
         self._lock = threading.RLock()
+        self._mirrors: dict[TableName, Head] | None = None
 
     def of(self, sources: Iterable[TableName], streams: frozenset[TableName]) -> dict[TableName, Head]:
         """Heads of some relations.
@@ -74,6 +75,7 @@ class Heads:
             UserError: `SOURCE_NOT_FOUND` when a table does not exist (any more).
         """
         names = tuple(dict.fromkeys(sources))
+        self._seen |= self._mirrored()
         self._observe(tuple(n for n in names if n not in streams and n not in self._seen))
         heads = {n: self._seen[n] for n in names if n not in streams}
         if wanted := [n for n in names if n in streams]:
@@ -92,9 +94,22 @@ class Heads:
     def versions(self, sources: Iterable[TableName]) -> dict[TableName, int]:
         """Versions of base tables; tables that are gone are left out."""
         names = tuple(dict.fromkeys(sources))
+        self._seen |= self._mirrored()
         there = self._find([n for n in names if n not in self._seen])
         self._observe(tuple(n for n, location in there.items() if location is not None))
         return {n: self._seen[n].version.version for n in names if n in self._seen}
+
+    def _mirrored(self) -> dict[TableName, Head]:
+        """Heads of all mirrors, taken once and in one query: what was captured together is read together."""
+        with self._lock:
+            if self._mirrors is None:
+                with self._catalog.reading() as reader:
+                    names = [m.name for source in reader.sources() for m in source.mirrors]
+                    newest = reader.newest_versions() if names else {}
+                    pointers = reader.pointers(LAKE, names) if names else {}
+                there = [n for n in names if n in newest and n in pointers]
+                self._mirrors = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
+            return self._mirrors
 
     def _observe(self, names: tuple[TableName, ...]) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.catalog import Catalog, Lease, Publication, StreamTable, Swap, Version, resource_of
+from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
 from headrace.engine.heads import Heads, metadata
 from headrace.engine.held import held
 from headrace.engine.ports import Runner, Session
@@ -42,6 +42,7 @@ class _Scene:
     """What frontiers need, read once."""
 
     tables: Mapping[TableName, StreamTable]
+    mirrors: Mapping[TableName, Mirror]
     frontiers: Mapping[TableName, Frontier]
     newest: Mapping[TableName, Version]
     snapshots: Mapping[TableName, frozenset[int]]
@@ -76,7 +77,8 @@ def maintain(
         )
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
     scene, results = _scene(catalog), []
-    for table in scene.tables.values():
+    stored: tuple[StreamTable | Mirror, ...] = (*scene.tables.values(), *scene.mirrors.values())
+    for table in stored:
         try:
             with held(catalog, [resource_of(table.name)]) as leases:
                 results += _table(catalog, session, scene, table, policy, leases(), dry_run)
@@ -91,6 +93,7 @@ def maintain(
 def _scene(catalog: Catalog) -> _Scene:
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
+        mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
         frontiers, newest = reader.frontiers(), reader.newest_versions()
         needed: dict[TableName, set[int]] = {}
         for frontier in frontiers.values():
@@ -98,16 +101,16 @@ def _scene(catalog: Catalog) -> _Scene:
                 if version.snapshot_id is not None:
                     needed.setdefault(name, set()).add(version.snapshot_id)
     for name, version in newest.items():
-        if name in tables and version.snapshot_id is not None:
+        if (name in tables or name in mirrors) and version.snapshot_id is not None:
             needed.setdefault(name, set()).add(version.snapshot_id)
-    return _Scene(tables, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
+    return _Scene(tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
 
 
 def _table(
     catalog: Catalog,
     session: Session,
     scene: _Scene,
-    table: StreamTable,
+    table: StreamTable | Mirror,
     policy: Policy,
     leases: tuple[Lease, ...],
     dry_run: bool,
@@ -133,13 +136,18 @@ def _table(
         if not dry_run and run_tasks(tasks, session.runner()):
             swap = Swap(stored, pointers[stored])
             catalog.publish(Publication(swaps=(swap,), leases=leases))
-    return results + _unread_log(catalog, scene, table, leases, dry_run)
+    return results if isinstance(table, Mirror) else results + _unread_log(catalog, scene, table, leases, dry_run)
 
 
 def trimmable(scene: _Scene, name: TableName) -> int | None:
-    """The newest log version that every consumer has seen; None when nothing can go."""
+    """The newest log version that every consumer has seen; None when nothing can go.
+
+    A stream table's log without consumers is dropped; a mirror's stays, and is emptied.
+    """
     seen = [f[name] for f in scene.frontiers.values() if name in f]
     waiting = [t for t in scene.tables.values() if name in t.sources and name not in scene.frontiers.get(t.name, {})]
+    if name in scene.mirrors and not seen and not waiting and name in scene.newest:
+        seen = [scene.newest[name].version]
     return min(seen) if seen and not waiting and min(seen) > 0 else None
 
 
@@ -174,7 +182,7 @@ def _remove_dropped(
 
 def _pins(catalog: Catalog, session: Session, scene: _Scene, dry_run: bool) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
-    sources = sorted({s for t in scene.tables.values() for s in t.sources} - scene.streams)
+    sources = sorted({s for t in scene.tables.values() for s in t.sources} - scene.streams - scene.mirrors.keys())
     heads = Heads(catalog, session.location)
     there = heads.versions(sources)
     results = []

@@ -27,6 +27,13 @@ EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
 
 SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
+CREATE_SOURCE = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
+    TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (schema.table.column, …)]"""
+
+DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
+
+SHOW_SOURCES = "  SHOW SOURCES"
+
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 

@@ -10,6 +10,7 @@
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
+    CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
 other statement is Spark's.
@@ -24,6 +25,7 @@ from headrace.sql import forms
 from headrace.sql.cursor import Cursor
 from headrace.sql.forms import Name
 from headrace.sql.script import Part, split_script
+from headrace.sql.source_statements import read_names
 from headrace.sql.sources import dotted_name
 from headrace.sql.tokens import Kind
 
@@ -119,6 +121,30 @@ class ShowStreamTables(Statement):
     like: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource(Statement):
+    """CREATE SOURCE; `tables` are PostgreSQL's names with those of their mirrors, where given."""
+
+    name: str
+    url: str
+    tables: tuple[tuple[str, str | None], ...]
+    text_columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSource(Statement):
+    """DROP SOURCE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowSources(Statement):
+    """SHOW SOURCES."""
+
+
 def parse_script(script: str) -> tuple[Statement, ...]:
     """Cut a script into statements and read those that are Headrace's.
 
@@ -194,7 +220,7 @@ def _statement(script: str, part: Part) -> Statement:
     for words, last, form, read in _STATEMENTS:
         if reader.take(*words):
             reader.form = form
-            reader.need(last)
+            reader.need(*last.split())
             return read(reader)
     return SparkStatement(sql=part.text, start=part.start)
 
@@ -333,6 +359,45 @@ def _show(reader: _Reader) -> Statement:
     return ShowStreamTables(sql=reader.part.text, start=reader.part.start, namespace=namespace, like=like)
 
 
+def _create_source(reader: _Reader) -> Statement:
+    if_not_exists = reader.take("IF")
+    if if_not_exists:
+        reader.need("NOT", "EXISTS")
+    name = reader.name("A name for the source")
+    reader.need("FROM", "POSTGRES")
+    url = reader.string("A connection string")
+    reader.need("TABLES")
+    tables = read_names(reader)
+    text: tuple[tuple[str, str | None], ...] = ()
+    if reader.take("TEXT"):
+        reader.need("COLUMNS")
+        text = read_names(reader)
+    reader.end()
+    return CreateSource(
+        sql=reader.part.text,
+        start=reader.part.start,
+        name=name,
+        url=url,
+        tables=tables,
+        text_columns=tuple(column for column, _ in text),
+        if_not_exists=if_not_exists,
+    )
+
+
+def _drop_source(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = reader.name("A source")
+    reader.end()
+    return DropSource(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _show_sources(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowSources(sql=reader.part.text, start=reader.part.start)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -344,5 +409,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
+    (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
+    (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
+    (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
 )
-"""Every statement: the words that make it ours, the word that must follow, its form for messages, and its reader."""
+"""Every statement: the words that make it ours, the words that must follow, its form for messages, and its reader."""

@@ -119,7 +119,7 @@ def test_an_older_catalog_is_migrated_and_keeps_its_data(fresh_url: str) -> None
 def check_notice(told: list[Event], url: str) -> None:
     (notice,) = told
     assert isinstance(notice, Notice)
-    assert "from revision 0001 to 0003" in notice.message
+    assert f"from revision 0001 to {REVISIONS[-1]}" in notice.message
     if not url.startswith("sqlite"):
         assert "PostgreSQL" in notice.message
         return

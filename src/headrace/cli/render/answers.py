@@ -61,6 +61,9 @@ def document(value: Any) -> Any:
 
 def answer(value: Any) -> Iterator[RenderableType]:
     """A result for people, by its type."""
+    from headrace.cli.render import sources
+    from headrace.database_sources import SourceInfo
+    from headrace.engine.landing import LandingResult
     from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
@@ -71,6 +74,10 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield from tables.refreshes(items)
     elif isinstance(first, StreamTableInfo):
         yield from tables.standing(items, dt.datetime.now(dt.UTC))
+    elif isinstance(first, LandingResult):
+        yield from sources.landings(items)
+    elif isinstance(first, SourceInfo):
+        yield from sources.listed(items)
     elif isinstance(first, Explanation):
         yield from explanation.explanation(first)
     elif isinstance(first, str):

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 def sql(context: click.Context, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
     """Run SQL: Headrace's statements and everything Spark understands. Without arguments: stdin, or a prompt.
 
-    CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S) are Headrace's; the rest goes to Spark. A script
-    stops at the first statement that fails; what ran before it stays.
+    CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S), CREATE, DROP and SHOW SOURCE(S) are Headrace's;
+    the rest goes to Spark. A script stops at the first statement that fails; what ran before it stays.
 
     \b
     Examples:

@@ -1,0 +1,157 @@
+"""source: database sources and their mirrors."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.console import confirm, show
+from headrace.cli.failures import FAILED
+from headrace.cli.invocation import invocation
+from headrace.cli.progress import following
+from headrace.cli.render import sources as render
+
+URL = click.argument("url")
+NAME = click.argument("name")
+TABLES = click.option(
+    "--table", "-t", "tables", multiple=True, required=True, metavar="TABLE", help="schema.table; may be repeated."
+)
+
+
+@click.group()
+def source() -> None:
+    """Database sources: tables of PostgreSQL, mirrored in the lake by change capture.
+
+    \b
+    Examples:
+      headrace source check postgresql://reader@db/shop -t public.orders
+      headrace source add shop postgresql://reader@db/shop -t public.orders -t public.customers
+      headrace source status shop
+
+    The password comes from PGPASSWORD or ~/.pgpass; it is never kept. `headrace refresh` lands what was committed.
+    """
+
+
+@source.command()
+@NAME
+@URL
+@TABLES
+@click.option(
+    "--text-column",
+    "text_columns",
+    multiple=True,
+    metavar="COLUMN",
+    help="schema.table.column to be kept as text, whatever its type; may be repeated.",
+)
+@click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
+@click.pass_context
+def add(
+    context: click.Context,
+    name: str,
+    url: str,
+    tables: tuple[str, ...],
+    text_columns: tuple[str, ...],
+    if_not_exists: bool,
+) -> None:
+    """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.create(name, url, tables, text_columns=text_columns, if_not_exists=if_not_exists)
+    if result is None:
+        confirm(asked, {"created": None}, f"{name} exists already.")
+    else:
+        show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command(name="list")
+@click.pass_context
+def list_(context: click.Context) -> None:
+    """List the sources and where they stand; asks no server."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.sources.list()
+    show(asked, [info.as_dict() for info in found], lambda: render.listed(found))
+
+
+@source.command()
+@NAME
+@click.pass_context
+def status(context: click.Context, name: str) -> None:
+    """Ask the server how far behind a source is, and how its replication slot stands."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.sources.status(name)
+    show(asked, found.as_dict(), lambda: render.health(found))
+
+
+@source.command()
+@URL
+@TABLES
+@click.pass_context
+def check(context: click.Context, url: str, tables: tuple[str, ...]) -> None:
+    """Whether tables can be captured, with the SQL to run on the server if not; exit status 1 then. Changes nothing."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.sources.check(url, tables)
+    show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
+    if not all(c.ok for c in found):
+        raise click.exceptions.Exit(FAILED)
+
+
+@source.command()
+@click.argument("name", required=False)
+@click.pass_context
+def land(context: click.Context, name: str | None) -> None:
+    """Land what was committed, of one source or all, without refreshing stream tables."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        results = hr.sources.land(name)
+    show(asked, [r.as_dict() for r in results], lambda: render.landings(results))
+
+
+@source.command()
+@NAME
+@click.pass_context
+def pause(context: click.Context, name: str) -> None:
+    """Land nothing until it is resumed; the server keeps its write-ahead log meanwhile."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.sources.pause(name)
+    confirm(asked, {"paused": name}, f"{name} is paused; its server keeps write-ahead log until it is resumed.")
+
+
+@source.command()
+@NAME
+@click.pass_context
+def resume(context: click.Context, name: str) -> None:
+    """End a pause."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.sources.resume(name)
+    confirm(asked, {"resumed": name}, f"{name} is resumed.")
+
+
+@source.command()
+@NAME
+@click.pass_context
+def resnapshot(context: click.Context, name: str) -> None:
+    """Take the mirrors anew from the tables as they are now; stream tables receive the difference only."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.resnapshot(name)
+    show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
+@NAME
+@click.option("--if-exists", is_flag=True, help="No error when there is none.")
+@click.option("--force", is_flag=True, help="Also when the server cannot be reached: slot and publication stay there.")
+@click.pass_context
+def drop(context: click.Context, name: str, if_exists: bool, force: bool) -> None:
+    """Drop a source, its mirrors, and what was installed on its server; refused while stream tables read them."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        dropped = hr.sources.drop(name, if_exists=if_exists, force=force)
+    confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}." if dropped else "There was none.")
+
+
+VERBS = (source,)

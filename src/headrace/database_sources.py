@@ -1,0 +1,336 @@
+"""Database sources for users: `hr.sources`. Thin, like `api.py`: every verb is one call into the engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.catalog import Catalog, DatabaseSource, SourceStatus
+from headrace.engine.results import Record
+from headrace.errors import HeadraceError, UserError
+from headrace.graph.dag import Dag
+from headrace.names import TableName
+
+if TYPE_CHECKING:
+    from headrace.api import LazySpark
+    from headrace.config import Settings
+    from headrace.engine.landing import Lander, LandingResult
+    from headrace.events import Events
+    from headrace.sources.postgres.capture import PostgresCapture
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo(Record):
+    """One line of `headrace source list`.
+
+    Args:
+        name: The source.
+        kind: What kind of database.
+        url: Where it is, without a password.
+        status: NEW, ACTIVE, PAUSED or STOPPED.
+        mirrors: Its mirrors.
+        gone: Mirrors whose table was dropped.
+        position: What is landed, as the database writes positions; None before the first landing.
+        landed_at: When something was last landed.
+        stopped_reason: Why it is STOPPED.
+    """
+
+    name: str
+    kind: str
+    url: str
+    status: SourceStatus
+    mirrors: tuple[str, ...]
+    gone: tuple[str, ...]
+    position: str | None
+    landed_at: dt.datetime | None
+    stopped_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHealth(Record):
+    """What `headrace source status` finds out at the server.
+
+    Args:
+        name: The source.
+        status: NEW, ACTIVE, PAUSED or STOPPED.
+        lag_bytes: Write-ahead log written since what is landed.
+        slot: The replication slot.
+        slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
+        kept_bytes: Write-ahead log that the server keeps for the slot.
+        safe_bytes: How much more until the slot may be lost; None without a limit.
+        landed_at: When something was last landed.
+        stopped_reason: Why it is STOPPED.
+    """
+
+    name: str
+    status: SourceStatus
+    lag_bytes: int | None
+    slot: str
+    slot_status: str | None
+    kept_bytes: int | None
+    safe_bytes: int | None
+    landed_at: dt.datetime | None
+    stopped_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCheck(Record):
+    """One thing that must be so before a source can be captured.
+
+    Args:
+        name: What it is about.
+        ok: Whether it is as it must be.
+        finding: How it is.
+        remedy: What to run on the server, where something is wrong and a statement helps.
+    """
+
+    name: str
+    ok: bool
+    finding: str
+    remedy: str | None
+
+
+class Sources:
+    """The database sources of a project.
+
+    Args:
+        catalog: The catalog.
+        lazy: Gives the Spark session.
+        events: Told what happens.
+        settings: Where everything is.
+    """
+
+    def __init__(self, catalog: Catalog, lazy: LazySpark, events: Events, settings: Settings) -> None:
+        self._catalog = catalog
+        self._lazy = lazy
+        self._events = events
+        self._settings = settings
+
+    def create(
+        self,
+        name: str,
+        url: str,
+        tables: Sequence[str] | Mapping[str, str],
+        *,
+        text_columns: Sequence[str] = (),
+        if_not_exists: bool = False,
+    ) -> LandingResult | None:
+        """Capture tables of a PostgreSQL database, and mirror them in the lake.
+
+        Args:
+            name: The source; its mirrors are `name.table`.
+            url: `postgresql://user@host:port/database`. The password comes from `PGPASSWORD` or `~/.pgpass`.
+            tables: `schema.table` of each table; or the names of the mirrors mapped to them.
+            text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
+            if_not_exists: Do nothing when it exists.
+
+        Returns:
+            The first landing, or None when there was nothing to do.
+
+        Raises:
+            HeadraceError: It cannot be captured; nothing is left behind then.
+        """
+        from headrace.sources.postgres.opening import KIND, options_of
+        from headrace.sql.source_statements import split_column
+
+        with self._catalog.reading() as reader:
+            if if_not_exists and reader.find_source(name) is not None:
+                return None
+        as_text = tuple(".".join(split_column(column)) for column in text_columns)
+        options = options_of(name, url, _named(tables), as_text)
+        return self._lander().create(name, KIND, options, options["tables"])
+
+    def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> tuple[str, ...]:
+        """Drop a source, its mirrors, and what was installed on its server.
+
+        Args:
+            name: The source.
+            if_exists: No error when there is none.
+            force: Also when the server cannot be reached; slot and publication stay there then.
+
+        Returns:
+            The mirrors that were dropped.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`.
+        """
+        with self._catalog.reading() as reader:
+            if if_exists and reader.find_source(name) is None:
+                return ()
+        return tuple(str(n) for n in self._lander().drop(name, force=force))
+
+    def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
+        """Land what was committed since the last time; refreshing does it by itself.
+
+        Args:
+            name: One source; all that are not on hold when None.
+
+        Raises:
+            HeadraceError: The first failure, after the other sources were landed.
+        """
+        names = [name] if name is not None else [s.name for s in self._all() if s.status is not SourceStatus.PAUSED]
+        results, error = self._land(names)
+        if error is not None:
+            raise error
+        return results
+
+    def land_for(self, tables: Iterable[TableName] | None) -> HeadraceError | None:
+        """Land the sources that stream tables read, directly or through others; all sources when None.
+
+        Returns:
+            The first failure; mirrors stay at their last cut then, which is consistent.
+        """
+        sources = self._all()
+        if not sources:
+            return None
+        read = None if tables is None else self._read_by(tables)
+        wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
+        return self._land(wanted)[1]
+
+    def resnapshot(self, name: str) -> LandingResult:
+        """Take a source anew from its tables as they are now; stream tables receive the difference only.
+
+        Raises:
+            HeadraceError: It could not; the mirrors stay as they are.
+        """
+        return self._lander().resnapshot(name)
+
+    def pause(self, name: str) -> None:
+        """Land nothing until `resume`; the server keeps write-ahead log meanwhile."""
+        self._catalog.set_source_status(name, SourceStatus.PAUSED)
+
+    def resume(self, name: str) -> None:
+        """End a pause; a source that is stopped needs a new snapshot instead.
+
+        Raises:
+            UserError: `SOURCE_NOT_PAUSED`.
+        """
+        with self._catalog.reading() as reader:
+            status = reader.source(name).status
+        if status is not SourceStatus.PAUSED:
+            raise UserError(
+                "SOURCE_NOT_PAUSED",
+                f"Source {name} is not paused; it is {status.value}.",
+                hint=f"Take a new snapshot of a stopped source: `headrace source resnapshot {name}`.",
+            )
+        self._catalog.set_source_status(name, SourceStatus.ACTIVE)
+
+    def list(self) -> tuple[SourceInfo, ...]:
+        """All sources; reads the catalog only."""
+        return tuple(_info(source) for source in self._all())
+
+    def status(self, name: str) -> SourceHealth:
+        """Where a source stands, as its server tells.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+            EnvironmentFault: `SOURCE_UNREACHABLE`.
+        """
+        from headrace.sources.postgres.health import health
+
+        with self._catalog.reading() as reader:
+            source = reader.source(name)
+        found = health(source.options, source.position)
+        return SourceHealth(
+            name=name,
+            status=source.status,
+            lag_bytes=found.lag,
+            slot=source.options["slot"],
+            slot_status=found.slot.status if found.slot else None,
+            kept_bytes=found.slot.kept if found.slot else None,
+            safe_bytes=found.slot.safe if found.slot else None,
+            landed_at=source.landed_at,
+            stopped_reason=source.stopped_reason,
+        )
+
+    def check(self, url: str, tables: Sequence[str] | Mapping[str, str]) -> tuple[SourceCheck, ...]:
+        """Whether tables of a server can be captured, and what to run there if not; changes nothing.
+
+        Args:
+            url: The server; see `create`.
+            tables: `schema.table` of each table.
+        """
+        from headrace.sources.postgres.health import check
+        from headrace.sources.postgres.opening import options_of
+
+        options = options_of("source", url, _named(tables))
+        return tuple(
+            SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy)
+            for c in check(url, [tuple(of) for of in options["tables"].values()])
+        )
+
+    # ---- inside
+
+    def _all(self) -> tuple[DatabaseSource, ...]:
+        with self._catalog.reading() as reader:
+            return reader.sources()
+
+    def _land(self, names: Iterable[str]) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
+        results: list[LandingResult] = []
+        first: HeadraceError | None = None
+        for name in names:
+            try:
+                results += self._lander().land(name)
+            except HeadraceError as error:
+                first = first or error
+        return tuple(results), first
+
+    def _read_by(self, tables: Iterable[TableName]) -> set[TableName]:
+        dag = Dag(self._catalog.dependencies())
+        return set(dag.upstream(*(name for name in tables if name in dag)))
+
+    def _lander(self) -> Lander:
+        from headrace.engine.landing import Lander
+
+        settings = self._settings
+        return Lander(
+            self._catalog, self._lazy, self._events, settings.warehouse, settings.format_version, self._capture
+        )
+
+    def _capture(self, source: DatabaseSource) -> PostgresCapture:
+        from headrace.sources.postgres.opening import open_capture
+
+        mirrors: dict[TableName, Mapping[str, Any] | None] = {
+            m.name: None if m.gone else m.details for m in source.mirrors
+        }
+        folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
+        return open_capture(source.options, mirrors, folder)
+
+
+def _named(tables: Sequence[str] | Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Tables by the names of their mirrors.
+
+    Raises:
+        UserError: `INVALID_NAME`, `DUPLICATE_TABLE`.
+    """
+    from headrace.sql.source_statements import split_table
+
+    named = dict(tables) if isinstance(tables, Mapping) else {}
+    if not isinstance(tables, Mapping):
+        for text in tables:
+            mirror = split_table(text)[1]
+            if mirror in named:
+                raise UserError(
+                    "DUPLICATE_TABLE",
+                    f"Two tables would have the mirror {mirror}.",
+                    hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
+                )
+            named[mirror] = text
+    return {mirror: split_table(text) for mirror, text in named.items()}
+
+
+def _info(source: DatabaseSource) -> SourceInfo:
+    lsn = (source.position or {}).get("lsn")
+    return SourceInfo(
+        name=source.name,
+        kind=source.kind,
+        url=source.options["url"],
+        status=source.status,
+        mirrors=tuple(str(m.name) for m in source.mirrors),
+        gone=tuple(str(m.name) for m in source.mirrors if m.gone),
+        position=None if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
+        landed_at=source.landed_at,
+        stopped_reason=source.stopped_reason,
+    )

@@ -1,0 +1,343 @@
+"""Lands database sources: reads what was committed, brings the mirrors to it, publishes, and only then lets go.
+
+All mirrors of a source that a landing changes are published in one transaction with the source's position, so that they
+always show one cut of the database, and a crash at any point repeats a landing or finds it done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from headrace.catalog import (
+    Catalog,
+    DatabaseSource,
+    Lease,
+    Mirror,
+    NewVersion,
+    Publication,
+    SourceMove,
+    SourceStatus,
+    Swap,
+    resource_of,
+)
+from headrace.engine.heads import metadata
+from headrace.engine.held import held
+from headrace.engine.mirrors import Mirroring, Moved
+from headrace.engine.ports import Runner, Session
+from headrace.engine.results import Record
+from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
+from headrace.events import Events, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
+from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
+from headrace.semantics import Semantics
+from headrace.sources.landing import Capture, LandedTable, Landing
+
+STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
+"""Under which texts of a database become values: what does not fit is an error, never NULL."""
+
+Open = Callable[[DatabaseSource], Capture]
+"""Opens the capture of a source."""
+
+STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
+"""Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandingResult(Record):
+    """What landing a source did.
+
+    Args:
+        source: The source.
+        transactions: Transactions of the database that were landed.
+        rows: Changes of rows they had, or rows of new snapshots.
+        inserted: Rows that appeared in mirrors.
+        deleted: Rows that disappeared.
+        mirrors: Mirrors that changed.
+        caught_up: Whether nothing more was committed when reading began.
+        seconds: Wall time.
+    """
+
+    source: str
+    transactions: int
+    rows: int
+    inserted: int
+    deleted: int
+    mirrors: tuple[str, ...]
+    caught_up: bool
+    seconds: float
+
+
+class Lander:
+    """Lands sources of one catalog.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        events: Told what happens.
+        warehouse: Where tables are stored.
+        format_version: Iceberg format of new tables.
+        open_capture: Opens captures.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        session: Session,
+        events: Events,
+        warehouse: str,
+        format_version: int,
+        open_capture: Open,
+    ) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.events = events
+        self.warehouse = warehouse
+        self.format_version = format_version
+        self.open_capture = open_capture
+
+    def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
+        """Install capture of a source and land its first snapshot; a failure leaves nothing behind.
+
+        Args:
+            name: The source, and the namespace of its mirrors.
+            kind: What kind of database.
+            options: Where it is and what is captured, as the capture reads them.
+            tables: Names of the mirrors.
+
+        Raises:
+            UserError: `SOURCE_EXISTS`, `TABLE_EXISTS`, or what the capture finds.
+        """
+        suffix = new_suffix()
+        names = [TableName(LAKE, (name,), table) for table in tables]
+        mirrors = [Mirror(n, stored_names(n, suffix).log.within(LAKE)) for n in names]
+        if taken := sorted(self.catalog.pointers(LAKE, names)):
+            raise UserError(
+                "TABLE_EXISTS",
+                f"{taken[0]} exists already.",
+                hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
+            )
+        source = self.catalog.create_source(name, kind, options, mirrors)
+        try:
+            return self.resnapshot(name)
+        except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
+            with suppress(HeadraceError):
+                self.open_capture(source).remove()
+            with suppress(HeadraceError):
+                self.catalog.publish(Publication(source_drops=(name,)))
+            raise
+
+    def resnapshot(self, name: str) -> LandingResult:
+        """Take a source anew from its tables as they are now; stream tables receive the difference only."""
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, lambda capture, _: capture.begin(), "SNAPSHOT")
+
+    def land(self, name: str) -> tuple[LandingResult, ...]:
+        """Land what was committed since the last time, in one publication or several; none for a source on hold.
+
+        Raises:
+            HeadraceError: Nothing more was published than what the results of earlier calls said.
+        """
+        source = self._source(name)
+        if source.status is SourceStatus.PAUSED:
+            return ()
+        if source.status is SourceStatus.STOPPED or source.position is None:
+            raise UserError(
+                source.stopped_code or "SOURCE_NOT_LOADED",
+                source.stopped_reason or f"Source {name} was never loaded.",
+                hint=f"Take a new snapshot: `headrace source resnapshot {name}`.",
+            )
+        results: list[LandingResult] = []
+        while not results or not results[-1].caught_up:
+            results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
+        return tuple(results)
+
+    def drop(self, name: str, *, force: bool = False) -> tuple[TableName, ...]:
+        """Drop a source and its mirrors, and take away what was installed on its server.
+
+        Args:
+            name: The source.
+            force: Leave slot and publication on a server that cannot be reached.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`.
+            EnvironmentFault: `SOURCE_UNREACHABLE`; nothing was dropped then.
+        """
+        source = self._source(name)
+        own = {m.name for m in source.mirrors}
+        readers = sorted(str(t) for t, read in self.catalog.dependencies().items() if own & set(read))
+        if readers:
+            raise UserError(
+                "HAS_CONSUMERS",
+                f"Mirrors of source {name} are read by {', '.join(readers)}.",
+                hint="Drop those stream tables first.",
+            )
+        with held(self.catalog, _resources(source)) as leases:
+            capture = self.open_capture(source)
+            try:
+                capture.remove()
+            except EnvironmentFault:
+                if not force:
+                    raise
+            capture.clear()
+            stored = tuple(t for m in source.mirrors for t in m.stored)
+            self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
+        return tuple(sorted(own))
+
+    # ---- one landing
+
+    def _source(self, name: str) -> DatabaseSource:
+        with self.catalog.reading() as reader:
+            return reader.source(name)
+
+    def _landed(self, name: str, read: Callable[[Capture, DatabaseSource], Landing], mode: str) -> LandingResult:
+        begin = time.perf_counter()
+        with held(self.catalog, _resources(self._source(name))) as leases:
+            source = self._source(name)  # once more: another process may have landed meanwhile
+            stored = [t for m in source.mirrors for t in m.stored]
+            self._refuse_foreign(source, stored)
+            self.catalog.reset_staging(stored, held=leases())
+            capture = self.open_capture(source)
+            capture.clear()
+            try:
+                landing = read(capture, source)
+                if landing.tables:
+                    self.events.emit(RefreshStarted(name, mode, None, ()))
+                moved = self._bring(source, landing) if landing.tables else {}
+                if landing.worth:
+                    self.events.emit(StageStarted(name, "publish"))
+                    self._publish(source, landing, moved, leases())
+            except BaseException as error:
+                self.catalog.reset_staging(stored, held=leases())
+                if isinstance(error, HeadraceError):
+                    self._failed(name, error)
+                raise
+            finally:
+                capture.clear()
+            if landing.worth:
+                self.events.emit(StageStarted(name, "acknowledge"))
+                capture.acknowledge(landing.position)
+        result = _result(name, landing, moved, time.perf_counter() - begin)
+        if landing.tables:
+            self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
+        return result
+
+    def _failed(self, name: str, error: HeadraceError) -> None:
+        """Say so, and stop the source where changes may have been missed."""
+        self.events.emit(RefreshFailed(name, error.code, error.message))
+        if error.code in STOPPING:
+            self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+
+    def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
+        """A change can only be applied to what was published last."""
+        if foreign := self.catalog.foreign_writes(stored):
+            what = "was dropped" if foreign[0].found is None else "was written"
+            raise EnvironmentFault(
+                "FOREIGN_WRITER",
+                f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
+                hint=f"Drop source {source.name} and create it again; mirrors are Headrace's to write.",
+            )
+
+    def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
+        """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""
+        mirrors = {m.name: m for m in source.mirrors}
+        newest = self.catalog.newest_versions()
+        runner = self.session.runner().under(STRICT)
+        self._make_missing(landing.tables, mirrors, runner)
+        parts: dict[TableName, list[LandedTable]] = {}
+        for landed in landing.tables:
+            parts.setdefault(landed.name, []).append(landed)
+
+        def one(name: TableName) -> Moved:
+            self.events.emit(StageStarted(source.name, f"write {name}"))
+            known = newest.get(name)
+            version = 0 if known is None else known.version + 1
+            shown = frozenset(self._staged(name).snapshots)
+            return Mirroring(mirrors[name], version, runner, self._staged, shown).bring(parts[name])
+
+        with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
+            return dict(zip(parts, pool.map(one, parts), strict=True))
+
+    def _publish(
+        self, source: DatabaseSource, landing: Landing, moved: Mapping[TableName, Moved], leases: tuple[Lease, ...]
+    ) -> None:
+        newest = self.catalog.newest_versions()
+        lake = self.catalog.pointers(LAKE, [t for m in moved.values() for t in m.written])
+        swaps, versions = [], []
+        for name, of in moved.items():
+            swaps += [
+                Swap(t, lake[t].metadata_location if t in lake else None, staged=meta.metadata_location)
+                for t, meta in of.written.items()
+            ]
+            if of.changed:
+                meta, known = of.written[name], newest.get(name)
+                number = 0 if known is None else known.version + 1
+                versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
+        move = SourceMove(source.name, source.position, landing.position, _mirrors(source, landing))
+        publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
+        try:
+            self.catalog.publish(publication)
+        except HeadraceError as error:
+            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
+                raise
+
+    # ---- stored tables
+
+    def _make_missing(self, tables: Iterable[LandedTable], mirrors: Mapping[TableName, Mirror], runner: Runner) -> None:
+        for landed in tables:
+            mirror = mirrors[landed.name]
+            if self.catalog.pointers(STAGING, [mirror.name.within(STAGING)]):
+                continue
+            suffix = mirror.log.table.removesuffix("_log").rpartition("_")[2]
+            for namespace in (mirror.name.namespace, (SYSTEM_NAMESPACE,)):
+                runner.run(create_namespace(STAGING, namespace))
+            state, log = (t.within(STAGING) for t in mirror.stored)
+            for table, make in ((state, create_table), (log, create_log)):
+                location = table_location(self.warehouse, table, suffix)
+                runner.run(make(table, landed.columns, location=location, format_version=self.format_version))
+
+    def _staged(self, table: TableName) -> TableMeta:
+        name = table.within(STAGING)
+        pointers = self.catalog.pointers(STAGING, [name])
+        if name not in pointers:
+            raise InternalError("STORED_TABLE_MISSING", f"Stored table {table} has no row in the staging catalog.")
+        return metadata(pointers[name].metadata_location)
+
+
+def source_resource(name: str) -> str:
+    """The lease resource of a source."""
+    return f"source:{name}"
+
+
+def _resources(source: DatabaseSource) -> list[str]:
+    return [source_resource(source.name), *(resource_of(t) for m in source.mirrors for t in m.stored)]
+
+
+def _mirrors(source: DatabaseSource, landing: Landing) -> tuple[Mirror, ...]:
+    """Mirrors whose details change with a landing."""
+    landed = {t.name: t for t in landing.tables if t.replaced}
+    changed = []
+    for mirror in source.mirrors:
+        if mirror.name in landed:
+            changed.append(replace(mirror, details=dict(landed[mirror.name].details), gone=False))
+        elif mirror.name in landing.gone:
+            changed.append(replace(mirror, gone=True))
+    return tuple(changed)
+
+
+def _result(name: str, landing: Landing, moved: Mapping[TableName, Moved], seconds: float) -> LandingResult:
+    return LandingResult(
+        source=name,
+        transactions=landing.transactions,
+        rows=landing.rows,
+        inserted=sum(m.inserted for m in moved.values()),
+        deleted=sum(m.deleted for m in moved.values()),
+        mirrors=tuple(sorted(str(n) for n, m in moved.items() if m.changed)),
+        caught_up=landing.caught_up,
+        seconds=seconds,
+    )

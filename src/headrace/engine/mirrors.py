@@ -1,0 +1,148 @@
+"""Brings one mirror to a landing: its columns first, then its rows, then its change log; all in `staging`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from headrace.algebra.schema import Column
+from headrace.catalog import Mirror
+from headrace.engine.ports import Runner
+from headrace.errors import EnvironmentFault, UserError
+from headrace.lake.apply import Target, change_of, measures, plan_apply, run_apply
+from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import VERSION
+from headrace.names import STAGING, WEIGHT, TableName, quote
+from headrace.sources.lakehouse import rows_sql
+from headrace.sources.landing import LandedTable
+
+UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
+"""What Spark says of texts that are no values of a column's type."""
+
+Staged = Callable[[TableName], TableMeta]
+"""The metadata that a stored table has in `staging` now."""
+
+
+@dataclass(slots=True)
+class Moved:
+    """What became of a mirror.
+
+    Args:
+        written: Its stored tables that were written, by `lake` name, with their metadata.
+        changed: Whether its rows (or columns) are others, so that it has a new version.
+        inserted: Rows that appeared.
+        deleted: Rows that disappeared.
+    """
+
+    written: Mapping[TableName, TableMeta] = field(default_factory=dict)
+    changed: bool = False
+    inserted: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mirroring:
+    """Brings one mirror to a landing.
+
+    Args:
+        mirror: The mirror.
+        version: The version that it reaches if it changes.
+        runner: Runs SQL, in ANSI mode and UTC.
+        staged: Finds metadata.
+        published: Snapshots that `lake` shows.
+    """
+
+    mirror: Mirror
+    version: int
+    runner: Runner
+    staged: Staged
+    published: Set[int]
+
+    def bring(self, parts: Sequence[LandedTable]) -> Moved:
+        """Apply the mirror's parts of a landing, one after the other.
+
+        Raises:
+            EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
+        """
+        moved = Moved()
+        try:
+            for landed in parts:
+                self._part(landed, moved)
+        except UserError as error:
+            if error.code not in UNFIT:
+                raise
+            raise EnvironmentFault(
+                "VALUE_NOT_REPRESENTABLE",
+                f"A value cannot be held by the mirror {self.mirror.name}; nothing was landed.",
+                detail=error.message,
+                hint="Correct the value, or create the source again with its column among TEXT COLUMNS (…).",
+            ) from error
+        if moved.changed:
+            moved.written = {t: self.staged(t) for t in self.mirror.stored}
+        return moved
+
+    def _part(self, landed: LandedTable, moved: Moved) -> None:
+        name, before = self.mirror.name, self.staged(self.mirror.name)
+        if landed.replaced:
+            for statement in evolution(landed, before):
+                moved.changed = True
+                for stored in self.mirror.stored:
+                    self.runner.run(f"ALTER TABLE {stored.within(STAGING).sql} {statement}")
+            before = self.staged(name) if moved.changed else before
+        if landed.replaced and self.version == 0:
+            listed = _listed(landed.columns)
+            self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
+            moved.changed, moved.inserted = True, self.staged(name).row_count or 0
+            return
+        self._apply(landed, before, moved)
+
+    def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved) -> None:
+        view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
+        target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
+        try:
+            measured = self.runner.materialize(view, landed.change_sql(self._rows(before)), measures(columns))
+            change = change_of(view, measured, columns)
+            if not change.rows:
+                return
+            run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+            logged = f"CAST({WEIGHT} AS BIGINT), CAST({self.version} AS BIGINT) FROM {quote(view)}"
+            log = f"{self.mirror.log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
+            self.runner.run(f"INSERT INTO {log} SELECT {_listed(columns)}, {logged}")
+        finally:
+            self.runner.release(view)
+        moved.changed = True
+        moved.inserted, moved.deleted = moved.inserted + change.inserted, moved.deleted + change.deleted
+
+    def _rows(self, before: TableMeta) -> str:
+        """The mirror's rows before a part.
+
+        Those that are published are read through `lake`: what Spark keeps is dropped when a table that it was computed
+        from is written, and `staging` is written. Only the later parts of a landing find rows that are not.
+        """
+        name, snapshot = self.mirror.name, before.current_snapshot_id
+        published = snapshot is None or snapshot in self.published
+        return rows_sql(name if published else name.within(STAGING), before, snapshot)
+
+
+def _listed(columns: Sequence[Column]) -> str:
+    return ", ".join(quote(c.name) for c in columns)
+
+
+def evolution(landed: LandedTable, meta: TableMeta) -> tuple[str, ...]:
+    """What ALTER TABLE must do to give a mirror and its log the columns they have from now on.
+
+    A column of another type is another column: whoever reads it is stopped, and nobody else notices.
+    """
+    has = {c.name: c.type for c in meta.columns}
+    statements = []
+    for old, new in landed.renamed.items():
+        if old in has and new not in has:
+            statements.append(f"RENAME COLUMN {quote(old)} TO {quote(new)}")
+            has[new] = has.pop(old)
+    wanted = {c.name: c.type for c in landed.columns}
+    dropped = [name for name, type_ in has.items() if wanted.get(name) != type_]
+    added = [c for c in landed.columns if has.get(c.name) != c.type]
+    statements += [f"DROP COLUMN {quote(name)}" for name in dropped]
+    statements += [f"ADD COLUMN {quote(c.name)} {c.type}" for c in added]
+    return tuple(statements)

@@ -1,0 +1,114 @@
+"""What a database source hands over to be landed, whatever database it is.
+
+A *mirror* is a table of the lake that follows a table of a database: state and change log, as of a stream table whose
+query is the identity. A capture reads changes up to a position, makes them durable as files, and lets go of them at the
+database only when it is told that they are published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from headrace.algebra.schema import Column
+from headrace.names import TableName
+
+Json = Mapping[str, Any]
+
+
+class LandedTable(Protocol):
+    """A mirror's part of a landing."""
+
+    @property
+    def name(self) -> TableName:
+        """The mirror."""
+        ...
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The mirror's columns from now on."""
+        ...
+
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """Columns that have a new name: old to new."""
+        ...
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """Columns that tell rows apart; None for a bag."""
+        ...
+
+    @property
+    def details(self) -> Json:
+        """What the catalog keeps of the mirror from now on."""
+        ...
+
+    @property
+    def replaced(self) -> bool:
+        """Whether this is a whole new state rather than a change."""
+        ...
+
+    def rows_sql(self) -> str:
+        """Query of the new state's rows, where `replaced`."""
+        ...
+
+    def change_sql(self, before: str) -> str:
+        """Query of the change: the mirror's columns and the weight, no row twice.
+
+        Args:
+            before: Table expression of the mirror's rows before, in its columns from now on.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Whole transactions of a database, to be published together.
+
+    Args:
+        tables: The mirrors they change.
+        position: Where the source stands once they are published.
+        worth: Whether the position should be kept although no mirror changes.
+        transactions: How many transactions.
+        rows: How many changes of rows they had, or rows of new snapshots.
+        caught_up: Whether nothing more was committed when reading began.
+        gone: Mirrors whose table was dropped.
+    """
+
+    tables: tuple[LandedTable, ...]
+    position: Json
+    worth: bool
+    transactions: int
+    rows: int
+    caught_up: bool
+    gone: tuple[TableName, ...] = ()
+
+
+class Capture(Protocol):
+    """Reads one database source."""
+
+    def begin(self) -> Landing:
+        """Install capture and take the first snapshot; also anew, when what was installed is lost.
+
+        Raises:
+            HeadraceError: It could not; `remove` takes away what was installed.
+        """
+        ...
+
+    def land(self, position: Json) -> Landing:
+        """Read what was committed since a position."""
+        ...
+
+    def acknowledge(self, position: Json) -> None:
+        """Let the database forget what comes before a position that is published."""
+        ...
+
+    def remove(self) -> None:
+        """Take away everything that was installed on the server."""
+        ...
+
+    def clear(self) -> None:
+        """Remove the files of landings."""
+        ...

@@ -1,0 +1,291 @@
+"""Captures PostgreSQL tables from the write-ahead log.
+
+The position is that of commits: all transactions whose commit record begins before `lsn` are landed. It is published
+with their rows, and only then is the slot moved, so that a crash repeats and never skips; what the slot gives again is
+left out by its position (`collector.py`).
+
+A table whose mirror is no longer right (`tables.RemoteTable.same_shape`) is taken anew by itself, at one cut with all
+others: a snapshot is exported at a position S, the stream is landed exactly up to S, and both are published together.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from psycopg import sql
+
+from headrace.errors import EnvironmentFault, UserError
+from headrace.names import TableName
+from headrace.sources.landing import Json, Landing
+from headrace.sources.postgres import preflight, slots
+from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.collector import MOST, Collector
+from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.spool import Spool, csv_batches
+from headrace.sources.postgres.tables import RemoteTable
+
+LIMIT = 1_000_000
+"""Messages of one landing, about; a transaction is never cut. What they come to is spilled as it grows."""
+
+IDLE_BYTES = 16 << 20
+"""So much write-ahead log without a change of captured tables is worth moving the slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What is captured.
+
+    Args:
+        url: Connection string, without a password.
+        slot: Name of the slot and of the publication.
+        names: The mirrors' tables, by schema and name.
+        as_text: Columns kept as text, as `schema.table.column`.
+        known: The tables as the mirrors were made of them; without those that were never landed, or are gone.
+    """
+
+    url: str
+    slot: str
+    names: Mapping[TableName, tuple[str, str]]
+    as_text: tuple[str, ...] = ()
+    known: Mapping[TableName, RemoteTable] = field(default_factory=dict)
+
+
+class PostgresCapture:
+    """Captures one source; see `Capture`.
+
+    Args:
+        captured: What is captured.
+        spool: Where rows are written.
+        limit: Messages of one landing, about.
+        most: Changes that are held in memory at most.
+    """
+
+    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
+        self._what = captured
+        self._spool = spool
+        self._limit = limit
+        self._most = most
+        self._mirrors = {table.oid: name for name, table in captured.known.items()}
+
+    # ---- the protocol
+
+    def begin(self) -> Landing:
+        """Install publication and slot, and take the first snapshot."""
+        with connected(self._what.url) as connection:
+            checks, found = preflight.check(connection, tuple(self._what.names.values()), self._what.as_text)
+            if slots.find_slot(connection, self._what.slot) is not None:
+                checks = tuple(c for c in checks if c.name != "slots")
+            preflight.require(checks)
+            self._check_text_columns(found)
+            slots.drop_slot(connection, self._what.slot)
+            now = server(connection)
+            wanted = {n: f.table for n, f in self._by_mirror(found).items()}
+            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)
+            slot = slots.exported(self._what.url, self._what.slot, temporary=False)
+            with self._locked(connection, wanted) as locked, slot as (start, snapshot):
+                landed = self._copied(locked, snapshot)
+        return Landing(landed, self._position(now, start, 0), True, 0, sum(t.spooled.rows for t in landed), False)
+
+    def land(self, position: Json) -> Landing:
+        """Read what was committed since a position."""
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            self._check(connection, now, position)
+            parts: list[PostgresTable] = []
+            collector = self._collect(connection, position, now.position, self._limit, parts)
+            found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
+            same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
+            if same == set(self._known):
+                return self._landing(now, collector, position, parts)
+            return self._replacing(connection, now, position, found, same)
+
+    def acknowledge(self, position: Json) -> None:
+        """Move the slot."""
+        with connected(self._what.url) as connection:
+            slots.advance(connection, self._what.slot, position["lsn"])
+
+    def remove(self) -> None:
+        """Drop slot and publication."""
+        with connected(self._what.url) as connection:
+            slots.drop_slot(connection, self._what.slot)
+            slots.drop_publication(connection, self._what.slot)
+
+    def clear(self) -> None:
+        """Remove the files of landings."""
+        self._spool.clear()
+
+    # ---- changes
+
+    @property
+    def _known(self) -> dict[int, RemoteTable]:
+        return {table.oid: table for table in self._what.known.values()}
+
+    def _collect(
+        self, connection: Connection, position: Json, until: int, limit: int, parts: list[PostgresTable]
+    ) -> Collector:
+        collector = self._collector(position, parts)
+        if until > position["lsn"]:
+            collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, limit))
+        if collector.messages < limit:
+            collector.end = max(collector.end, until)
+        return collector
+
+    def _collector(self, position: Json, parts: list[PostgresTable], until: int | None = None) -> Collector:
+        """A collector that writes what it has as parts when that has become much."""
+
+        def spill(changes: Mapping[int, KeyedChanges | WeighedChanges]) -> None:
+            parts.extend(self._written(changes))
+
+        return Collector(self._known, position["lsn"], until, spill, self._most)
+
+    def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
+        end = max(collector.end, position["lsn"])
+        changed = (*parts, *self._written(collector.changes))
+        idle = end - position["lsn"] >= IDLE_BYTES
+        moved = self._position(now, end, position["changes"] + collector.rows)
+        worth = bool(changed) or idle
+        return Landing(changed, moved, worth, collector.transactions, collector.rows, end >= now.position)
+
+    def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
+        for oid, changes in collected.items():
+            if len(changes) or changes.truncated:
+                table = self._known[oid]
+                yield PostgresTable(self._mirrors[oid], table, self._spool.write_changes(table, changes), former=table)
+
+    # ---- snapshots
+
+    def _replacing(
+        self, connection: Connection, now: Server, position: Json, found: Sequence[Found], same: set[int]
+    ) -> Landing:
+        """Land up to a new snapshot of the tables whose mirrors are no longer right, and that snapshot."""
+        stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
+        again = {f.table.oid: f for f in found}
+        missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
+        recreated = tables(connection, now.version, names=missing, as_text=self._what.as_text)
+        by_name = {(f.table.schema, f.table.name): f for f in recreated}
+        anew = {n: again.get(t.oid) or by_name.get((t.schema, t.name)) for n, t in stale.items()}
+        wanted = {n: f for n, f in anew.items() if f is not None}
+        role = connection.execute("SELECT current_user::text").fetchone()
+        for f in wanted.values():
+            preflight.require(preflight.check_table(f, str(role[0]) if role else ""))
+        kept = [t for t in self._what.known.values() if t.oid in same]
+        slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
+        mine = replace(self._what, known={n: t for n, t in self._what.known.items() if t.oid in same})
+        rest = PostgresCapture(mine, self._spool, most=self._most)
+        with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
+            temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
+            with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
+                copied = self._copied(locked, snapshot)
+        parts: list[PostgresTable] = []
+        collector = rest._collector(position, parts, start)
+        collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+        if collector.stale:
+            raise EnvironmentFault(
+                "SOURCE_IN_MOTION",
+                "Tables of the source were altered while others were taken anew; nothing was landed.",
+                hint="Land again.",
+                retryable=True,
+            )
+        landed = (*parts, *rest._written(collector.changes), *copied)
+        rows = collector.rows + sum(t.spooled.rows for t in copied)
+        moved = self._position(now, start, position["changes"] + rows)
+        gone = tuple(n for n, f in anew.items() if f is None)
+        return Landing(landed, moved, True, collector.transactions, rows, False, gone)
+
+    @contextmanager
+    def _locked(
+        self, connection: Connection, wanted: Mapping[TableName, RemoteTable]
+    ) -> Iterator[Mapping[TableName, RemoteTable]]:
+        """Keep tables from being altered, dropped or emptied; gives them as they are then. Rows can be changed."""
+        with connected(self._what.url) as holder, holder.transaction():
+            if wanted:
+                listed = sql.SQL(", ").join(
+                    sql.SQL("ONLY {}").format(sql.Identifier(t.schema, t.name)) for t in wanted.values()
+                )
+                holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
+            version = server(connection).version
+            oids = [t.oid for t in wanted.values()]
+            now = {f.table.oid: f.table for f in tables(holder, version, oids=oids, as_text=self._what.as_text)}
+            yield {name: now[table.oid] for name, table in wanted.items()}
+
+    def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
+        """Rows of tables in an exported snapshot."""
+        landed = []
+        former = self._what.known
+        with connected(self._what.url) as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+            for name, table in wanted.items():
+                spooled = self._copy(connection, table)
+                landed.append(PostgresTable(name, table, spooled, True, former.get(name)))
+        return tuple(landed)
+
+    def _copy(self, connection: Connection, table: RemoteTable) -> Spooled:
+        columns = sql.SQL(", ").join(sql.Identifier(c.name) for c in table.columns)
+        only = sql.SQL("" if table.partitioned else "ONLY ")
+        query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT csv)").format(
+            columns, only, sql.Identifier(table.schema, table.name)
+        )
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            folder, rows = self._spool.write(table, csv_batches(table, copy.read))
+        return Spooled(folder, rows)
+
+    # ---- surroundings
+
+    def _check_text_columns(self, found: Sequence[Found]) -> None:
+        there = {f"{f.table.schema}.{f.table.name}.{c.name}" for f in found for c in f.table.columns}
+        if missing := [name for name in self._what.as_text if name not in there]:
+            raise UserError(
+                "COLUMN_NOT_FOUND",
+                f"No captured table has the column {missing[0]}, which should be kept as text.",
+                hint="Write schema.table.column, of a table that is captured.",
+            )
+
+    def _by_mirror(self, found: Sequence[Found]) -> dict[TableName, Found]:
+        by_name = {(f.table.schema, f.table.name): f for f in found}
+        return {mirror: by_name[name] for mirror, name in self._what.names.items()}
+
+    @staticmethod
+    def _position(now: Server, lsn: int, changes: int) -> dict[str, Any]:
+        return {"lsn": lsn, "changes": changes, "system": now.system, "timeline": now.timeline}
+
+    def _check(self, connection: Connection, now: Server, position: Json) -> None:
+        """Refuse to go on where something may have been missed.
+
+        Raises:
+            UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
+        """
+        if (now.system, now.timeline) != (position["system"], position["timeline"]):
+            raise _stopped(
+                "SOURCE_CHANGED",
+                "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
+            )
+        if now.position < position["lsn"]:
+            raise _stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
+        slot = slots.find_slot(connection, self._what.slot)
+        if slot is None or slot.lost:
+            why = "it was dropped" if slot is None else f"the server invalidated it ({slot.reason or slot.status})"
+            raise _stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
+        if slot.confirmed > position["lsn"]:
+            raise _stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
+        if slot.confirmed < position["lsn"]:
+            slots.advance(connection, self._what.slot, position["lsn"])
+        if not self._known.keys() <= slots.published(connection, self._what.slot):
+            there = tables(connection, now.version, oids=self._known)
+            if {f.table.oid for f in there} - slots.published(connection, self._what.slot):
+                raise _stopped("CAPTURE_REMOVED", f"Tables were taken out of the publication {self._what.slot}.")
+
+
+def _stopped(code: str, message: str) -> UserError:
+    return UserError(
+        code,
+        f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",
+        hint="When the server is the right one, take a new snapshot: `headrace source resnapshot`.",
+    )

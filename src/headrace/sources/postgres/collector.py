@@ -1,0 +1,123 @@
+"""Takes in a stream of whole transactions and keeps what is left of them, table by table.
+
+Pure. What was landed before is left out here, by position: a slot may lag behind the catalog (a crash between
+publishing and acknowledging), never the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges, changes_for
+from headrace.sources.postgres.pgoutput import Begin, Commit, Delete, Insert, Relation, Truncate, Update, decode
+from headrace.sources.postgres.tables import RemoteTable
+
+Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
+
+MOST = 250_000
+"""Changes that are held at most; those of 10 columns of 20 bytes take 180 MB of Python's memory."""
+
+
+@dataclass(slots=True)
+class Collector:
+    """One batch.
+
+    Args:
+        tables: The captured tables, by oid.
+        landed: Transactions whose commit record begins before this position are landed already.
+        until: Transactions whose commit record begins here or later belong to a later batch; None for no end.
+        spill: Takes what is left so far, by oid, when it has become much; the batch goes on with nothing held.
+        most: How many rows are held at most.
+        changes: What is left, by oid.
+        stale: Tables that no longer look as their mirror does; their changes are not collected.
+        end: The position after the last transaction that was read.
+        messages: How many messages were read.
+        transactions: How many transactions were taken in.
+        rows: How many changes of rows they had.
+        committed: When the last one was committed, in microseconds since 2000-01-01 UTC.
+    """
+
+    tables: dict[int, RemoteTable]
+    landed: int
+    until: int | None = None
+    spill: Spill | None = None
+    most: int = MOST
+    changes: dict[int, KeyedChanges | WeighedChanges] = field(default_factory=dict)
+    stale: set[int] = field(default_factory=set)
+    end: int = 0
+    messages: int = 0
+    transactions: int = 0
+    rows: int = 0
+    committed: int | None = None
+    _misfits: set[int] = field(default_factory=set)
+    _skip: bool = True
+    _begun: int = 0
+    _held: int = 0
+
+    def feed(self, messages: Iterable[bytes]) -> None:
+        """Take in messages as they come from `pgoutput`."""
+        for data in messages:
+            self.messages += 1
+            message = decode(data)
+            if isinstance(message, (Insert, Update, Delete)):
+                if not self._skip:
+                    self._row(message)
+            elif isinstance(message, Begin):
+                self._skip = message.lsn < self.landed or (self.until is not None and message.lsn >= self.until)
+                self._begun = message.time
+            elif isinstance(message, Commit):
+                self._commit(message)
+            elif isinstance(message, Relation):
+                self._relation(message)
+            elif isinstance(message, Truncate) and not self._skip:
+                for oid in message.oids:
+                    if (changes := self._of(oid)) is not None:
+                        changes.truncate()
+                        self.rows += 1
+
+    def _row(self, message: Insert | Update | Delete) -> None:
+        changes = self._of(message.oid)
+        if changes is None:
+            return
+        self.rows += 1
+        if isinstance(message, Insert):
+            changes.insert(message)
+        elif isinstance(message, Update):
+            changes.update(message)
+        else:
+            changes.delete(message)
+        self._held += 1
+        if self._held >= self.most and self.spill is not None:
+            self.spill(self.changes)
+            self.changes, self._held = {}, 0
+
+    def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
+        """Where a table's changes go; None for tables that are not captured, or not as they are."""
+        if oid in self._misfits:
+            self.stale.add(oid)
+            self.changes.pop(oid, None)
+            return None
+        if oid in self.changes:
+            return self.changes[oid]
+        table = self.tables.get(oid)
+        if table is None or oid in self.stale:
+            return None
+        return self.changes.setdefault(oid, changes_for(table.identity, table.key_places))
+
+    def _relation(self, message: Relation) -> None:
+        table = self.tables.get(message.oid)
+        if table is None:
+            return
+        if table.fits(message):
+            self._misfits.discard(message.oid)
+        else:
+            self._misfits.add(message.oid)
+
+    def _commit(self, message: Commit) -> None:
+        if not self._skip:
+            self.transactions += 1
+            self.committed = self._begun
+        if self.until is None or message.lsn < self.until:
+            self.end = max(self.end, message.end)
+        self._skip = True

@@ -1,0 +1,135 @@
+"""Connections to a captured server, and what their failures mean.
+
+Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one is refused, because URLs
+are kept in the catalog and shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import conninfo
+
+from headrace.errors import EnvironmentFault, UserError
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+OPTIONS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "search_path": "pg_catalog",
+    "row_security": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "60s",
+    "idle_in_transaction_session_timeout": "0",
+}
+"""Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
+that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever."""
+
+CONNECT_SECONDS = 10
+
+
+def check_url(url: str) -> None:
+    """Refuse what is no connection string, and passwords.
+
+    Raises:
+        UserError: `SOURCE_URL_INVALID`.
+    """
+    try:
+        parts = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise _invalid("The connection string of the source cannot be read.") from error
+    if parts.get("password"):
+        raise _invalid("The connection string of the source holds a password, which would be kept in the catalog.")
+
+
+def _invalid(message: str) -> UserError:
+    return UserError(
+        "SOURCE_URL_INVALID",
+        message,
+        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass.",
+    )
+
+
+@contextmanager
+def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
+    """A connection in autocommit mode, closed at the end.
+
+    Args:
+        url: The connection string.
+        replication: Speak the replication protocol, which takes simple statements only.
+
+    Raises:
+        EnvironmentFault: `SOURCE_UNREACHABLE`.
+    """
+    kind = {"replication": "database"} if replication else {}
+    with faults():
+        try:
+            connection = psycopg.connect(
+                url,
+                autocommit=True,
+                application_name="headrace",
+                connect_timeout=CONNECT_SECONDS,
+                **kind,  # type: ignore[arg-type]
+            )
+        except psycopg.OperationalError as error:
+            raise EnvironmentFault(
+                "SOURCE_UNREACHABLE",
+                "The source's PostgreSQL server cannot be reached.",
+                detail=str(error).strip(),
+                hint="Check host, port, database, user and TLS settings; the password comes from PGPASSWORD or "
+                "~/.pgpass. Nothing is lost meanwhile: the slot keeps what was not landed.",
+                retryable=True,
+            ) from error
+        with connection:
+            for name, value in OPTIONS.items():
+                connection.execute(f"SET {name} = '{value}'")
+            yield connection
+
+
+@contextmanager
+def faults() -> Iterator[None]:
+    """Turn what the driver raises into errors of ours.
+
+    Raises:
+        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SOURCE_BUSY` (retryable) when a lock was
+            not to be had, `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
+    """
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise EnvironmentFault(
+            "SOURCE_REFUSED",
+            "The source's PostgreSQL server does not allow this.",
+            detail=str(error).strip(),
+            hint="`headrace source check` prints the statements that give the missing privileges.",
+        ) from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise EnvironmentFault(
+            "SOURCE_BUSY",
+            "Transactions that are open on the source kept Headrace waiting for a minute.",
+            detail=str(error).strip(),
+            hint="A first snapshot, and one of altered tables, waits for transactions that write.",
+            retryable=True,
+        ) from error
+    except psycopg.OperationalError as error:
+        raise EnvironmentFault(
+            "SOURCE_LOST",
+            "The connection to the source's PostgreSQL server broke, or the server is busy with the slot.",
+            detail=str(error).strip(),
+            hint="Try again: what was not landed is still there.",
+            retryable=True,
+        ) from error
+    except psycopg.Error as error:
+        raise EnvironmentFault(
+            "SOURCE_ERROR",
+            "The source's PostgreSQL server reported an error.",
+            detail=str(error).strip(),
+            hint="See the server's message; `headrace source check` may say more.",
+        ) from error

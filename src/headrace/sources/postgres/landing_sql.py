@@ -1,0 +1,129 @@
+"""SQL that makes a mirror's change of a spooled batch: rows with weights, each as often as it really came or went.
+
+Pure. By key, the change of a batch is Δ = −(mirror ⋉ touched keys) + last images: whatever happened in between, the
+mirror's row goes and the last image comes, and equal ones cancel. A key that began with an INSERT has no row in the
+mirror, so a batch of inserts reads no mirror at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.algebra.schema import Column
+from headrace.lake.compare import consolidate
+from headrace.names import WEIGHT, quote
+from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.types import place_of, selected
+
+LIVE, KNOWN, UNSENT, WEIGHED = "live", "known", "unsent", "weight"
+"""Spooled columns: whether a key has a last image; whether the mirror may have a row of it; which values were not sent;
+a row's weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """A table's part of a batch, written to files.
+
+    Args:
+        folder: Where the Parquet files are; None when there are no rows.
+        rows: How many rows they have.
+        truncated: The table was emptied first.
+        keyed: Last images by key; else rows with weights.
+        known: Some key may have a row in the mirror.
+        unsent: Some image lacks values that only the mirror has.
+    """
+
+    folder: str | None
+    rows: int
+    truncated: bool = False
+    keyed: bool = False
+    known: bool = False
+    unsent: bool = False
+
+
+def origin_of(number: int) -> str:
+    """Spooled column: a value of the key that a row had when the batch began."""
+    return f"o{number}"
+
+
+def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
+    """The spooled rows of a snapshot, typed."""
+    if spooled.folder is None:
+        nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
+        return f"SELECT {nothing} WHERE false"
+    return f"SELECT {selected(table.typed, 's')} FROM {_file(spooled)} AS s"
+
+
+def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
+    """The change from a mirror's rows to those of a new snapshot."""
+    columns = tuple(c for c, _ in table.typed)
+    names = ", ".join(quote(c.name) for c in columns)
+    old = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
+    return consolidate(f"{old} UNION ALL SELECT *, 1L FROM ({new_rows_sql(table, spooled)})", columns)
+
+
+def change_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
+    """The change that a batch makes.
+
+    Args:
+        table: The table, as the mirror was made of it.
+        spooled: Its part of the batch.
+        before: Table expression of the mirror's rows when the batch begins.
+    """
+    columns = tuple(c for c, _ in table.typed)
+    names = ", ".join(quote(c.name) for c in columns)
+    everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
+    if spooled.folder is None:
+        return everything
+    if not spooled.keyed:
+        rows = (
+            f"SELECT {selected(table.typed, 's')}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
+        )
+        return consolidate(f"{everything} UNION ALL {rows}" if spooled.truncated else rows, columns)
+    new = _images(table, spooled, before)
+    if spooled.truncated:
+        return consolidate(f"{everything} UNION ALL {new}", columns)
+    if not spooled.known:
+        return new
+    listed = ", ".join(f"m.{quote(c.name)}" for c in columns)
+    touched = f"SELECT {_key(table)} FROM {_file(spooled)} AS s WHERE s.{KNOWN}"
+    joined = " AND ".join(f"m.{quote(c.name)} = t.{quote(c.name)}" for c in _key_columns(table))
+    old = f"SELECT {listed}, -1L AS {WEIGHT} FROM {before} AS m LEFT SEMI JOIN ({touched}) AS t ON {joined}"
+    return consolidate(f"{old} UNION ALL {new}", columns)
+
+
+def _images(table: RemoteTable, spooled: Spooled, before: str) -> str:
+    """The last images, completed with the mirror's values where they were not sent."""
+    if not spooled.unsent:
+        return f"SELECT {selected(table.typed, 's')}, 1L AS {WEIGHT} FROM {_file(spooled)} AS s WHERE s.{LIVE}"
+    shown = []
+    for number, (column, kept) in enumerate(table.typed):
+        sent, name = kept.sql(f"s.{place_of(number)}"), quote(column.name)
+        if number in table.key_places:
+            shown.append(f"{sent} AS {name}")
+        else:
+            missing = f"coalesce(array_contains(s.{UNSENT}, {number}), false)"
+            shown.append(f"CASE WHEN {missing} THEN m.{name} ELSE {sent} END AS {name}")
+    places = {place: number for number, place in enumerate(table.key_places)}
+    joined = " AND ".join(
+        f"m.{quote(table.typed[place][0].name)} = {table.typed[place][1].sql(f's.{origin_of(number)}')}"
+        for place, number in places.items()
+    )
+    return (
+        f"SELECT {', '.join(shown)}, 1L AS {WEIGHT} FROM {_file(spooled)} AS s LEFT JOIN {before} AS m ON {joined} "
+        f"WHERE s.{LIVE}"
+    )
+
+
+def _key_columns(table: RemoteTable) -> tuple[Column, ...]:
+    return tuple(table.typed[place][0] for place in table.key_places)
+
+
+def _key(table: RemoteTable) -> str:
+    return ", ".join(
+        f"{table.typed[p][1].sql(f's.{place_of(p)}')} AS {quote(table.typed[p][0].name)}" for p in table.key_places
+    )
+
+
+def _file(spooled: Spooled) -> str:
+    return f"parquet.{quote(spooled.folder or '')}"

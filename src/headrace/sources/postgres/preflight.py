@@ -1,0 +1,175 @@
+"""What must be so before a source can be captured, each with the statement that makes it so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from headrace.errors import UserError
+from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.server import Found, server, tables
+
+OLDEST = 140000
+CAPTURABLE = ("r", "p")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Args:
+        name: What it is about.
+        ok: Whether it is as it must be.
+        finding: How it is.
+        remedy: What to run on the server; None where nothing is wrong, or no statement helps.
+    """
+
+    name: str
+    ok: bool
+    finding: str
+    remedy: str | None = None
+
+
+_ROLE = """
+SELECT current_user, rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_roles g
+        WHERE g.rolname IN ('rds_replication', 'azure_pg_admin', 'cloudsqlsuperuser') AND pg_has_role(g.oid, 'MEMBER')),
+    has_database_privilege(current_database(), 'CREATE'), current_database(),
+    current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
+    current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication)
+FROM pg_roles WHERE rolname = current_user
+"""
+
+
+def check_server(connection: Connection) -> tuple[Check, ...]:
+    """Version, settings and the role's privileges."""
+    now = server(connection)
+    row = connection.execute(_ROLE).fetchone()
+    assert row is not None, "the current role exists"
+    role, replication, creator, database, slots, senders = row
+    return (
+        Check("version", now.version >= OLDEST, f"PostgreSQL {now.version // 10000}", None),
+        Check(
+            "wal_level",
+            now.wal_level == "logical",
+            f"wal_level is {now.wal_level}",
+            "ALTER SYSTEM SET wal_level = 'logical'; -- then restart; on RDS and Aurora: parameter group, "
+            "rds.logical_replication = 1; on Cloud SQL: flag cloudsql.logical_decoding",
+        ),
+        Check(
+            "slots",
+            int(str(slots)) > 0,
+            f"{slots} replication slots are free",
+            "ALTER SYSTEM SET max_replication_slots = 20; -- then restart; or drop slots that nobody uses",
+        ),
+        Check(
+            "senders",
+            int(str(senders)) > 0,
+            f"{senders} WAL senders are free",
+            "ALTER SYSTEM SET max_wal_senders = 20; -- then restart",
+        ),
+        Check(
+            "replication",
+            bool(replication),
+            f"role {role} may {'' if replication else 'not '}use replication slots",
+            _text("ALTER ROLE {} REPLICATION; -- on RDS: GRANT rds_replication TO {}", role, role),
+        ),
+        Check(
+            "create",
+            bool(creator),
+            f"role {role} may {'' if creator else 'not '}create publications",
+            _text("GRANT CREATE ON DATABASE {} TO {};", database, role),
+        ),
+    )
+
+
+def check_table(found: Found, role: str) -> tuple[Check, ...]:
+    """Kind, identity and privileges of one table; the last ones only where the first ones hold."""
+    table = found.table
+    name, label = (table.schema, table.name), str(table)
+    if found.kind not in CAPTURABLE:
+        kinds = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index"}
+        return (Check(label, False, f"is {kinds.get(found.kind, 'no table')}"),)
+    if found.persistence != "p":
+        remedy = _text("ALTER TABLE {} SET LOGGED;", name) if found.persistence == "u" else None
+        return (Check(label, False, "is unlogged or temporary: its changes are not in the write-ahead log", remedy),)
+    if not table.columns:
+        return (Check(label, False, "has no column that could be captured"),)
+    checks = [_identity(found, name, label)]
+    if not found.owned:
+        owner = _text("GRANT <owner of {}> TO {}; -- only owners can publish a table", name, role)
+        checks.append(Check(label, False, f"does not belong to role {role}", owner))
+    if not found.readable:
+        grant = _text("GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT ON {} TO {};", table.schema, role, name, role)
+        checks.append(Check(label, False, f"cannot be read by role {role}", grant))
+    if found.row_security:
+        checks.append(Check(label, False, "has row security that hides rows", _text("ALTER ROLE {} BYPASSRLS;", role)))
+    clash = _clash([c.name for c in table.columns])
+    if clash:
+        checks.append(Check(label, False, f"has columns that the lake cannot tell apart: {clash}"))
+    return tuple(checks)
+
+
+def _identity(found: Found, name: tuple[str, str], label: str) -> Check:
+    table = found.table
+    if table.identity in "fn" or table.key:
+        kind = {"f": "FULL", "n": "NOTHING: INSERT and TRUNCATE only"}.get(table.identity, ", ".join(table.key))
+        return Check(label, True, f"replica identity {kind}")
+    return Check(
+        label,
+        False,
+        "has no primary key, so publishing it would make its UPDATEs and DELETEs fail",
+        _text("ALTER TABLE {} REPLICA IDENTITY FULL; -- or NOTHING, to allow INSERT and TRUNCATE only", name),
+    )
+
+
+def _clash(names: Sequence[str]) -> str:
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen or name.startswith("__hr_"):
+            return f"{seen.get(name.lower(), name)}, {name}"
+        seen[name.lower()] = name
+    return ""
+
+
+def check(
+    connection: Connection, names: Sequence[tuple[str, str]], as_text: Collection[str]
+) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
+    """Everything that must be so, and the tables as they were found."""
+    checks = check_server(connection)
+    now = server(connection)
+    found = tables(connection, now.version, names=names, as_text=as_text)
+    row = connection.execute("SELECT current_user::text").fetchone()
+    role = str(row[0]) if row else ""
+    by_name = {(f.table.schema, f.table.name): f for f in found}
+    for name in names:
+        if name in by_name:
+            checks += check_table(by_name[name], role)
+        else:
+            checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
+    return checks, found
+
+
+def require(checks: Sequence[Check]) -> None:
+    """Refuse when something is not as it must be.
+
+    Raises:
+        UserError: `SOURCE_NOT_READY` with every finding and the statements that mend them.
+    """
+    wrong = [c for c in checks if not c.ok]
+    if not wrong:
+        return
+    remedies = "\n".join(c.remedy for c in wrong if c.remedy)
+    raise UserError(
+        "SOURCE_NOT_READY",
+        "The source cannot be captured as it is; nothing was changed on the server.",
+        detail="\n".join(f"{c.name}: {c.finding}." for c in wrong),
+        hint=f"Run there, as a role that may:\n{remedies}" if remedies else "Capture other tables, or change these.",
+    )
+
+
+def _text(template: str, *names: object) -> str:
+    """A statement with quoted names, as text."""
+    parts = [sql.Identifier(*n) if isinstance(n, tuple) else sql.Identifier(str(n)) for n in names]
+    return sql.SQL(template).format(*parts).as_string(None)

@@ -1,0 +1,154 @@
+"""What a server says of itself and of its tables: catalog queries, each with its purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.tables import RemoteColumn, RemoteTable
+
+STORED_GENERATED = 180000
+"""From this version on a publication can hold stored generated columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Which server this is.
+
+    Args:
+        version: As `server_version_num`.
+        system: Its system identifier: another one is another cluster.
+        timeline: Its timeline: another one means a promoted replica, or a restore.
+        position: Where its write-ahead log is flushed up to.
+        wal_level: Must be `logical`.
+    """
+
+    version: int
+    system: str
+    timeline: int
+    position: int
+    wal_level: str
+
+
+_SERVER = """
+SELECT current_setting('server_version_num')::int, (SELECT system_identifier::text FROM pg_control_system()),
+    (SELECT timeline_id FROM pg_control_checkpoint()), pg_current_wal_flush_lsn() - '0/0', current_setting('wal_level')
+"""
+
+
+def server(connection: Connection) -> Server:
+    """The server at the other end."""
+    version, system, timeline, position, wal_level = _one(connection, _SERVER, ())
+    return Server(version, system, timeline, int(position), wal_level)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table as it is now, and what may stand against capturing it.
+
+    Args:
+        table: The table.
+        kind: `pg_class.relkind`: `r` a table, `p` a partitioned one.
+        persistence: `p` for one whose changes are in the write-ahead log.
+        row_security: Policies may hide rows from the connecting role.
+        owned: The connecting role may add it to a publication.
+        readable: The connecting role may read it.
+        left_out: Columns that the stream does not carry: generated ones.
+        primary: It has a primary key.
+    """
+
+    table: RemoteTable
+    kind: str
+    persistence: str
+    row_security: bool
+    owned: bool
+    readable: bool
+    left_out: tuple[str, ...]
+    primary: bool
+
+
+_TABLES = """
+WITH wanted AS (
+    SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = ANY(%(oids)s)
+        OR (n.nspname, c.relname) IN (SELECT * FROM unnest(%(schemas)s::text[], %(names)s::text[]))
+)
+SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relreplident::text,
+    c.relrowsecurity AND (c.relforcerowsecurity OR NOT pg_has_role(c.relowner, 'USAGE')),
+    pg_has_role(c.relowner, 'USAGE'),
+    has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+    EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
+    (SELECT coalesce(json_agg(a.attname ORDER BY k.place), '[]') FROM pg_index i,
+        unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
+        WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts AND CASE c.relreplident
+            WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate ELSE i.indisprimary END),
+    (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
+            (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
+            a.attgenerated) ORDER BY a.attnum)
+        FROM pg_attribute a, LATERAL (
+            WITH RECURSIVE base AS (
+                SELECT t.*, a.atttypmod AS modifier FROM pg_type t WHERE t.oid = a.atttypid
+                UNION ALL
+                SELECT t.*, b.typtypmod FROM base b JOIN pg_type t ON t.oid = b.typbasetype WHERE b.typtype = 'd'
+            ) SELECT * FROM base WHERE typtype <> 'd') d
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+    concat_ws(' ',
+        (SELECT string_agg(a.xmin::text, ',' ORDER BY a.attnum)
+            FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+        CASE WHEN c.relkind = 'p' THEN (SELECT string_agg(p.oid || ':' || p.relfilenode, ',' ORDER BY p.oid)
+            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END)
+FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
+"""
+
+
+def tables(
+    connection: Connection,
+    version: int,
+    *,
+    oids: Collection[int] = (),
+    names: Sequence[tuple[str, str]] = (),
+    as_text: Collection[str] = (),
+) -> tuple[Found, ...]:
+    """Tables as they are now, by oid or by name; those that do not exist are left out.
+
+    Args:
+        connection: The connection.
+        version: The server's version.
+        oids: Tables by oid.
+        names: Tables by schema and name.
+        as_text: Columns that the user wants as text, as `schema.table.column`.
+    """
+    values = {"oids": list(oids), "schemas": [s for s, _ in names], "names": [n for _, n in names]}
+    rows = connection.execute(_TABLES, values).fetchall()
+    return tuple(_found(row, version, frozenset(as_text)) for row in rows)
+
+
+def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str]) -> Found:
+    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks = row
+    carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
+    left_out = tuple(c[1] for c in columns or () if c not in carried)
+    table = RemoteTable(
+        oid=oid,
+        schema=schema,
+        name=name,
+        identity=identity,
+        key=tuple(key),
+        columns=tuple(_column(c, f"{schema}.{name}.{c[1]}" in as_text) for c in carried),
+        marks=marks,
+        partitioned=kind == "p",
+    )
+    return Found(table, kind, persistence, policies, owned, readable, left_out, primary)
+
+
+def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:
+    number, name, type_, modifier, base, base_modifier, element, _ = row
+    return RemoteColumn(number, name, type_, modifier, base, base_modifier, element, as_text)
+
+
+def _one(connection: Connection, sql: str, values: tuple[object, ...]) -> tuple[Any, ...]:
+    row = connection.execute(sql, values).fetchone()
+    assert row is not None, "a query without FROM has one row"
+    return row

@@ -1,0 +1,180 @@
+"""Publication and slot: made, read, moved and dropped.
+
+The slot is read by *peeking* (`pg_logical_slot_peek_binary_changes`, streamed through COPY), not by the replication
+protocol: it gives whole committed transactions in commit order up to a position, spills on the server, holds nothing
+while a batch is applied, needs no keep-alives, and moves only when it is told to. The price is that each peek decodes
+again what the oldest open transaction has written since it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from headrace.errors import InternalError
+from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.server import STORED_GENERATED
+from headrace.sources.postgres.tables import RemoteTable
+
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
+_HEADER = len(_SIGNATURE) + 8
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A replication slot as the server has it.
+
+    Args:
+        confirmed: Position up to which it was acknowledged.
+        active: Somebody reads it now.
+        status: `wal_status`: `reserved`, `extended`, `unreserved` or `lost`.
+        reason: Why it was invalidated, where the server says (16 and newer).
+        kept: Bytes of write-ahead log the server keeps for it.
+        safe: Bytes until it may be lost; None without a limit.
+    """
+
+    confirmed: int
+    active: bool
+    status: str | None
+    reason: str | None
+    kept: int
+    safe: int | None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the server has thrown away what it needs."""
+        return self.status == "lost" or self.reason is not None
+
+
+_SLOT = """
+SELECT confirmed_flush_lsn - '0/0', active, wal_status, to_jsonb(s) ->> 'invalidation_reason',
+    coalesce(pg_current_wal_flush_lsn() - restart_lsn, 0), safe_wal_size
+FROM pg_replication_slots s WHERE slot_name = %s AND database = current_database()
+"""
+
+
+def find_slot(connection: Connection, name: str) -> Slot | None:
+    """The slot of that name in this database, or None."""
+    row = connection.execute(_SLOT, (name,)).fetchone()
+    if row is None:
+        return None
+    confirmed, active, status, reason, kept, safe = row
+    number = int(str(safe)) if safe is not None else None
+    return Slot(int(str(confirmed or 0)), bool(active), _text(status), _text(reason), int(str(kept)), number)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+@contextmanager
+def exported(url: str, name: str, *, temporary: bool) -> Iterator[tuple[int, str]]:
+    """Make a slot; inside the block its snapshot can be used.
+
+    Args:
+        url: The connection string.
+        name: The slot's name.
+        temporary: It ends with the block: only its snapshot is wanted.
+
+    Yields:
+        The position where the slot begins, and the snapshot that has exactly what was committed before it.
+    """
+    with connected(url, replication=True) as connection:
+        kind = "TEMPORARY " if temporary else ""
+        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput EXPORT_SNAPSHOT').fetchone()
+        assert row is not None, "the command returns a row"
+        yield position_of(str(row[1])), str(row[2])
+
+
+def position_of(lsn: str) -> int:
+    """A position as a number: `16/B374D848`."""
+    high, _, low = lsn.partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+def lsn_of(position: int) -> str:
+    """A position as PostgreSQL writes it."""
+    return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
+
+
+def drop_slot(connection: Connection, name: str) -> None:
+    """Drop a slot if it exists."""
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (name,)
+    )
+
+
+def publish_tables(connection: Connection, name: str, tables: Sequence[RemoteTable], version: int) -> None:
+    """Make the publication, or make it hold these tables."""
+    listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(t.schema, t.name)) for t in tables)
+    there = connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
+    if there is not None:
+        connection.execute(sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), listed))
+        return
+    generated = sql.SQL(", publish_generated_columns = stored" if version >= STORED_GENERATED else "")
+    connection.execute(
+        sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true{})").format(
+            sql.Identifier(name), listed, generated
+        )
+    )
+
+
+def drop_publication(connection: Connection, name: str) -> None:
+    """Drop a publication if it exists."""
+    connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
+
+
+def published(connection: Connection, name: str) -> frozenset[int]:
+    """Oids of the tables in a publication."""
+    rows = connection.execute(
+        "SELECT r.prrelid::bigint FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid "
+        "WHERE p.pubname = %s",
+        (name,),
+    ).fetchall()
+    return frozenset(int(str(row[0])) for row in rows)
+
+
+def peek(connection: Connection, slot: str, publication: str, until: int, limit: int | None) -> Iterator[bytes]:
+    """Messages of the transactions committed up to a position, without moving the slot.
+
+    Args:
+        connection: A connection, not in a transaction.
+        slot: The slot.
+        publication: The publication.
+        until: Nothing that begins at this position or later is read; the last transaction may.
+        limit: Stop after the transaction with which so many messages are reached; None for no limit.
+    """
+    query = sql.SQL(
+        "COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, {}, 'proto_version', '1', "
+        "'publication_names', {})) TO STDOUT (FORMAT binary)"
+    ).format(*map(sql.Literal, (slot, lsn_of(until), limit, '"' + publication.replace('"', '""') + '"')))
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
+        first = True
+        while piece := copy.read():
+            data = bytes(piece)
+            if first:
+                if data[: len(_SIGNATURE)] != _SIGNATURE:
+                    raise InternalError("COPY_UNREADABLE", "PostgreSQL's COPY begins with an unknown signature.")
+                data, first = data[_HEADER:], False
+            yield from _fields(data)
+
+
+def _fields(data: bytes) -> Iterator[bytes]:
+    """The single field of every whole row in a piece of binary COPY; the server sends rows whole."""
+    at = 0
+    while at < len(data) and data[at : at + 2] != b"\xff\xff":
+        start = at + 6
+        at = start + int.from_bytes(data[at + 2 : start])
+        yield data[start:at]
+
+
+def advance(connection: Connection, slot: str, position: int) -> None:
+    """Acknowledge: the server may forget what comes before a position."""
+    connection.execute(
+        "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots "
+        "WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn",
+        (lsn_of(position), slot, lsn_of(position)),
+    )

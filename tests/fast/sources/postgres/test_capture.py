@@ -1,0 +1,237 @@
+"""Capture on a real server: altered tables, lost slots, missing privileges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Follower
+
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.sources.postgres.health import check, health
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def orders(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
+    """A table that is captured, and another one beside it."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, region text, amount bigint)")
+    db.execute("CREATE TABLE beside (id int PRIMARY KEY)")
+    db.execute("INSERT INTO orders VALUES (1, 'EU', 30), (2, NULL, 50)")
+    follower = Follower(url, tmp_path / "spool", "orders", "beside")
+    follower.begin()
+    yield follower
+    follower.capture().remove()
+
+
+def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
+    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
+
+
+# ---- tables that change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE orders ADD COLUMN extra bigint DEFAULT 7; INSERT INTO orders VALUES (3, 'x', 1, 8)",
+        "ALTER TABLE orders DROP COLUMN region; UPDATE orders SET amount = 1 WHERE id = 1",
+        "ALTER TABLE orders RENAME COLUMN region TO place; UPDATE orders SET place = 'x'",
+        "ALTER TABLE orders ALTER COLUMN amount TYPE bigint USING amount * 2",
+        "ALTER TABLE orders ALTER COLUMN amount TYPE text; INSERT INTO orders VALUES (3, 'x', 'y')",
+        "ALTER TABLE orders REPLICA IDENTITY FULL; UPDATE orders SET region = 'x'; DELETE FROM orders WHERE id = 2",
+        "ALTER TABLE orders DROP CONSTRAINT orders_pkey; ALTER TABLE orders ADD PRIMARY KEY (amount); "
+        "UPDATE orders SET id = 9",
+        "INSERT INTO orders VALUES (3, 'x', 1); DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY); "
+        "INSERT INTO orders VALUES (77)",
+    ],
+    ids=["add", "drop", "rename", "using", "type", "identity", "key", "recreate"],
+)
+def test_altered_tables_are_taken_anew_at_one_cut(orders: Follower, db: psycopg.Connection, change: str) -> None:
+    db.execute("INSERT INTO orders VALUES (10, 'before', 1); INSERT INTO beside VALUES (1)")
+    for statement in change.split("; "):
+        db.execute(statement)
+    db.execute("INSERT INTO beside VALUES (2)")
+    landings = orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+    assert orders.rows("beside") == truth(db, "beside")
+    assert [t.name.table for t in landings[0].tables if t.replaced] == ["orders"]
+    db.execute("DELETE FROM orders")
+    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
+    assert not orders.rows("orders")
+
+
+def test_a_renamed_table_is_followed(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("CREATE SCHEMA moved; ALTER TABLE orders SET SCHEMA moved; ALTER TABLE moved.orders RENAME TO sales")
+    db.execute("UPDATE moved.sales SET amount = 0")
+    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
+    assert orders.rows("orders") == truth(db, "moved.sales")
+
+
+def test_a_dropped_table_leaves_its_last_rows(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("INSERT INTO beside VALUES (1)")
+    db.execute("DROP TABLE orders; INSERT INTO beside VALUES (2)")
+    orders.land()
+    assert {n.table for n in orders.gone} == {"orders"}
+    assert len(orders.rows("orders")) == 2
+    db.execute("INSERT INTO beside VALUES (3)")
+    orders.land()
+    assert orders.rows("beside") == truth(db, "beside")
+
+
+def test_partitions_come_and_go(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    db.execute("CREATE TABLE parted (id int PRIMARY KEY, b text) PARTITION BY RANGE (id)")
+    db.execute("CREATE TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (10)")
+    db.execute("CREATE TABLE high (b text, id int NOT NULL PRIMARY KEY)")
+    db.execute("INSERT INTO parted SELECT g, 'p' FROM generate_series(1, 5) g; INSERT INTO high VALUES ('h', 15)")
+    follower = Follower(url, tmp_path / "spool", "parted")
+    follower.begin()
+    for statement in (
+        "ALTER TABLE parted ATTACH PARTITION high FOR VALUES FROM (10) TO (20)",
+        "UPDATE parted SET id = id + 9 WHERE id = 5",
+        "TRUNCATE low",
+        "ALTER TABLE parted DETACH PARTITION high",
+    ):
+        db.execute(statement)
+        follower.land()
+        assert follower.rows("parted") == truth(db, "parted"), statement
+    follower.capture().remove()
+
+
+def test_an_identity_that_is_taken_away_is_told(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
+    with pytest.raises(UserError, match="REPLICA IDENTITY FULL"):
+        orders.land()
+    db.execute("ALTER TABLE orders REPLICA IDENTITY NOTHING; INSERT INTO orders VALUES (1, 'EU', 30)")
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+    with pytest.raises(psycopg.Error, match="replica identity"):
+        db.execute("DELETE FROM orders")
+
+
+# ---- slots and servers
+
+
+def test_a_lost_slot_stops_and_a_new_snapshot_cures(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("SELECT pg_drop_replication_slot(%s)", (orders.slot,))
+    db.execute("UPDATE orders SET amount = 0")
+    with pytest.raises(UserError, match="SLOT_LOST"):
+        orders.land()
+    orders.begin()
+    assert orders.rows("orders") == truth(db, "orders")
+
+
+def test_a_slot_that_somebody_moved_is_noticed(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("UPDATE orders SET amount = 0")
+    db.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())", (orders.slot,))
+    with pytest.raises(UserError, match="Somebody else moved"):
+        orders.land()
+
+
+def test_tables_taken_out_of_the_publication_are_noticed(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute(f"ALTER PUBLICATION {orders.slot} DROP TABLE orders")
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        orders.land()
+
+
+@pytest.mark.parametrize("change", [{"system": "1"}, {"timeline": 9}, {"lsn": 1 << 60}])
+def test_another_server_is_noticed(orders: Follower, change: dict[str, object]) -> None:
+    orders.position = {**orders.position, **change}
+    with pytest.raises(UserError, match="SOURCE_CHANGED"):
+        orders.land()
+
+
+def test_an_idle_source_moves_its_slot(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("CREATE TABLE noise AS SELECT g, repeat('x', 100) FROM generate_series(1, 150000) g")
+    (landing,) = orders.land()
+    assert (landing.tables, landing.worth) == ((), True)
+    slot = health({"url": orders.url, "slot": orders.slot}, orders.position)
+    assert slot.lag is not None
+    assert slot.lag < 1 << 20
+    assert slot.slot is not None
+    assert slot.slot.confirmed == orders.position["lsn"]
+
+
+def test_two_projects_capture_one_table(orders: Follower, url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    second = Follower(url, tmp_path / "second", "orders", slot="headrace_second")
+    second.begin()
+    db.execute("UPDATE orders SET amount = amount + 1")
+    for follower in (orders, second):
+        follower.land()
+        assert follower.rows("orders") == truth(db, "orders")
+    second.capture().remove()
+
+
+def test_nothing_is_left_behind(orders: Follower, db: psycopg.Connection) -> None:
+    orders.capture().remove()
+    left = (
+        "SELECT (SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s), (SELECT count(*) FROM pg_publication)"
+    )
+    assert db.execute(left, (orders.slot,)).fetchone() == (0, 0)
+
+
+# ---- before it begins
+
+
+def test_what_cannot_be_captured_is_told_with_the_sql_that_helps(url: str, db: psycopg.Connection) -> None:
+    db.execute(
+        'CREATE TABLE keyless (a int); CREATE UNLOGGED TABLE fast (a int PRIMARY KEY); CREATE TABLE "Odd ""one" (a int)'
+    )
+    db.execute('CREATE VIEW seen AS SELECT 1 AS a; CREATE TABLE twice (a int PRIMARY KEY, "A" int)')
+    names = [("public", t) for t in ("keyless", "fast", "seen", "twice", "missing", 'Odd "one')]
+    found = {c.name: c for c in check(url, names) if not c.ok}
+    assert found.keys() == {"public." + t for _, t in names}
+    assert found["public.keyless"].remedy.startswith('ALTER TABLE "public"."keyless" REPLICA IDENTITY FULL;')
+    assert found['public.Odd "one'].remedy.startswith('ALTER TABLE "public"."Odd ""one" REPLICA IDENTITY FULL;')
+    assert found["public.fast"].remedy == 'ALTER TABLE "public"."fast" SET LOGGED;'
+    assert "a view" in found["public.seen"].finding
+    db.execute("ALTER TABLE keyless REPLICA IDENTITY FULL")
+    assert all(c.ok for c in check(url, [("public", "keyless")]))
+
+
+def test_a_role_without_privileges_is_told_and_one_with_the_least_can_capture(
+    server: LogicalServer, url: str, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    role = f"reader_{url.partition('?')[0].rpartition('/')[2]}"
+    db.execute(f"CREATE ROLE {role} LOGIN; CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    theirs = url.replace("postgres@", f"{role}@")
+    follower = Follower(theirs, tmp_path / "spool", "t")
+    with pytest.raises(UserError, match="SOURCE_NOT_READY") as caught:
+        follower.begin()
+    hint = caught.value.hint or ""
+    assert f'ALTER ROLE "{role}" REPLICATION' in hint
+    assert f'GRANT CREATE ON DATABASE "{db.info.dbname}" TO "{role}"' in hint
+    assert f'GRANT SELECT ON "public"."t" TO "{role}"' in hint
+    db.execute(f"ALTER ROLE {role} REPLICATION; ALTER TABLE t OWNER TO {role}")
+    db.execute(f"GRANT CREATE ON DATABASE {db.info.dbname} TO {role}")
+    follower.begin()
+    db.execute("INSERT INTO t VALUES (2)")
+    follower.land()
+    assert follower.rows("t") == truth(db, "t")
+    follower.capture().remove()
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    for url in ("postgresql://nobody@127.0.0.1:9/none", f"postgresql://nobody@/none?host={tmp_path}"):
+        with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
+            Follower(url, tmp_path, "t").begin()
+        assert caught.value.retryable
+
+
+def test_a_wrong_database_is_told(url: str, tmp_path: Path) -> None:
+    with pytest.raises(HeadraceError, match="does not exist"):
+        Follower(url.replace("@/", "@/no"), tmp_path, "t").begin()

@@ -1,0 +1,63 @@
+"""Random concurrent histories on a real server: at every cut the mirrors are the tables, whatever was interrupted."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Mirrors
+from kit.pg_history import TABLES, TOTAL, History
+
+from headrace.names import LAKE, TableName
+from headrace.sources.postgres.capture import Captured, PostgresCapture
+from headrace.sources.postgres.spool import Spool
+
+SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 2)
+NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
+
+
+def capture(url: str, mirrors: Mirrors, folder: Path, limit: int = 250_000) -> PostgresCapture:
+    captured = Captured(url, "headrace_s", NAMES, known=mirrors.tables)
+    return PostgresCapture(captured, Spool(str(folder)), limit=limit, most=min(limit, 30))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_cut_is_a_state_of_the_database(server: LogicalServer, tmp_path: Path, seed: int) -> None:
+    chance, url, mirrors = random.Random(seed), server.fresh(), Mirrors()
+    history = History(url, seed)
+    try:
+        landing = capture(url, mirrors, tmp_path).begin()
+        mirrors.publish(landing)
+        position, changes = landing.position, 0
+        for cut in range(8):
+            for _ in range(chance.randint(5, 40)):
+                history.step()
+            if cut == 4:
+                server.restart("immediate")
+                history.connect()
+            limit = chance.choice((20, 250_000))
+            truth = history.truth()
+            while True:
+                now = capture(url, mirrors, tmp_path, limit)
+                now.clear()
+                landing = now.land(position)
+                if chance.random() < 0.3:
+                    continue  # killed before publishing: read again
+                mirrors.publish(landing)
+                position = landing.position
+                assert position["changes"] >= changes
+                changes = position["changes"]
+                money = [sum(amount for _, _, amount, _ in mirrors.rows(n).elements()) for n in list(NAMES)[:2]]
+                assert sum(money) == TOTAL, "a transfer is seen half"
+                if chance.random() < 0.7:  # else killed before acknowledging: the server gives it again
+                    now.acknowledge(position)
+                if landing.caught_up:
+                    break
+            for name in NAMES:
+                assert mirrors.rows(name) == truth[name.table], f"{name} at cut {cut}"
+    finally:
+        history.close()
+    capture(url, mirrors, tmp_path).remove()

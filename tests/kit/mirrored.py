@@ -1,0 +1,110 @@
+"""Mirrors in DuckDB: landings are applied by the same SQL that Spark runs, translated, without a JVM."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import sqlglot
+
+from headrace.names import LAKE, WEIGHT, TableName
+from headrace.sources.landing import Landing
+from headrace.sources.postgres.capture import Captured, PostgresCapture
+from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.spool import Spool
+from headrace.sources.postgres.tables import RemoteTable
+
+Rows = Counter[tuple[Any, ...]]
+
+
+class Mirrors:
+    """What a lake would show of a source."""
+
+    def __init__(self) -> None:
+        self._duck = duckdb.connect()
+        self.tables: dict[TableName, RemoteTable] = {}
+
+    def publish(self, landing: Landing) -> None:
+        """Bring the mirrors to a landing."""
+        for landed in landing.tables:
+            assert isinstance(landed, PostgresTable)
+            self._bring(landed)
+
+    def rows(self, name: TableName) -> Rows:
+        return Counter(self._duck.execute(f'SELECT * FROM "{name.table}"').fetchall())
+
+    def _bring(self, landed: PostgresTable) -> None:
+        name = f'"{landed.name.table}"'
+        if landed.replaced:
+            self.tables[landed.name] = landed.table
+            self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
+            return
+        change = translated(landed.change_sql("`before`")).replace('"before"', name)
+        found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
+        for *row, weight in found:
+            self._weigh(name, row, int(weight))
+
+    def _weigh(self, name: str, row: list[Any], weight: int) -> None:
+        if weight > 0:
+            for _ in range(weight):
+                self._duck.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+            return
+        columns = [f'"{d[0]}"' for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
+        same = " AND ".join(f"{c} IS NOT DISTINCT FROM ?" for c in columns)
+        doomed = f"SELECT rowid FROM {name} WHERE {same} LIMIT {-weight}"
+        gone = self._duck.execute(f"DELETE FROM {name} WHERE rowid IN ({doomed})", row).fetchone()
+        assert gone == (-weight,), f"{name} does not hold {row} {-weight} times"
+
+
+def translated(sql: str) -> str:
+    """A statement of landing for DuckDB."""
+    text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
+    (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
+    return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)
+
+
+class Follower:
+    """A source that is captured, landed and compared.
+
+    Args:
+        url: The database.
+        folder: Where rows are written on the way.
+        tables: Tables in schema `public`.
+    """
+
+    def __init__(self, url: str, folder: Path, *tables: str, slot: str = "headrace_f") -> None:
+        self.url, self.slot = url, slot
+        self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
+        self.folder, self.mirrors = folder, Mirrors()
+        self.position: Mapping[str, Any] = {}
+        self.gone: set[TableName] = set()
+
+    def capture(self) -> PostgresCapture:
+        known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
+        return PostgresCapture(Captured(self.url, self.slot, self.names, known=known), Spool(str(self.folder)))
+
+    def begin(self) -> None:
+        self._take(self.capture().begin())
+
+    def land(self) -> list[Landing]:
+        """Land until nothing is left."""
+        landings: list[Landing] = []
+        while not landings or not landings[-1].caught_up:
+            capture = self.capture()
+            capture.clear()
+            landings.append(capture.land(self.position))
+            self._take(landings[-1])
+            capture.acknowledge(self.position)
+        return landings
+
+    def rows(self, table: str) -> Rows:
+        return self.mirrors.rows(TableName(LAKE, ("s",), table))
+
+    def _take(self, landing: Landing) -> None:
+        self.mirrors.publish(landing)
+        self.position = landing.position
+        self.gone |= set(landing.gone)

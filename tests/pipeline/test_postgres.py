@@ -1,0 +1,115 @@
+"""A real PostgreSQL captured into a real lake: mirrors equal tables, stream tables follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer, logical_server
+
+from headrace.api import Headrace
+from headrace.errors import HeadraceError
+from headrace.sources.postgres.capture import PostgresCapture
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LogicalServer]:
+    with logical_server() as started:
+        yield started
+
+
+@pytest.fixture
+def url(server: LogicalServer, hr: Headrace) -> Iterator[str]:
+    yield server.fresh()
+    for table in [t.name for t in hr.status()]:
+        hr.drop_stream_table(table, if_exists=True, cascade=True)
+    for source in hr.sources.list():
+        hr.sources.drop(source.name)
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(r) for r in hr.sql(f"SELECT * FROM lake.{table}").collect()), key=repr)
+
+
+def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
+    for table in ("here", "there"):
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, owner text, amount numeric(12,2))")
+        db.execute(f"INSERT INTO {table} SELECT g, 'o' || g % 3, 100 FROM generate_series(1, 50) g")
+    source = f"{ns}_bank"
+    created = hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (public.here, there)")
+    assert (created.inserted, created.mirrors) == (100, (f"{source}.here", f"{source}.there"))
+    hr.create_stream_table(
+        f"{ns}.both",
+        f"SELECT owner, amount FROM {source}.here UNION ALL SELECT owner, amount FROM {source}.there",
+        refresh_mode="DIFFERENTIAL",
+    )
+    hr.create_stream_table(f"{ns}.total", f"SELECT sum(amount) AS total FROM {ns}.both", refresh_mode="DIFFERENTIAL")
+    for step in (1, 3):
+        for at in range(1, 20, step):
+            with db.transaction():
+                db.execute("UPDATE here SET amount = amount - %s WHERE id = %s", (at, at))
+                db.execute("UPDATE there SET amount = amount + %s WHERE id = %s", (at, 51 - at))
+        both, _ = hr.refresh([f"{ns}.both", f"{ns}.total"])
+        assert (both.mode.value, both.rows_inserted) == ("DIFFERENTIAL", len(range(1, 20, step)) * 2)
+        assert [int(r[0]) for r in rows(hr, f"{ns}.total")] == [10_000]
+        assert hr.verify(f"{ns}.both").ok
+    expected = db.execute("SELECT id, owner, amount FROM here").fetchall()
+    assert rows(hr, f"{source}.here") == sorted(expected, key=repr)
+    assert hr.refresh(f"{ns}.both").mode.value == "NO_CHANGE"
+    with pytest.raises(HeadraceError, match="HAS_CONSUMERS"):
+        hr.sql(f"DROP SOURCE {source}")
+    hr.drop_stream_table(f"{ns}.both", cascade=True)
+    assert hr.sql(f"DROP SOURCE {source}") == (f"{source}.here", f"{source}.there")
+    left = "SELECT (SELECT count(*) FROM pg_replication_slots WHERE database = current_database()), "
+    assert db.execute(left + "(SELECT count(*) FROM pg_publication)").fetchone() == (0, 0)
+    assert source not in {s.name for s in hr.sources.list()}
+
+
+def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_parts = partial(PostgresCapture, most=3)  # so that a landing is spilled in several parts
+    monkeypatch.setattr("headrace.sources.postgres.opening.PostgresCapture", in_parts)
+    db.execute("CREATE TABLE docs (a int, b text, body text, PRIMARY KEY (a, b))")
+    db.execute("CREATE TABLE bag (x int, y text)")
+    db.execute("ALTER TABLE bag REPLICA IDENTITY FULL; ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")
+    db.execute("INSERT INTO docs SELECT g, 'k', repeat(g::text, 9000) FROM generate_series(1, 9) g")
+    db.execute("INSERT INTO bag SELECT g % 3, 'v' FROM generate_series(1, 9) g")
+    source = f"{ns}_shop"
+    hr.sources.create(source, url, ["public.docs", "bag"])
+    hr.create_stream_table(f"{ns}.bags", f"SELECT x, count(*) AS n FROM {source}.bag GROUP BY x")
+
+    def same() -> None:
+        hr.refresh()
+        for table in ("docs", "bag"):
+            columns = ", ".join(f.name for f in hr.spark.table(f"lake.{source}.{table}").schema)
+            expected = sorted(db.execute(f"SELECT {columns} FROM {table}").fetchall(), key=repr)
+            assert rows(hr, f"{source}.{table}") == expected
+        assert hr.verify(f"{ns}.bags").ok
+
+    same()
+    db.execute("UPDATE docs SET b = 'moved' WHERE a = 1; UPDATE docs SET a = 100 WHERE a = 2")
+    db.execute("BEGIN; DELETE FROM docs WHERE a = 3; INSERT INTO docs VALUES (3, 'k', 'again'); COMMIT")
+    db.execute(
+        "DELETE FROM bag WHERE ctid IN (SELECT ctid FROM bag WHERE x = 1 LIMIT 2); UPDATE bag SET y = NULL WHERE x = 2"
+    )
+    same()
+    db.execute("TRUNCATE docs; INSERT INTO docs VALUES (7, 'seven', NULL)")
+    same()
+    db.execute("ALTER TABLE bag ADD COLUMN z int DEFAULT 5; ALTER TABLE docs RENAME body TO content")
+    db.execute("INSERT INTO bag VALUES (4, 'w', 6)")
+    same()
+    db.execute(
+        "ALTER TABLE docs DROP COLUMN content; ALTER TABLE bag ALTER z TYPE text; ALTER TABLE bag RENAME TO sack"
+    )
+    db.execute("CREATE VIEW bag AS SELECT * FROM sack; INSERT INTO sack VALUES (9, '', 'nine'), (9, '', NULL)")
+    same()
+    assert {s.status.value for s in hr.sources.list() if s.name == source} == {"ACTIVE"}

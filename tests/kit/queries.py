@@ -123,22 +123,22 @@ class _Writer:
         where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
         return self.written(self.choose("SELECT ", "SELECT DISTINCT "), items, types, f" FROM {source}{where}")[0]
 
-    def related(self, outer: Scope, scope: Scope, *, equal: bool = False) -> str:
+    def related(self, outer: Scope, scope: Scope) -> str:
         """A WHERE with outer references, if columns of one type allow that."""
         pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
         if not pairs:
             return ""
         a, b = self.draw(st.sampled_from(pairs))
-        parts = [f"{b} {'=' if equal else self.choose('=', '=', '=', '<=>', '<')} {a}"]
+        parts = [f"{b} {self.choose('=', '=', '=', '<=>', '<')} {a}"]
         if self.seldom():
-            parts.append(condition(self.draw, scope if equal else outer + scope))
+            parts.append(condition(self.draw, outer + scope))
         return f" WHERE {' AND '.join(parts)}"
 
     def value(self, outer: Scope, depth: int) -> tuple[str, str]:
         """A scalar subquery and its type."""
         source, scope = self.source(depth)
         call, type_ = self.call(scope)
-        where = self.related(outer, scope, equal=True) if outer and self.often() else self.where(scope, depth)
+        where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
         return self.written("SELECT ", [call], [type_], f" FROM {source}{where}")[0], type_
 
     def grouped(self, source: str, scope: Scope, depth: int, *, keyed: bool) -> tuple[str, Shown]:
@@ -216,10 +216,23 @@ class _Writer:
         pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
         a, b = self.draw(st.sampled_from(pairs or [("1", "1")]))
         where = f"{b} {self.choose('=', '=', '<=>', '<')} {a}"
-        own = scope if kind else outer + scope
+        if self.seldom():
+            where = f"{where} AND {condition(self.draw, outer + scope, 0)}"
+        doubles = any(each.type == "double" and each.sql in where for each in outer + scope)
+        shape = self.choose("plain", "plain", "one", "groups", "distinct", "distinct" if doubles else "first")
+        own = scope if kind or shape != "plain" else outer + scope
         types = [self.type(own) for _ in range(self.draw(st.integers(1, 2)))]
         items = [expression(self.draw, own, type_, 1) for type_ in types]
-        sql, shown = self.written("SELECT ", items, types, f" FROM {inner} WHERE {where}")
+        tail = f" FROM {inner} WHERE {where}"
+        if shape in ("one", "groups"):
+            (call, type_), (first, kept) = self.call(scope), (items[0], types[0])
+            keyed = shape == "groups" and any(each.sql in first for each in scope)
+            items, types = ([first, call], [kept, type_]) if keyed else ([call], [type_])
+            tail += f" GROUP BY {first}" if keyed else ""
+            tail += f" HAVING count(*) {self.choose('>', '<=')} 1" if self.seldom() else ""
+        sql, shown = self.written("SELECT DISTINCT " if shape == "distinct" else "SELECT ", items, types, tail)
+        if shape == "first" and not any(each.type == "double" for each in shown):
+            sql += f" ORDER BY {', '.join(each.sql for each in shown)} LIMIT {self.choose('1', '2')}"
         added = tuple(Field(f"{alias}.{each.sql}", each.type) for each in shown)
         on = condition(self.draw, outer + added) if self.seldom() else "true"
         return f"{source} {kind}JOIN LATERAL ({sql}) AS {alias} ON {on}", outer + added

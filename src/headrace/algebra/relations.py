@@ -518,6 +518,7 @@ class WindowCall:
         order: ORDER BY.
         frame: `ROWS …` or `RANGE …` as written; empty for the usual one.
         place: Where it stands in the user's text.
+        written: What stands there, if not this function.
     """
 
     name: str
@@ -526,6 +527,7 @@ class WindowCall:
     order: tuple[SortKey, ...] = ()
     frame: str = ""
     place: Place | None = field(default=None, compare=False, repr=False)
+    written: str = ""
 
     @property
     def columns(self) -> frozenset[str]:

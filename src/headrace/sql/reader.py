@@ -18,6 +18,7 @@ from headrace.names import TableName
 from headrace.sql.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
 from headrace.sql.cursor import Cursor
 from headrace.sql.from_reader import FromReader
+from headrace.sql.lateral_groups import read_lateral
 from headrace.sql.limits import limited
 from headrace.sql.naming import Names
 from headrace.sql.parser import parse
@@ -72,7 +73,7 @@ def read(
     described = None if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
-    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, describe=describe)
+    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, read_lateral, describe=describe)
     output = _query(context, shape, {})
     names = described or tuple(name or f"col_{i}" for i, name in enumerate(output.names, 1))
     _check_names(names, case_sensitive)
@@ -91,7 +92,7 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
     cursor = Cursor(query)
     for reference in references(query):
         token = next(i for i, token in enumerate(cursor.tokens) if token.start == reference.start)
-        context = Context(cursor, resolve, schema, False, Findings(), _query, _view)
+        context = Context(cursor, resolve, schema, False, Findings(), _query, _view, read_lateral)
         name, found = context.table(reference.parts, token)
         if not isinstance(found, ViewText):
             yield name

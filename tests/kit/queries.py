@@ -295,6 +295,26 @@ class _Writer:
         order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in shown)
         return f"{sql} ORDER BY {order} LIMIT {self.choose('1', '2', '3')}{self.choose('', '', ' OFFSET 1')}"
 
+    def recursion(self) -> str:
+        """WITH RECURSIVE over two columns of one type, a few rounds deep; nothing where no table has such."""
+        pairs = [
+            (table.name, a.name, b.name, a.type)
+            for table in self.tables
+            for i, a in enumerate(table.columns)
+            for b in table.columns[i + 1 :]
+            if a.type == b.type
+        ]
+        if not pairs:
+            return ""
+        name, a, b, type_ = self.draw(st.sampled_from(pairs))
+        scope = (Field(f"s.{a}", type_.split("(")[0]), Field("w.r", type_.split("(")[0]))
+        source = self.choose(f"w JOIN {name} AS s ON s.{a} = w.r", f"{name} AS s JOIN w ON s.{a} <=> w.r")
+        where = f" AND {condition(self.draw, scope, 0)}" if self.seldom() else ""
+        start = f" WHERE {a} IS NOT NULL" if self.often() else ""
+        step = f"SELECT s.{b}, w.n + 1 FROM {source} WHERE w.n < {self.choose('1', '2')}{where}"
+        self.ctes["w"] = (Field("r", type_.split("(")[0]), Field("n", "int"))
+        return f"WITH RECURSIVE w(r, n) AS (SELECT {a}, 0 FROM {name}{start} UNION ALL {step}) "
+
     def cte(self) -> tuple[str, Shown]:
         name = self.draw(st.sampled_from(sorted(self.ctes)))
         return name, self.ctes[name]
@@ -305,7 +325,9 @@ def queries(draw: st.DrawFn, over: tuple[Table, ...], depth: int = 2) -> str:
     """A query over tables, sometimes with a CTE that is used more than once."""
     writer = _Writer(draw, over)
     head = ""
-    if writer.seldom():
+    if recursive := writer.recursion() if writer.seldom() and writer.seldom() else "":
+        head = recursive
+    elif writer.seldom():
         sql, shown = writer.query(depth - 1)
         head = f"WITH w AS ({sql}) "
         writer.ctes["w"] = shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
-from headrace.delta import accumulate, first_groups, partitions, topk
+from headrace.delta import accumulate, first_groups, partitions, recursive, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
@@ -71,7 +71,8 @@ def _program(tree: Relation, change: Change) -> DeltaProgram | None:
     groups = first_groups.grouped(tree)
     if groups is not None and isinstance(tree, TopK):
         return first_groups.follow(tree, groups, change)
-    delta = partitions.delta(tree, change) or topk.at_root(tree, change) or consolidate(change.of(tree))
+    at_root = partitions.delta(tree, change) or topk.at_root(tree, change) or recursive.at_root(tree, change)
+    delta = at_root or consolidate(change.of(tree))
     if isinstance(delta, Empty):
         return None
     kept = change.keep("change", delta)

@@ -52,10 +52,17 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class BoundCte:
-    """A common table expression with the expressions it may refer to itself."""
+    """A common table expression with the expressions it may refer to itself.
+
+    Args:
+        cte: The expression.
+        env: Those it may refer to.
+        recursive: Whether it may refer to itself, too.
+    """
 
     cte: Cte
     env: Ctes
+    recursive: bool = False
 
 
 Ctes = Mapping[str, BoundCte]

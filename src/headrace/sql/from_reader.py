@@ -15,6 +15,7 @@ from headrace.sql.lateral_item import Lateral
 from headrace.sql.naming import Names
 from headrace.sql.pieces import cells, scalar
 from headrace.sql.pivot import pivoted
+from headrace.sql.recursion import recursion
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -131,7 +132,9 @@ class FromReader:
     def _cte(self, bound: BoundCte) -> Output:
         known = self.context.read_ctes
         if bound.cte.at not in known:
-            output = self.context.read_query(self.context, bound.cte.query, bound.env)
+            output = recursion(self.context, bound) if bound.recursive else None
+            if output is None:
+                output = self.context.read_query(self.context, bound.cte.query, bound.env)
             known[bound.cte.at] = self.relabelled(output, bound.cte.columns, bound.cte.at)
         return known[bound.cte.at]
 

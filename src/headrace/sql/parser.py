@@ -85,13 +85,22 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
         at = cursor.at
         name = cursor.name("the name of a common table expression")
         columns = sources.names_in_brackets(cursor) if cursor.word == "(" else ()
+        levels = _levels(cursor)
         cursor.skip_until(lambda c: c.word in ("AS", "("))
         cursor.take("AS")
         cursor.expect("(")
-        ctes.append(Cte(name, columns, cursor.parse_query(), at))
+        ctes.append(Cte(name, columns, cursor.parse_query(), at, levels))
         cursor.expect(")")
         if not cursor.take(","):
             return tuple(ctes), recursive
+
+
+def _levels(cursor: Cursor) -> int | None:
+    """`MAX RECURSION LEVEL n`."""
+    if not cursor.take("MAX", "RECURSION", "LEVEL"):
+        return None
+    text = cursor.peek().text
+    return int(text) if text.isdigit() else None
 
 
 def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:

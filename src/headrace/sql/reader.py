@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
+from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union
 from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported, UserError
@@ -108,12 +108,9 @@ def circular_view(name: TableName) -> UserError:
 
 
 def _query(context: Context, query: Query, ctes: Ctes) -> Output:
-    if query.recursive:
-        context.refuse_at("WITH RECURSIVE", query.at)
-        return Output(Union((Project(_nothing(), ()),)), (), opaque=True)
     env = dict(ctes)
     for cte in query.ctes:
-        env[context.fold(cte.name)] = BoundCte(cte, dict(env))
+        env[context.fold(cte.name)] = BoundCte(cte, dict(env), query.recursive)
     for extra in query.extras:
         if not (extra.harmless or extra.construct in ("LIMIT", "OFFSET")):
             context.refuse_at(extra.construct, extra.at)
@@ -121,10 +118,6 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
         return limited(context, query, _body(context, query.body, env), lambda _: None)
     select = SelectReader(context, query.body, env)
     return limited(context, query, select.read(), select.place)
-
-
-def _nothing() -> Relation:
-    return Values((), ((),))
 
 
 def _body(context: Context, body: Body, ctes: Ctes) -> Output:

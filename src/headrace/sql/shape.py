@@ -192,12 +192,21 @@ class TableBody:
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """One common table expression."""
+    """One common table expression.
+
+    Args:
+        name: Its name.
+        columns: Names of its columns, where they are given.
+        query: What it stands for.
+        at: Token it begins at.
+        levels: MAX RECURSION LEVEL.
+    """
 
     name: str
     columns: tuple[str, ...]
     query: Query
     at: int
+    levels: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from headrace.delta.program import STATE
 
 def delta(recursive: Recursive, change: Change) -> Relation:
     """The rows after, minus those before."""
-    return difference(change.before(recursive), change.after(recursive))
+    # each takes many jobs, and a plan around it may run it more than once
+    was, now = change.keep("rounds", change.before(recursive)), change.keep("rounds", change.after(recursive))
+    return difference(was, now)
 
 
 def recursion_at_root(tree: Relation) -> Recursive | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.errors import Unsupported
 from headrace.sql import sources
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
@@ -52,13 +53,26 @@ def parse(sql: str) -> tuple[Query, Cursor]:
 
     Raises:
         UserError: `SYNTAX_ERROR` with the place.
+        Unsupported: `QUERY_TOO_DEEP`.
     """
     cursor = Parser(sql)
-    query = cursor.parse_query()
+    try:
+        query = cursor.parse_query()
+    except RecursionError as error:
+        raise too_deep() from error
     cursor.take(";")
     if not cursor.done:
         raise cursor.error("The query should end here")
     return query, cursor
+
+
+def too_deep() -> Unsupported:
+    """The error about brackets in brackets in brackets."""
+    return Unsupported(
+        "QUERY_TOO_DEEP",
+        "The query is nested too deep to be read.",
+        hint="Split it: into views, or into stream tables that read one another.",
+    )
 
 
 def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union
+from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
 from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported, UserError
@@ -28,6 +28,7 @@ from headrace.sql.refusals import Refusal
 from headrace.sql.select_reader import SelectReader
 from headrace.sql.set_operations import combined
 from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
+from headrace.sql.size import CONSTRUCT, OPERATORS, too_large
 
 Describe = Callable[[str], tuple[Column, ...]]
 
@@ -74,13 +75,20 @@ def read(
     shape, cursor = parse(query)
     findings = Findings()
     context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, read_lateral, describe=describe)
-    output = _query(context, shape, {})
+    try:
+        output = _query(context, shape, {})
+    except RecursionError:
+        context.refuse_at(CONSTRUCT, shape.at, "The query is nested too deep to be maintained.")
+        output = Output(Values((), ((),)), (), opaque=True)
     names = described or tuple(name or f"col_{i}" for i, name in enumerate(output.names, 1))
     _check_names(names, case_sensitive)
     if described is not None:
         _compare(context, output, described)
     if len({name.lower() for name in names}) < len(names):
         context.refuse_at("columns that differ by case only", shape.at)
+    large = None if output.opaque else too_large(output.relation)
+    if large is not None:
+        context.refuse_at(CONSTRUCT, shape.at, large)
     refusals = findings.all()
     if refusals or output.opaque:
         return Reading(None, refusals, sources, names)
@@ -90,8 +98,9 @@ def read(
 def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...]) -> Iterator[TableName]:
     """The tables behind a query, with the place of the name in errors."""
     cursor = Cursor(query)
+    places = {token.start: i for i, token in enumerate(cursor.tokens)}
     for reference in references(query):
-        token = next(i for i, token in enumerate(cursor.tokens) if token.start == reference.start)
+        token = places[reference.start]
         context = Context(cursor, resolve, schema, False, Findings(), _query, _view, read_lateral)
         name, found = context.table(reference.parts, token)
         if not isinstance(found, ViewText):
@@ -143,7 +152,22 @@ def _all_of(context: Context, item: TableItem | ValuesItem, ctes: Ctes) -> Outpu
 
 
 def _set_operation(context: Context, operation: SetOperation, ctes: Ctes) -> Output:
-    left, right = _body(context, operation.left, ctes), _body(context, operation.right, ctes)
+    """Set operations from left to right, of which there may be hundreds."""
+    waiting: list[SetOperation] = []
+    body: Body = operation
+    while isinstance(body, SetOperation):
+        waiting.append(body)
+        body = body.left
+    if len(waiting) > OPERATORS:
+        context.refuse_at(CONSTRUCT, operation.at, f"More than {OPERATORS} set operations are not maintained.")
+        waiting = []
+    left = _body(context, body, ctes)
+    for each in reversed(waiting):
+        left = _combined(context, each, left, _body(context, each.right, ctes))
+    return left
+
+
+def _combined(context: Context, operation: SetOperation, left: Output, right: Output) -> Output:
     if operation.by_name:
         context.refuse_at(f"{operation.operator} BY NAME", operation.at)
         return left

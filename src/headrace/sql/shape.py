@@ -230,4 +230,14 @@ class Query:
     pipes: tuple[Item, ...] = ()
 
 
+def branches(operation: SetOperation) -> tuple[Body, ...]:
+    """The branches of set operations one after the other, of which there may be hundreds, from left to right."""
+    found: list[Body] = []
+    body: Body = operation
+    while isinstance(body, SetOperation):
+        found.append(body.right)
+        body = body.left
+    return (body, *reversed(found))
+
+
 Body = Select | SetOperation | ValuesItem | TableBody | Query

@@ -123,22 +123,22 @@ class _Writer:
         where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
         return self.written(self.choose("SELECT ", "SELECT DISTINCT "), items, types, f" FROM {source}{where}")[0]
 
-    def related(self, outer: Scope, scope: Scope, *, equal: bool = False) -> str:
+    def related(self, outer: Scope, scope: Scope) -> str:
         """A WHERE with outer references, if columns of one type allow that."""
         pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
         if not pairs:
             return ""
         a, b = self.draw(st.sampled_from(pairs))
-        parts = [f"{b} {'=' if equal else self.choose('=', '=', '=', '<=>', '<')} {a}"]
+        parts = [f"{b} {self.choose('=', '=', '=', '<=>', '<')} {a}"]
         if self.seldom():
-            parts.append(condition(self.draw, scope if equal else outer + scope))
+            parts.append(condition(self.draw, outer + scope))
         return f" WHERE {' AND '.join(parts)}"
 
     def value(self, outer: Scope, depth: int) -> tuple[str, str]:
         """A scalar subquery and its type."""
         source, scope = self.source(depth)
         call, type_ = self.call(scope)
-        where = self.related(outer, scope, equal=True) if outer and self.often() else self.where(scope, depth)
+        where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
         return self.written("SELECT ", [call], [type_], f" FROM {source}{where}")[0], type_
 
     def grouped(self, source: str, scope: Scope, depth: int, *, keyed: bool) -> tuple[str, Shown]:
@@ -216,10 +216,23 @@ class _Writer:
         pairs = [(a.sql, b.sql) for a in outer for b in scope if a.type == b.type]
         a, b = self.draw(st.sampled_from(pairs or [("1", "1")]))
         where = f"{b} {self.choose('=', '=', '<=>', '<')} {a}"
-        own = scope if kind else outer + scope
+        if self.seldom():
+            where = f"{where} AND {condition(self.draw, outer + scope, 0)}"
+        doubles = any(each.type == "double" and each.sql in where for each in outer + scope)
+        shape = self.choose("plain", "plain", "one", "groups", "distinct", "distinct" if doubles else "first")
+        own = scope if kind or shape != "plain" else outer + scope
         types = [self.type(own) for _ in range(self.draw(st.integers(1, 2)))]
         items = [expression(self.draw, own, type_, 1) for type_ in types]
-        sql, shown = self.written("SELECT ", items, types, f" FROM {inner} WHERE {where}")
+        tail = f" FROM {inner} WHERE {where}"
+        if shape in ("one", "groups"):
+            (call, type_), (first, kept) = self.call(scope), (items[0], types[0])
+            keyed = shape == "groups" and any(each.sql in first for each in scope)
+            items, types = ([first, call], [kept, type_]) if keyed else ([call], [type_])
+            tail += f" GROUP BY {first}" if keyed else ""
+            tail += f" HAVING count(*) {self.choose('>', '<=')} 1" if self.seldom() else ""
+        sql, shown = self.written("SELECT DISTINCT " if shape == "distinct" else "SELECT ", items, types, tail)
+        if shape == "first" and not any(each.type == "double" for each in shown):
+            sql += f" ORDER BY {', '.join(each.sql for each in shown)} LIMIT {self.choose('1', '2')}"
         added = tuple(Field(f"{alias}.{each.sql}", each.type) for each in shown)
         on = condition(self.draw, outer + added) if self.seldom() else "true"
         return f"{source} {kind}JOIN LATERAL ({sql}) AS {alias} ON {on}", outer + added
@@ -282,6 +295,26 @@ class _Writer:
         order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in shown)
         return f"{sql} ORDER BY {order} LIMIT {self.choose('1', '2', '3')}{self.choose('', '', ' OFFSET 1')}"
 
+    def recursion(self) -> str:
+        """WITH RECURSIVE over two columns of one type, a few rounds deep; nothing where no table has such."""
+        pairs = [
+            (table.name, a.name, b.name, a.type)
+            for table in self.tables
+            for i, a in enumerate(table.columns)
+            for b in table.columns[i + 1 :]
+            if a.type == b.type
+        ]
+        if not pairs:
+            return ""
+        name, a, b, type_ = self.draw(st.sampled_from(pairs))
+        scope = (Field(f"s.{a}", type_.split("(")[0]), Field("w.r", type_.split("(")[0]))
+        source = self.choose(f"w JOIN {name} AS s ON s.{a} = w.r", f"{name} AS s JOIN w ON s.{a} <=> w.r")
+        where = f" AND {condition(self.draw, scope, 0)}" if self.seldom() else ""
+        start = f" WHERE {a} IS NOT NULL" if self.often() else ""
+        step = f"SELECT s.{b}, w.n + 1 FROM {source} WHERE w.n < {self.choose('1', '2')}{where}"
+        self.ctes["w"] = (Field("r", type_.split("(")[0]), Field("n", "int"))
+        return f"WITH RECURSIVE w(r, n) AS (SELECT {a}, 0 FROM {name}{start} UNION ALL {step}) "
+
     def cte(self) -> tuple[str, Shown]:
         name = self.draw(st.sampled_from(sorted(self.ctes)))
         return name, self.ctes[name]
@@ -292,7 +325,9 @@ def queries(draw: st.DrawFn, over: tuple[Table, ...], depth: int = 2) -> str:
     """A query over tables, sometimes with a CTE that is used more than once."""
     writer = _Writer(draw, over)
     head = ""
-    if writer.seldom():
+    if recursive := writer.recursion() if writer.seldom() and writer.seldom() else "":
+        head = recursive
+    elif writer.seldom():
         sql, shown = writer.query(depth - 1)
         head = f"WITH w AS ({sql}) "
         writer.ctes["w"] = shown

@@ -14,10 +14,14 @@ from headrace.spark.runner import SparkRunner
 ACID = Path(__file__).parents[1] / "fast" / "differential" / "acid"
 NAMES = (
     "exists_correlated_and_not",
+    "exists_of_groups_and_first_rows",
     "exists_uncorrelated",
     "full_join_using",
     "having_above_a_subquery",
     "in_over_several_columns",
+    "lateral_aggregate",
+    "lateral_first_rows",
+    "lateral_groups_kept_by_having",
     "not_in_of_matching_rows",
     "not_in_with_nulls",
     "outer_join_chain_without_equality",
@@ -25,6 +29,8 @@ NAMES = (
     "scalar_subquery_uncorrelated",
     "semi_and_anti_join",
     "subqueries_under_or_and_not",
+    "sum_of_large_integers",
+    "value_by_an_equality_that_casts",
 )
 
 
@@ -34,3 +40,31 @@ def test_a_hard_history(runner: SparkRunner, name: str) -> None:
     view = Maintained(SparkExecutor(runner.session), fixture.case)
     for window, expected in zip(fixture.case.windows, fixture.expected, strict=True):
         assert shown(view.step(window)) == expected
+
+
+COLLATED = """
+table    t a INT, s STRING
+table    u b INT, s STRING
+view     {view}
+t        +1 | 1 | a      +1 | 2 | B      +1 | 3 | c      +1 | 4 | NULL
+u        +1 | 1 | A      +1 | 5 | b
+change   u  -1 | 1 | A      +1 | 7 | C      +1 | 9 | B
+expect   {expected}
+"""
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        ("SELECT a FROM t WHERE s COLLATE UTF8_LCASE IN (SELECT s FROM u)", "-1 | 1  +1 | 3"),
+        ("SELECT a FROM t WHERE s COLLATE UTF8_LCASE NOT IN (SELECT s FROM u)", "+1 | 1  -1 | 3"),
+        (
+            "SELECT a, (SELECT max(b) FROM u WHERE u.s COLLATE UTF8_LCASE = t.s) AS m FROM t",
+            "-1 | 1 | 1  +1 | 1 | NULL  -1 | 2 | 5  +1 | 2 | 9  -1 | 3 | NULL  +1 | 3 | 7",
+        ),
+    ],
+)
+def test_a_collation_that_is_named_compares_both_sides(runner: SparkRunner, view: str, expected: str) -> None:
+    fixture = parse(COLLATED.format(view=view, expected=expected).strip())
+    maintained = Maintained(SparkExecutor(runner.session), fixture.case)
+    assert shown(maintained.step(fixture.case.windows[0])) == fixture.expected[0]

@@ -518,6 +518,7 @@ class WindowCall:
         order: ORDER BY.
         frame: `ROWS …` or `RANGE …` as written; empty for the usual one.
         place: Where it stands in the user's text.
+        written: What stands there, if not this function.
     """
 
     name: str
@@ -526,6 +527,7 @@ class WindowCall:
     order: tuple[SortKey, ...] = ()
     frame: str = ""
     place: Place | None = field(default=None, compare=False, repr=False)
+    written: str = ""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -589,6 +591,56 @@ class Generate(Relation):
 
     def with_inputs(self, *inputs: Relation) -> Relation:
         return Generate(inputs[0], self.generator, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Relation):
+    """The rows that a recursion gave in the round before; only what it does again reads them.
+
+    Args:
+        name: The recursion's.
+        start: Its first rows, which tell what columns there are; outside of the recursion it stands for them.
+    """
+
+    name: str
+    start: Relation
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.start.columns
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive(Relation):
+    """The rows that something starts from, what follows from them, what follows from that, until nothing does.
+
+    Copies are kept: a row is there as often as there are ways to it. So cycles in the data have no end.
+
+    Args:
+        start: The first rows.
+        again: What follows from the rows of a round, a `Round` of this name; it reads them once in each branch.
+        name: Unique among the recursions around it.
+        levels: How many rounds may give rows, the first rows being one; None where Spark's own limit holds.
+    """
+
+    start: Relation
+    again: Relation
+    name: str
+    levels: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.start.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.start, self.again)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return Recursive(inputs[0], inputs[1], self.name, self.levels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from headrace.algebra.relations import (
     LookupJoin,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Replicate,
+    Round,
     Scan,
     SemiJoin,
     Stored,
@@ -62,6 +64,10 @@ def _details(relation: Relation) -> str:
         case TopK():
             rows = "all" if relation.limit is None else relation.limit
             return f"{rows} after {relation.offset} by {', '.join(map(str, relation.order))}"
+        case Round():
+            return f"{relation.name} [{', '.join(relation.columns)}]"
+        case Recursive():
+            return relation.name if relation.levels is None else f"{relation.name}, at most {relation.levels} rounds"
         case Replicate():
             return f"times {relation.copies}"
         case Join():

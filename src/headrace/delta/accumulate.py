@@ -21,7 +21,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, column, compose, substitute
 from headrace.algebra.tree import identity
-from headrace.delta.accumulators import LOST, ROWS, Accumulator, Kind, change_call
+from headrace.delta.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind, change_call, joined_halves
 from headrace.delta.change import Change, union_all, weigh
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
@@ -149,7 +149,7 @@ def _accumulated(root: Root, change: Change) -> Relation:
     keys = _key_names(root)
     touched = _with_published(root, _added(root, change), change)
     accumulators = root.plan.accumulators
-    news = tuple((NEW + a.name, _moved(a)) for a in accumulators)
+    news = tuple((NEW + a.name, _moved(a, ansi=change.ansi)) for a in accumulators)
     doubts = _doubts(root, change)
     if not doubts:
         return Project(touched, (*identity(keys), *_olds(root), *news))
@@ -183,10 +183,12 @@ def _added(root: Root, change: Change) -> Relation:
     if _may_lose_extreme(root, change):
         # a value that came and went within the change must be seen as neither, so equal rows are summed up first
         rows = consolidate(_needed(root, rows))
-    calls = tuple(call for a in accumulators for call in change_call(a, ADD))
+    halved = [ADD + a.name for a in accumulators if a.halved(ansi=change.ansi)]
+    calls = tuple(call for a in accumulators for call in change_call(a, ADD, ansi=change.ansi))
+    whole = tuple(call.name for call in calls if not call.name.startswith((HIGH, LOW)))
     return Project(
         Aggregate(rows, aggregate.keys, calls),
-        (*_renamed(root), *identity(tuple(call.name for call in calls))),
+        (*_renamed(root), *identity(whole), *((name, joined_halves(name)) for name in halved)),
     )
 
 
@@ -196,7 +198,7 @@ def _needed(root: Root, rows: Relation) -> Relation:
     return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
 
 
-def _moved(a: Accumulator) -> Scalar:
+def _moved(a: Accumulator, *, ansi: bool) -> Scalar:
     """An accumulator's new value from its old one and the change."""
     old, add = column(OLD + a.name), column(ADD + a.name)
     if a.kind is Kind.COUNT:
@@ -207,6 +209,9 @@ def _moved(a: Accumulator) -> Scalar:
         # zero is of the sum's own type: beside an integer, Spark would make room for ten digits and lose decimals
         zero = f"CAST(0 AS {a.type})"
         template = f"CAST(COALESCE({{old}}, {zero}) + COALESCE(CAST({{add}} AS {a.type}), {zero}) AS {a.type})"
+        if a.halved(ansi=ansi):
+            # fails where the new sum does not fit, as the query itself would
+            template = "CAST(CAST(COALESCE({old}, 0) AS decimal(20,0)) + COALESCE({add}, 0) AS bigint)"
         total = compose(template, old=old, add=add)
         counted = compose(
             "COALESCE({old}, 0) + COALESCE({add}, 0) > 0", old=column(OLD + a.count), add=column(ADD + a.count)
@@ -248,8 +253,8 @@ def _overflowed(a: Accumulator) -> Scalar:
         old=column(OLD + a.name),
         add=column(ADD + a.name),
         had=column(OLD + a.count),
-        new=_moved(a),
-        has=_moved(Accumulator(a.count, Kind.COUNT, a.scratch)),
+        new=_moved(a, ansi=False),
+        has=_moved(Accumulator(a.count, Kind.COUNT, a.scratch), ansi=False),
     )
 
 

@@ -62,6 +62,15 @@ class Accumulator:
         """Whether it is a sum whose type has no digits to spare, so that adding up a change may overflow it."""
         return self.kind is Kind.SUM and self.weight_type is None
 
+    def halved(self, *, ansi: bool) -> bool:
+        """Whether a change of it is added up in two halves.
+
+        Args:
+            ansi: Whether arithmetic fails on overflow; where it wraps around, it does no harm.
+        """
+        whole = self.kind is Kind.SUM and self.type == "bigint"
+        return ansi and whole and (self.scratch.argument_type or "").strip().lower() in ("bigint", "long")
+
 
 @dataclass(slots=True)
 class Plan:
@@ -173,14 +182,26 @@ def _average(call: AggregateCall, plan: Plan) -> Scalar | None:
     return quotient(shape, total.name, total.count)
 
 
-def change_call(accumulator: Accumulator, prefix: str) -> tuple[AggregateCall, ...]:
-    """The calls over a weighted change from which an accumulator's new value follows; names start with a prefix."""
+def change_call(accumulator: Accumulator, prefix: str, *, ansi: bool = True) -> tuple[AggregateCall, ...]:
+    """The calls over a weighted change from which an accumulator's new value follows; names start with a prefix.
+
+    Args:
+        accumulator: The accumulator.
+        prefix: What the names start with.
+        ansi: Whether arithmetic fails on overflow.
+    """
     call = accumulator.scratch
     name, weight = prefix + accumulator.name, column(WEIGHT)
     if accumulator.kind is Kind.COUNT:
         present = compose("{x} IS NOT NULL", x=call.argument) if call.argument is not None else None
         return (AggregateCall(name, "sum", weight, _both(call.filter, present), "bigint", "bigint"),)
     assert call.argument is not None
+    if accumulator.halved(ansi=ansi):
+        halves = ((HIGH, f"{{x}} div {_HALF}"), (LOW, f"{{x}} % {_HALF}"))
+        return tuple(
+            AggregateCall(part + name, "sum", compose(f"({text}) * {{w}}", x=call.argument, w=weight), call.filter)
+            for part, text in halves
+        )
     if accumulator.kind is Kind.SUM:
         return (AggregateCall(name, "sum", _weighed(accumulator, call.argument, weight), call.filter),)
     gained, lost = compose("{w} > 0", w=weight), compose("{w} < 0", w=weight)
@@ -198,6 +219,24 @@ def _weighed(accumulator: Accumulator, argument: Scalar, weight: Scalar) -> Scal
     several = f"COALESCE(try_multiply({{x}}, CAST({{w}} AS decimal(20,0))), CAST({failure} AS {accumulator.type}))"
     template = f"CASE WHEN {{w}} = 1 THEN {{x}} WHEN {{w}} = -1 THEN -{{x}} WHEN {{x}} IS NOT NULL THEN {several} END"
     return compose(template, x=argument, w=weight)
+
+
+HIGH, LOW = "__hr_high.", "__hr_low."
+"""Prefixes of the columns that hold the halves of a sum of 64-bit integers."""
+
+_HALF = 4294967296
+"""Two to the power of 32: halves of integers can be added up two thousand million times."""
+
+
+def joined_halves(name: str) -> Scalar:
+    """The sum from its halves, wider than what it is a sum of.
+
+    What a change adds to a sum may be too large for the sum's type although no sum ever was: two rows that leave, and
+    whose like come only later in the order of addition. Decimals hold it, but adding them up takes several times as
+    long as adding up integers.
+    """
+    template = f"CAST({{high}} AS decimal(20,0)) * CAST({_HALF} AS decimal(10,0)) + CAST({{low}} AS decimal(20,0))"
+    return compose(template, high=column(HIGH + name), low=column(LOW + name))
 
 
 LOST = "__hr_lost."

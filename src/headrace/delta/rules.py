@@ -14,6 +14,7 @@ from headrace.delta import (
     join,
     outerjoin,
     project,
+    recursive,
     replicate,
     scan,
     topk,
@@ -39,6 +40,7 @@ RULES: Mapping[type[r.Relation], Rule] = {
     r.Window: window.delta,
     r.Generate: generate.delta,
     r.TopK: topk.delta,
+    r.Recursive: recursive.delta,
 }
 
 NO_RULE: Mapping[type[r.Relation], str] = {
@@ -46,6 +48,7 @@ NO_RULE: Mapping[type[r.Relation], str] = {
     r.Empty: "it has no source below it, so its change is never asked for",
     r.SemiJoin: "rules make it to restrict a relation to affected keys; what users write becomes an Existence",
     r.LookupJoin: "rules make it to put old accumulators beside new ones",
+    r.Round: "it stands inside a recursion, whose rule looks at it as a whole",
     r.Repeat: "it is made only when a change is applied",
 }
 """Why an operator needs no rule."""

@@ -20,6 +20,7 @@ from headrace.algebra.relations import (
     Join,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Scan,
     TopK,
@@ -31,6 +32,7 @@ from headrace.algebra.text import call_text, window_text
 from headrace.algebra.tree import walk
 from headrace.delta.accumulators import Kind, plan
 from headrace.delta.partitions import window_at_root
+from headrace.delta.recursive import recursion_at_root
 from headrace.delta.root import root_of
 
 
@@ -63,11 +65,20 @@ def strategies(tree: Relation) -> tuple[Strategy, ...]:
         root.aggregate if root is not None else None,
         window_at_root(tree),
         tree if isinstance(tree, TopK) else None,
+        recursion_at_root(tree),
     )
-    made = {id(part) for node in walk(tree) for part in _parts_of_comparisons(node)}
-    nodes = [node for node in walk(tree) if id(node) not in made]
-    lines = (line for node in nodes for line in _of(node, at_root=any(node is each for each in kept)))
+    nodes = tuple(_outside_recursions(tree))
+    made = {id(part) for node in nodes for part in _parts_of_comparisons(node)}
+    lines = (
+        line for node in nodes if id(node) not in made for line in _of(node, at_root=any(node is each for each in kept))
+    )
     return tuple(dict.fromkeys((*_select(tree), *lines, *_sources(tree))))
+
+
+def _outside_recursions(node: Relation) -> Iterator[Relation]:
+    yield node
+    for below in () if isinstance(node, Recursive) else node.inputs:
+        yield from _outside_recursions(below)
 
 
 def _sources(tree: Relation) -> Iterator[Strategy]:
@@ -103,9 +114,14 @@ def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
             yield from _window(node, at_root=at_root)
         case TopK():
             yield _topk(node, at_root=at_root)
+        case Recursive():
+            again = "where sources only gained rows, what follows from these is added; else it is computed again"
+            yield Strategy("WITH RECURSIVE", ", ".join(node.columns), again if at_root else _TWICE)
         case Generate():
             yield Strategy("generator", _written(node.generator), THROUGH)
 
+
+_TWICE = "the whole recursion is computed as it was and as it is"
 
 # joins
 

@@ -18,6 +18,7 @@ from headrace.algebra.relations import (
     Moment,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Scan,
     SemiJoin,
@@ -50,6 +51,8 @@ def _unrestricted(node: Relation) -> Iterator[str]:
                 yield from _unrestricted(side)
     elif isinstance(node, TopK) or (isinstance(node, Aggregate) and not node.keys):
         return  # few rows of a whole, which has to be read when it is read at all
+    elif isinstance(node, Recursive):
+        return  # no key restricts what rows follow from
     elif isinstance(node, Window) and not node.partition:
         return  # one group over everything has to be read when it is read at all
     else:
@@ -70,7 +73,7 @@ def _small(node: Relation) -> bool:
             return True
         case Window() if not node.partition:
             return True
-        case TopK():
+        case TopK() | Recursive():
             return True
         case Project() | Filter() | Aggregate() | Window():
             return _small(node.inputs[0])

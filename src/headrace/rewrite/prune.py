@@ -17,6 +17,7 @@ from headrace.algebra.relations import (
     LookupJoin,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Repeat,
     Replicate,
@@ -71,6 +72,9 @@ def _keep(node: Relation, used: Names) -> Relation:
             return node.with_inputs(_keep(node.input, below))
         case Window():
             return _window(node, used)
+        case Recursive():
+            # what nobody above reads, the next round may read
+            return node.with_inputs(*(_exactly(side, side.columns) for side in node.inputs))
         case Repeat():
             return Repeat(_keep(node.input, used | {WEIGHT}))
     return node

@@ -84,6 +84,14 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("MAP_KEY_DOES_NOT_EXIST", _VALUE),
     ("DUPLICATED_MAP_KEY", _VALUE),
     ("NULL_MAP_KEY", _VALUE),
+    (
+        "RECURSION_",
+        _Kind(
+            "RECURSION_LIMIT",
+            UserError,
+            "Look for a cycle in the data, or raise the limit: WITH RECURSIVE t(…) MAX RECURSION LEVEL 200 AS (…).",
+        ),
+    ),
     ("SCALAR_SUBQUERY_TOO_MANY_ROWS", _Kind("SUBQUERY_TOO_MANY_ROWS", UserError)),
     ("MERGE_CARDINALITY_VIOLATION", _Kind("MERGE_AMBIGUOUS", UserError)),
     ("NOT_NULL_ASSERT_VIOLATION", _Kind("NULL_NOT_ALLOWED", UserError)),

@@ -10,6 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import HeadraceError, Place, place_at
 from headrace.names import TableName
 from headrace.sql.cursor import Cursor
+from headrace.sql.lateral_item import Beside, Lateral
 from headrace.sql.refusals import Refusal, not_maintained
 from headrace.sql.shape import Cte, Query
 
@@ -51,10 +52,17 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class BoundCte:
-    """A common table expression with the expressions it may refer to itself."""
+    """A common table expression with the expressions it may refer to itself.
+
+    Args:
+        cte: The expression.
+        env: Those it may refer to.
+        recursive: Whether it may refer to itself, too.
+    """
 
     cte: Cte
     env: Ctes
+    recursive: bool = False
 
 
 Ctes = Mapping[str, BoundCte]
@@ -93,6 +101,7 @@ class Context:
         findings: Where refusals go.
         read_query: Reads a nested query.
         read_view: Reads a view's text, named at an offset of this one.
+        read_lateral: Reads a LATERAL subquery that does more than SELECT … FROM … WHERE.
         outer: For a view: its place in the user's text.
         read_ctes: Common table expressions read already, by the token they begin at.
         views: The views this text is inside of.
@@ -107,6 +116,7 @@ class Context:
     findings: Findings
     read_query: Callable[[Context, Query, Ctes], Output]
     read_view: Callable[[Context, TableName, ViewText, int], Output]
+    read_lateral: Callable[[Context, Ctes, Lateral], Beside | None]
     outer: Place | None = None
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()

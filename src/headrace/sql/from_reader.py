@@ -11,9 +11,11 @@ from headrace.names import quote
 from headrace.sql import lateral
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
+from headrace.sql.lateral_item import Lateral
 from headrace.sql.naming import Names
 from headrace.sql.pieces import cells, scalar
 from headrace.sql.pivot import pivoted
+from headrace.sql.recursion import recursion
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -130,7 +132,9 @@ class FromReader:
     def _cte(self, bound: BoundCte) -> Output:
         known = self.context.read_ctes
         if bound.cte.at not in known:
-            output = self.context.read_query(self.context, bound.cte.query, bound.env)
+            output = recursion(self.context, bound) if bound.recursive else None
+            if output is None:
+                output = self.context.read_query(self.context, bound.cte.query, bound.env)
             known[bound.cte.at] = self.relabelled(output, bound.cte.columns, bound.cte.at)
         return known[bound.cte.at]
 
@@ -210,22 +214,26 @@ class FromReader:
         alias = item.alias or Alias("q")
         rows = lateral.correlated(self.context, item, left.scope, self._inner)
         plain = not (step.natural or step.using or item.extras or alias.columns or left.scope.opaque)
-        if rows is None or not plain:
-            return None
         qualifier = alias.name if item.alias else ""
-        if kind is JoinKind.INNER:
-            relation, columns = lateral.joined(left.relation, rows, self.names, alias.name, qualifier)
-            scope = left.scope.beside(self._scope(columns))
-            on = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
-            return Joined(relation if on is None else Filter(relation, on), scope)
-        if kind is not JoinKind.LEFT:
+        if not plain or kind not in (JoinKind.INNER, JoinKind.LEFT):
             return None
 
         def condition(columns: tuple[Visible, ...]) -> Scalar | None:
             scope = left.scope.beside(self._scope(columns))
             return None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
 
-        found = lateral.padded(left.relation, rows, self.names, alias.name, qualifier, condition)
+        if rows is None:
+            padded = kind is JoinKind.LEFT
+            asked = Lateral(
+                item.query, alias.name, qualifier, left.relation, left.scope, self.names, self._inner, padded, condition
+            )
+            found = self.context.read_lateral(self.context, self.ctes, asked)
+        elif kind is JoinKind.INNER:
+            relation, columns = lateral.joined(left.relation, rows, self.names, alias.name, qualifier)
+            on = condition(columns)
+            found = (relation if on is None else Filter(relation, on)), columns
+        else:
+            found = lateral.padded(left.relation, rows, self.names, alias.name, qualifier, condition)
         return None if found is None else Joined(found[0], left.scope.beside(self._scope(found[1])))
 
     def _inner(self, source: From) -> tuple[Relation, Scope]:

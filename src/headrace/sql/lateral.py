@@ -77,7 +77,7 @@ def correlated(context: Context, item: QueryItem, outer: Scope, read_from: ReadF
     scope = Scope((), context.case_sensitive)
     if select.source is not None:
         relation, scope = read_from(select.source)
-    reader = _Reader(context, scope, outer)
+    reader = OuterReader(context, scope, outer)
     condition = None if select.where is None else reader.expression(pieces_of(context, select.where))
     items = [each for within in select.items for each in reader.items(within)]
     if reader.failed or scope.opaque:
@@ -92,8 +92,14 @@ def _plain(query: Query) -> Select | None:
     return body if isinstance(body, Select) and simple and ordered and not (query.ctes or query.recursive) else None
 
 
-class _Reader:
-    """Reads expressions in which a name means a column of the subquery if there is one, else of what stands before."""
+class OuterReader:
+    """Reads expressions in which a name means a column of the subquery if there is one, else of what stands before.
+
+    Args:
+        context: The text.
+        inner: Columns of the subquery.
+        outer: Columns of what stands before it.
+    """
 
     def __init__(self, context: Context, inner: Scope, outer: Scope) -> None:
         self.context = context

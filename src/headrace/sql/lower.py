@@ -24,9 +24,11 @@ from headrace.algebra.relations import (
     LookupJoin,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Repeat,
     Replicate,
+    Round,
     Scan,
     SemiJoin,
     Stored,
@@ -64,8 +66,10 @@ def lower_tree(relation: Relation, bind: Bind, *, hints: bool = False) -> exp.Qu
     """Write a relation as one sqlglot tree; arguments as for `lower`."""
     lowering = _Lowering(bind, hints, _shared(relation))
     query = lowering.query(relation)
+    recursive = lowering.recursions > 0
     for name, body in lowering.ctes.items():
-        query = query.with_(_name(name), as_=body, copy=False)
+        alias = exp.TableAlias(this=exp.Var(this=name))
+        query = query.with_(alias, as_=body, recursive=recursive, copy=False)
     return query
 
 
@@ -109,6 +113,8 @@ class _Lowering:
         self.hints = hints
         self.shared = shared
         self.ctes: dict[str, exp.Query] = {}
+        self.rounds: dict[str, str] = {}
+        self.recursions = 0
         self._names: dict[Relation, str] = {}
         self._aliases = 0
 
@@ -158,6 +164,12 @@ class _Lowering:
                 return self._generate(relation)
             case Replicate():
                 return self._replicate(relation)
+            case Recursive():
+                return self._recursive(relation)
+            case Round() if relation.name in self.rounds:
+                return self._table(self.rounds[relation.name], {name: name for name in relation.columns})
+            case Round():
+                return self.block(relation.start)
         raise InternalError("NOT_LOWERED", f"{type(relation).__name__} has no SQL.")
 
     # leaves
@@ -179,7 +191,7 @@ class _Lowering:
         if relation not in self._names:
             query = _render(self._unshared(relation)) if not isinstance(relation, Union) else self._union(relation)
             self._names[relation] = name = f"c{len(self._names) + 1}"
-            self.ctes[name] = query
+            self.ctes[quote(name)] = query
         return self._table(self._names[relation], {name: name for name in relation.columns})
 
     def _unshared(self, relation: Relation) -> _Block:
@@ -343,6 +355,24 @@ class _Lowering:
             select.set("offset", exp.Offset(expression=exp.Literal.number(relation.offset)))
         return self._nest(select, relation.columns)
 
+    def _recursive(self, relation: Recursive) -> _Block:
+        start = self._branch(relation.start)
+        # before and after a change stand in one statement
+        self.recursions += 1
+        own = f"r{self.recursions}"
+        outside, self.rounds = self.rounds, self.rounds | {relation.name: own}
+        again = self._branch(relation.again)
+        self.rounds = outside
+        names = ", ".join(map(quote, relation.columns))
+        levels = "" if relation.levels is None else f" MAX RECURSION LEVEL {relation.levels}"
+        self.ctes[f"{own}({names}){levels}"] = exp.Union(this=start, expression=again, distinct=False)
+        return self._table(own, {name: name for name in relation.columns})
+
+    def _branch(self, relation: Relation) -> exp.Query:
+        """One side of the UNION ALL of a recursion, which may have no more than two."""
+        query = self.query(relation)
+        return _render(self._nest(query, relation.columns)) if isinstance(query, exp.Union) else query
+
     def _replicate(self, relation: Replicate) -> _Block:
         block = self._open(relation.input)
         copies = _operand(block.items[relation.copies])
@@ -461,7 +491,8 @@ def _shared(relation: Relation) -> frozenset[Relation]:
 
     def visit(node: Relation) -> None:
         seen[node] += 1
-        if seen[node] == 1:
+        # the rows of a round have a name inside of their recursion only
+        if seen[node] == 1 and not isinstance(node, Recursive):
             for inner in node.inputs:
                 visit(inner)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.errors import Unsupported
 from headrace.sql import sources
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
@@ -52,13 +53,26 @@ def parse(sql: str) -> tuple[Query, Cursor]:
 
     Raises:
         UserError: `SYNTAX_ERROR` with the place.
+        Unsupported: `QUERY_TOO_DEEP`.
     """
     cursor = Parser(sql)
-    query = cursor.parse_query()
+    try:
+        query = cursor.parse_query()
+    except RecursionError as error:
+        raise too_deep() from error
     cursor.take(";")
     if not cursor.done:
         raise cursor.error("The query should end here")
     return query, cursor
+
+
+def too_deep() -> Unsupported:
+    """The error about brackets in brackets in brackets."""
+    return Unsupported(
+        "QUERY_TOO_DEEP",
+        "The query is nested too deep to be read.",
+        hint="Split it: into views, or into stream tables that read one another.",
+    )
 
 
 def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:
@@ -85,13 +99,22 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
         at = cursor.at
         name = cursor.name("the name of a common table expression")
         columns = sources.names_in_brackets(cursor) if cursor.word == "(" else ()
+        levels = _levels(cursor)
         cursor.skip_until(lambda c: c.word in ("AS", "("))
         cursor.take("AS")
         cursor.expect("(")
-        ctes.append(Cte(name, columns, cursor.parse_query(), at))
+        ctes.append(Cte(name, columns, cursor.parse_query(), at, levels))
         cursor.expect(")")
         if not cursor.take(","):
             return tuple(ctes), recursive
+
+
+def _levels(cursor: Cursor) -> int | None:
+    """`MAX RECURSION LEVEL n`."""
+    if not cursor.take("MAX", "RECURSION", "LEVEL"):
+        return None
+    text = cursor.peek().text
+    return int(text) if text.isdigit() else None
 
 
 def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:

@@ -14,6 +14,7 @@ from headrace.algebra.relations import (
     Join,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Replicate,
     Scan,
@@ -65,6 +66,9 @@ def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
             return Window(_keep(relation.input, below | set(relation.partition)), relation.partition, calls)
         case Union():
             return _keep_union(relation, needed)
+        case Recursive():
+            # what nobody above reads, the next round may read
+            return relation.with_inputs(*(_exactly(side, side.columns) for side in relation.inputs))
     return relation
 
 
@@ -80,7 +84,10 @@ def _keep_union(relation: Union, needed: frozenset[str]) -> Relation:
     positions = [i for i, name in enumerate(relation.columns) if name in needed]
     branches = []
     for branch in relation.branches:
-        wanted = tuple(branch.columns[i] for i in positions)
-        kept = _keep(branch, frozenset(wanted))
-        branches.append(kept if kept.columns == wanted else Project(kept, identity(wanted)))
+        branches.append(_exactly(branch, tuple(branch.columns[i] for i in positions)))
     return Union(tuple(branches))
+
+
+def _exactly(relation: Relation, wanted: tuple[str, ...]) -> Relation:
+    kept = _keep(relation, frozenset(wanted))
+    return kept if kept.columns == wanted else Project(kept, identity(wanted))

@@ -18,6 +18,7 @@ from headrace.names import TableName
 from headrace.sql.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
 from headrace.sql.cursor import Cursor
 from headrace.sql.from_reader import FromReader
+from headrace.sql.lateral_groups import read_lateral
 from headrace.sql.limits import limited
 from headrace.sql.naming import Names
 from headrace.sql.parser import parse
@@ -27,6 +28,7 @@ from headrace.sql.refusals import Refusal
 from headrace.sql.select_reader import SelectReader
 from headrace.sql.set_operations import combined
 from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
+from headrace.sql.size import CONSTRUCT, OPERATORS, too_large
 
 Describe = Callable[[str], tuple[Column, ...]]
 
@@ -72,14 +74,21 @@ def read(
     described = None if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
-    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, describe=describe)
-    output = _query(context, shape, {})
+    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, read_lateral, describe=describe)
+    try:
+        output = _query(context, shape, {})
+    except RecursionError:
+        context.refuse_at(CONSTRUCT, shape.at, "The query is nested too deep to be maintained.")
+        output = Output(Values((), ((),)), (), opaque=True)
     names = described or tuple(name or f"col_{i}" for i, name in enumerate(output.names, 1))
     _check_names(names, case_sensitive)
     if described is not None:
         _compare(context, output, described)
     if len({name.lower() for name in names}) < len(names):
         context.refuse_at("columns that differ by case only", shape.at)
+    large = None if output.opaque else too_large(output.relation)
+    if large is not None:
+        context.refuse_at(CONSTRUCT, shape.at, large)
     refusals = findings.all()
     if refusals or output.opaque:
         return Reading(None, refusals, sources, names)
@@ -89,9 +98,10 @@ def read(
 def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...]) -> Iterator[TableName]:
     """The tables behind a query, with the place of the name in errors."""
     cursor = Cursor(query)
+    places = {token.start: i for i, token in enumerate(cursor.tokens)}
     for reference in references(query):
-        token = next(i for i, token in enumerate(cursor.tokens) if token.start == reference.start)
-        context = Context(cursor, resolve, schema, False, Findings(), _query, _view)
+        token = places[reference.start]
+        context = Context(cursor, resolve, schema, False, Findings(), _query, _view, read_lateral)
         name, found = context.table(reference.parts, token)
         if not isinstance(found, ViewText):
             yield name
@@ -107,12 +117,9 @@ def circular_view(name: TableName) -> UserError:
 
 
 def _query(context: Context, query: Query, ctes: Ctes) -> Output:
-    if query.recursive:
-        context.refuse_at("WITH RECURSIVE", query.at)
-        return Output(Union((Project(_nothing(), ()),)), (), opaque=True)
     env = dict(ctes)
     for cte in query.ctes:
-        env[context.fold(cte.name)] = BoundCte(cte, dict(env))
+        env[context.fold(cte.name)] = BoundCte(cte, dict(env), query.recursive)
     for extra in query.extras:
         if not (extra.harmless or extra.construct in ("LIMIT", "OFFSET")):
             context.refuse_at(extra.construct, extra.at)
@@ -120,10 +127,6 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
         return limited(context, query, _body(context, query.body, env), lambda _: None)
     select = SelectReader(context, query.body, env)
     return limited(context, query, select.read(), select.place)
-
-
-def _nothing() -> Relation:
-    return Values((), ((),))
 
 
 def _body(context: Context, body: Body, ctes: Ctes) -> Output:
@@ -149,7 +152,22 @@ def _all_of(context: Context, item: TableItem | ValuesItem, ctes: Ctes) -> Outpu
 
 
 def _set_operation(context: Context, operation: SetOperation, ctes: Ctes) -> Output:
-    left, right = _body(context, operation.left, ctes), _body(context, operation.right, ctes)
+    """Set operations from left to right, of which there may be hundreds."""
+    waiting: list[SetOperation] = []
+    body: Body = operation
+    while isinstance(body, SetOperation):
+        waiting.append(body)
+        body = body.left
+    if len(waiting) > OPERATORS:
+        context.refuse_at(CONSTRUCT, operation.at, f"More than {OPERATORS} set operations are not maintained.")
+        waiting = []
+    left = _body(context, body, ctes)
+    for each in reversed(waiting):
+        left = _combined(context, each, left, _body(context, each.right, ctes))
+    return left
+
+
+def _combined(context: Context, operation: SetOperation, left: Output, right: Output) -> Output:
     if operation.by_name:
         context.refuse_at(f"{operation.operator} BY NAME", operation.at)
         return left

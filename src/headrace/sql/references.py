@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from headrace.errors import Unsupported, place_at
 from headrace.sql.cursor import Cursor
-from headrace.sql.parser import parse, subqueries
+from headrace.sql.parser import parse, subqueries, too_deep
 from headrace.sql.shape import (
     Body,
     Extra,
@@ -28,6 +28,7 @@ from headrace.sql.shape import (
     TableBody,
     TableItem,
     ValuesItem,
+    branches,
 )
 from headrace.sql.sources import dotted_name
 
@@ -67,7 +68,10 @@ def references(query: str) -> tuple[Reference, ...]:
         Unsupported: `DYNAMIC_NAME` for a table named by an expression.
     """
     shape, cursor = parse(query)
-    found = _Finder(cursor).of_query(shape, frozenset())
+    try:
+        found = tuple(_Finder(cursor).of_query(shape, frozenset()))
+    except RecursionError as error:
+        raise too_deep() from error
     return tuple(sorted(found, key=lambda reference: reference.start))
 
 
@@ -118,9 +122,9 @@ class _Finder:
         match body:
             case Query():
                 yield from self.of_query(body, shadow)
-            case SetOperation(left=left, right=right):
-                yield from self.of_body(left, shadow)
-                yield from self.of_body(right, shadow)
+            case SetOperation():
+                for branch in branches(body):
+                    yield from self.of_body(branch, shadow)
             case TableBody(table=table, at=at):
                 for reference in self.of_item(table, shadow):
                     yield replace(reference, whole=(self.cursor.offset(at), reference.end))

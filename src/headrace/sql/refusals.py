@@ -33,8 +33,7 @@ HINTS: dict[str, str] = {
     "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
     "EXISTS": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
     "IN (subquery)": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
-    "LATERAL": "It is maintained as SELECT … FROM … WHERE, behind LEFT JOIN with columns of its own only; "
-    "for an aggregate join a derived table that is grouped by the key.",
+    "LATERAL": "Read outer columns in WHERE only, or join a derived table that is grouped by the key.",
     "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
     **dict.fromkeys(
         ("any_value()", "first()", "first_value()", "last()", "last_value()"),

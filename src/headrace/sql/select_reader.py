@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Aggregate, Project, Relation, Values
+from headrace.names import quote
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
@@ -44,12 +45,19 @@ class SelectReader:
         context: The text.
         select: The block.
         ctes: The common table expressions in sight.
+        given: The rows it reads, where its FROM has been read already.
+        keys: Columns of these that divide it: its groups, partitions and distinct rows are those of each key by
+            itself. They come last in what it gives.
     """
 
-    def __init__(self, context: Context, select: Select, ctes: Ctes) -> None:
+    def __init__(
+        self, context: Context, select: Select, ctes: Ctes, *, given: Joined | None = None, keys: tuple[str, ...] = ()
+    ) -> None:
         self.context = context
         self.select = select
         self.ctes = ctes
+        self.given = given
+        self.keys = keys
         self.aliases: dict[str, Pieces] = {}
         self.subqueries = SubqueryReader(context, ctes)
         self.shown: list[Pieces] = []
@@ -63,8 +71,9 @@ class SelectReader:
                 self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
         relation = self.subqueries.where(joined, select.where)
-        items = [item for within in select.items for item in self._item(within, joined.scope)]
+        items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.pieces for item in items], joined.scope
+        items += [Item(None, pieces) for pieces in self._key_pieces()]
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
             relation, items = self._grouped(relation, items, joined.scope)
@@ -98,7 +107,8 @@ class SelectReader:
         return relation, [*items[:at], *shown, *items[at + 1 :]]
 
     def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
-        windowing = Windowing(self.context, relation)
+        divided = tuple(piece.parts[0] for item in items[len(items) - len(self.keys) :] for piece in item.pieces)
+        windowing = Windowing(self.context, relation, divided)
         out = [replace(item, pieces=windowing.over(item.pieces)) for item in items]
         if any(piece.role is Role.NAME for item in out for piece in item.pieces):
             return relation, out
@@ -112,7 +122,7 @@ class SelectReader:
         if self.select.source is None:
             scope = Scope((), self.context.case_sensitive)
             return Joined(Values((), ((),)), scope)
-        joined = FromReader(self.context, self.ctes).read(self.select.source)
+        joined = self.given or FromReader(self.context, self.ctes).read(self.select.source)
         relation, scope = joined.relation, joined.scope
         for extra in self.select.extras:
             if extra.construct == "LATERAL VIEW":
@@ -139,7 +149,8 @@ class SelectReader:
 
     # the select list
 
-    def _item(self, within: Range, scope: Scope) -> list[Item]:
+    def items_of(self, within: Range, scope: Scope) -> list[Item]:
+        """A select item, over the columns of FROM; several for a star."""
         star = self._star(within, scope)
         if star is not None:
             return star
@@ -217,10 +228,8 @@ class SelectReader:
         sets = self._sets(items, scope)
         grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
         grouping.place_of = self.context.place_of
-        out = [replace(item, pieces=self._over(grouping, item.pieces)) for item in items]
-        condition: Pieces = ()
-        if self.select.having is not None:
-            condition = self._over(grouping, self._having(self.select.having, scope, grouping))
+        out = [replace(item, pieces=self.over(grouping, item.pieces)) for item in items]
+        condition = self.having(scope, grouping)
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
@@ -237,12 +246,15 @@ class SelectReader:
     def _keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
         group = self.select.group
         if group is None:
-            return []
+            return self._key_pieces()
         if group.all:
             return [item.pieces for item in items if not has_aggregate(item.pieces)]
         # GROUP BY () is one group over everything
         written = (unbracketed(pieces_of(self.context, within)) for within in group.items)
-        return [self._key(pieces, items, scope) for pieces in written if pieces]
+        return [*(self._key(pieces, items, scope) for pieces in written if pieces), *self._key_pieces()]
+
+    def _key_pieces(self) -> list[Pieces]:
+        return [(Piece(Role.INPUT, quote(name), 0, True, (name,)),) for name in self.keys]
 
     def _key(self, pieces: Pieces, items: list[Item], scope: Scope) -> Pieces:
         """A grouping expression: an ordinal, an alias, or an expression over the input."""
@@ -268,6 +280,11 @@ class SelectReader:
         if found is None:
             self.context.refuse_at("grouping set with a repeated expression", group.extras[0].at)
         return found
+
+    def having(self, scope: Scope, grouping: Grouping) -> Pieces:
+        """HAVING over the aggregate's columns; nothing without one."""
+        within = self.select.having
+        return () if within is None else self.over(grouping, self._having(within, scope, grouping))
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Pieces:
         """HAVING, where a name means a column inside aggregates, else a column grouped by, else an alias."""
@@ -303,7 +320,8 @@ class SelectReader:
             self.context.refuse(refusal)
         return True
 
-    def _over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
+    def over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
+        """An expression over the aggregate's columns; nothing where that cannot be, which is taken down."""
         try:
             out = grouping.over(pieces)
             self._outside_calls(grouping, pieces, out)

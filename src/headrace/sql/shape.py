@@ -192,12 +192,21 @@ class TableBody:
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """One common table expression."""
+    """One common table expression.
+
+    Args:
+        name: Its name.
+        columns: Names of its columns, where they are given.
+        query: What it stands for.
+        at: Token it begins at.
+        levels: MAX RECURSION LEVEL.
+    """
 
     name: str
     columns: tuple[str, ...]
     query: Query
     at: int
+    levels: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +228,16 @@ class Query:
     extras: tuple[Extra, ...]
     at: int
     pipes: tuple[Item, ...] = ()
+
+
+def branches(operation: SetOperation) -> tuple[Body, ...]:
+    """The branches of set operations one after the other, of which there may be hundreds, from left to right."""
+    found: list[Body] = []
+    body: Body = operation
+    while isinstance(body, SetOperation):
+        found.append(body.right)
+        body = body.left
+    return (body, *reversed(found))
 
 
 Body = Select | SetOperation | ValuesItem | TableBody | Query

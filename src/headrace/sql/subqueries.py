@@ -11,9 +11,11 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filt
 from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
 from headrace.sql.booleans import Combined, Condition, Part, condition, has_subquery
+from headrace.sql.collations import INSIDE, under_one_collation
 from headrace.sql.context import Context, Ctes
 from headrace.sql.correlation import RefusedError, Rows, alone, correlated, deeper, query_at, refuse, understood
 from headrace.sql.from_reader import Joined
+from headrace.sql.having_rows import only_asked_for_rows
 from headrace.sql.naming import Names
 from headrace.sql.pieces import EXISTS, IN, Piece, Pieces, Role, cells, input_piece, scalar
 from headrace.sql.resolving import pieces_of
@@ -169,6 +171,8 @@ class SubqueryReader:
         context = deeper(self.context, piece)
         reader = SubqueryReader(context, self.ctes)
         query = query_at(context, piece)
+        if piece.parts[0] == EXISTS:
+            query = only_asked_for_rows(context, query)
         asked: tuple[Pieces, ...] = ()
         if piece.parts[0] == IN:
             end = -2
@@ -179,8 +183,8 @@ class SubqueryReader:
         if output is not None:
             if not asked:
                 return True, output.relation, [], (), negated
-            fresh = tuple((rows.names.take("in"), column(c)) for c in output.relation.columns)
-            right: Relation = Project(output.relation, fresh)
+            right: Relation = output.relation
+            shown: list[Pieces] = [(input_piece(c, piece),) for c in right.columns]
             conditions: tuple[Scalar, ...] = ()
         else:
             inner = correlated(context, query, self.ctes, rows, piece, reader._filter)
@@ -190,12 +194,22 @@ class SubqueryReader:
                 return False, right, [], conditions, negated
             if not all(inner.items):
                 refuse(self.context, piece, IN, "The select list of the subquery could not be read.")
-            fresh = tuple((rows.names.take("in"), scalar(item)) for item in inner.items)
-            right = Project(right, (*identity(right.columns), *fresh))
-        if len(fresh) != len(asked):
+            shown = list(inner.items)
+        if len(shown) != len(asked):
             refuse(self.context, piece, IN, "IN compares another number of values than the subquery has columns.")
-        pairs = [(rows.fresh("value", scalar(x)), name) for x, (name, _) in zip(asked, fresh, strict=True)]
+        sides = [self._sides(x, y, piece) for x, y in zip(asked, shown, strict=True)]
+        fresh = tuple((rows.names.take("in"), scalar(y)) for _, y in sides)
+        right = Project(right, (*(() if output is not None else identity(right.columns)), *fresh))
+        pairs = [(rows.fresh("value", scalar(x)), name) for (x, _), (name, _) in zip(sides, fresh, strict=True)]
         return output is not None, right, pairs, conditions, negated
+
+    def _sides(self, asked: Pieces, own: Pieces, piece: Piece) -> tuple[Pieces, Pieces]:
+        """What IN compares, under the collation that one side may name."""
+        sides = under_one_collation(asked, own)
+        if sides is None:
+            refuse(self.context, piece, IN, INSIDE)
+        assert sides is not None
+        return sides
 
 
 def _rows(relation: Relation, scope: Scope) -> Rows:

@@ -119,7 +119,7 @@ def _refusals(stack: tuple[Window, ...], types_of: TypesOf) -> Iterator[Refusal]
 def _refusal(call: WindowCall) -> Refusal:
     why = "goes by the position of rows, and its ORDER BY does not tell all of them apart"
     hint = "Order by more columns, until no two rows are equal in them and different in others that the query reads."
-    return not_deterministic(f"{call.function}() OVER", call.place, why, hint)
+    return not_deterministic(call.written or f"{call.function}() OVER", call.place, why, hint)
 
 
 def _moves_with(window: Window, other: WindowCall, own: Window, call: WindowCall) -> bool:

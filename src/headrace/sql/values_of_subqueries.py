@@ -1,29 +1,25 @@
 """Scalar subqueries: their values as columns.
 
 Without outer references it is an aggregate without GROUP BY, which has one row, so its value is joined to every row.
-With equalities to outer columns it is the aggregate grouped by the other sides of these; a row without a group gets
-what the aggregate gives over no rows: zero for a count, NULL for the others.
+With outer columns it is the aggregate grouped by the keys that say which outer rows it is for; a row without a group
+gets what the aggregate gives over no rows: zero for a count, NULL for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from headrace.algebra.relations import Aggregate, Join, OuterJoin, Project, Relation
-from headrace.algebra.scalar import Scalar, all_of, column, compose
-from headrace.algebra.types import decimal_of, is_integer
+from headrace.algebra.scalar import all_of, column
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError
-from headrace.sql.analysis import types_in
-from headrace.sql.booleans import split
 from headrace.sql.context import Context, Ctes
 from headrace.sql.correlation import Filtered, Inner, Rows, alone, correlated, deeper, query_at, refuse, understood
+from headrace.sql.decorrelation import beside_nothing, counting, matched, null_over_nothing
 from headrace.sql.pieces import SCALAR, Piece, Pieces, Role, bracketed, input_piece, scalar
 from headrace.sql.refusals import not_deterministic
 
 _STRICT = frozenset(["(", ")", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">="])
 
-_ZERO_OVER_NOTHING = frozenset(["count", "approx_count_distinct", "regr_count"])
-_EMPTY_ARRAYS = frozenset(["collect_list", "collect_set", "array_agg"])
+UNEQUAL = "It reads outer columns whose equal values can be told apart, such as floats: 0.0 and -0.0."
+"""Why a subquery with outer columns is refused."""
 
 
 class Values:
@@ -77,59 +73,35 @@ class Values:
         return (input_piece(name, piece),)
 
     def _grouped(self, rows: Rows, found: Inner, piece: Piece, inner: bool) -> Pieces:
-        """The value for each row of an aggregate that depends on the row by equalities."""
-        pairs = [self._sides(condition, found, piece) for condition in found.conditions]
-        self._refuse_casts(pairs, rows, found, piece)
+        """The value for each row of an aggregate that depends on the row."""
         if len(found.items) != 1 or not found.items[0]:
             refuse(self.context, piece, SCALAR, "The select list of the subquery could not be read.")
-        grouping = Grouping([own for own, _ in pairs])
+        match = matched(self.context, rows.relation, found.rows.relation, found.conditions, rows.names)
+        if match is None:
+            refuse(self.context, piece, "correlated subquery", UNEQUAL)
+        assert match is not None
+        grouping = Grouping(list(match.keys))
         value = self._over(grouping, found.items[0], piece)
-        aggregate = grouping.relation(found.rows.relation)
+        aggregate = grouping.relation(match.inner)
         assert isinstance(aggregate, Aggregate)
-        for call in aggregate.calls:
-            if call.inside != "{}" or call.function in _EMPTY_ARRAYS:
-                refuse(self.context, piece, SCALAR, f"{call.function} over no rows is not NULL.")
+        function = null_over_nothing(aggregate)
+        if function is not None:
+            refuse(self.context, piece, SCALAR, f"{function} over no rows is not NULL.")
         if not aggregate.calls or any(p.role is Role.INPUT and p.parts[0] in aggregate.keys for p in value):
             refuse(self.context, piece, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         names = {name: rows.names.take(name) for name in aggregate.columns}
         right = Project(aggregate, tuple((new, column(old)) for old, new in names.items()))
-        on = []
-        for own, theirs in pairs:
-            outer = rows.fresh("key", scalar(theirs))
-            on.append(_equal(outer, names[grouping.key(own)]))
-        counts = {call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING}
+        keys = [
+            (rows.fresh("key", scalar(t)), grouping.key(own)) for own, t in zip(match.keys, match.theirs, strict=True)
+        ]
+        on = all_of(match.equal(outer, names[key]) for outer, key in keys)
+        assert on is not None
+        counts = counting(aggregate)
         if inner and not counts and _strict(value):
-            rows.relation = Join(rows.relation, right, all_of(on))
+            rows.relation = Join(rows.relation, right, on)
         else:
-            condition = all_of(on)
-            assert condition is not None
-            rows.relation = OuterJoin(rows.relation, right, condition)
-        return tuple(p for each in value for p in _beside_nothing(each, names, counts))
-
-    def _sides(self, condition: Pieces, found: Inner, piece: Piece) -> tuple[Pieces, Pieces]:
-        """An equality as (expression over the subquery's columns, expression over outer columns)."""
-        own = set(found.rows.relation.columns)
-        sides = next((parts for word in ("=", "==") if len(parts := split(condition, word)) == 2), None)
-        if sides is not None:
-            a, b = ({p.parts[0] for p in side if p.role is Role.INPUT} for side in sides)
-            if a and b and a <= own and not b & own and _tight(sides):
-                return sides[0], sides[1]
-            if a and b and b <= own and not a & own and _tight(sides):
-                return sides[1], sides[0]
-        message = "A scalar subquery may depend on outer columns by equalities only."
-        refuse(self.context, piece, "correlated subquery", message)
-        raise AssertionError
-
-    def _refuse_casts(self, pairs: Sequence[tuple[Pieces, Pieces]], rows: Rows, found: Inner, piece: Piece) -> None:
-        """Where Spark casts to compare, several groups may equal one row: '1' and '01' are both equal to 1."""
-        sides = []
-        for relation, at in ((found.rows.relation, 0), (rows.relation, 1)):
-            items = tuple((f"side{number}", scalar(pair[at])) for number, pair in enumerate(pairs))
-            sides.append(types_in(self.context, Project(relation, items)) if items else ())
-        for own, theirs in zip(sides[0] or (), sides[1] or (), strict=False):
-            if not _groups_alike(own.type, theirs.type):
-                message = f"The subquery compares {own.type} with {theirs.type}, so that Spark casts one of them."
-                refuse(self.context, piece, "correlated subquery", f"{message} Write the cast in the subquery.")
+            rows.relation = OuterJoin(rows.relation, right, on)
+        return beside_nothing(value, names, counts)
 
     def _over(self, grouping: Grouping, item: Pieces, piece: Piece) -> Pieces:
         try:
@@ -144,14 +116,6 @@ class Values:
         raise AssertionError
 
 
-def _groups_alike(own: str, theirs: str) -> bool:
-    """Whether values of one type that equal a value of the other are equal themselves."""
-    if own == theirs or (is_integer(own) and is_integer(theirs)):
-        return True
-    a, b = decimal_of(own), decimal_of(theirs)
-    return a is not None and b is not None and a[1] == b[1]
-
-
 def _one_row(relation: Relation) -> bool:
     while isinstance(relation, Project):
         relation = relation.input
@@ -162,45 +126,3 @@ def _strict(pieces: Pieces) -> bool:
     """Whether it is NULL as soon as one of its operands is: nothing but arithmetic and comparisons."""
     operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY)
     return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in pieces)
-
-
-def _tight(sides: tuple[Pieces, ...]) -> bool:
-    """Whether no side holds an operator that binds less than the equality between them."""
-    loose = (
-        "AND",
-        "OR",
-        "NOT",
-        "!",
-        "IS",
-        "IN",
-        "BETWEEN",
-        "LIKE",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "<>",
-        "!=",
-        "<=>",
-        "|",
-        "^",
-        "&",
-    )
-    return all(len(split(side, word)) == 1 for side in sides for word in loose)
-
-
-def _beside_nothing(piece: Piece, names: dict[str, str], counts: set[str]) -> Pieces:
-    """A column of the aggregate as it is beside a row, which may have no group."""
-    if piece.role is not Role.INPUT:
-        return (piece,)
-    own = input_piece(names[piece.parts[0]], piece)
-    if piece.parts[0] not in counts:
-        return (own,)
-    at = piece.at
-    call = Piece(Role.CALL, "COALESCE", at, piece.spaced, ("coalesce",))
-    opening, closing = Piece(Role.OPERATOR, "(", at, False), Piece(Role.OPERATOR, ")", at, False)
-    return (call, opening, own, Piece(Role.OPERATOR, ",", at, False), Piece(Role.LITERAL, "0", at, True), closing)
-
-
-def _equal(a: str, b: str) -> Scalar:
-    return compose("{a} = {b}", a=column(a), b=column(b))

@@ -74,10 +74,12 @@ class Windowing:
     Args:
         context: Where refusals go.
         relation: The rows they are computed over.
+        divided: Columns that every PARTITION BY begins with.
     """
 
     context: Context
     relation: Relation
+    divided: tuple[str, ...] = ()
     _names: Names = field(default_factory=Names)
     _keys: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[str, ...], list[WindowCall]] = field(default_factory=dict)
@@ -111,7 +113,7 @@ class Windowing:
     def _call(self, call: Pieces, over: Over) -> str:
         function = call[0].parts[0]
         self._judge(call)
-        partition = tuple(dict.fromkeys(self._key(key) for key in over.partition))
+        partition = tuple(dict.fromkeys((*self.divided, *(self._key(key) for key in over.partition))))
         calls = self._calls.setdefault(partition, [])
         text = scalar(call)
         for known in calls:

@@ -170,8 +170,8 @@ def test_a_sum_that_becomes_zero_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
     case = parse((ACID / "sum_whose_last_value_leaves.txt").read_text()).case
     moved = accumulate._moved
 
-    def never_null(a: accumulators.Accumulator) -> object:
-        scalar = moved(a)
+    def never_null(a: accumulators.Accumulator, *, ansi: bool) -> object:
+        scalar = moved(a, ansi=ansi)
         return scalar if a.kind is not accumulators.Kind.SUM else accumulate.compose("COALESCE({x}, 0)", x=scalar)
 
     monkeypatch.setattr(accumulate, "_moved", never_null)

@@ -85,6 +85,10 @@ def test_maintained(query: str) -> None:
         ("SELECT k, v, row_number() OVER (ORDER BY k || 'x', v) FROM t", ["row_number"]),
         ("SELECT k, v FROM t ORDER BY v LIMIT 3", ["LIMIT"]),
         ("SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s OFFSET 3", ["OFFSET"]),
+        (
+            "SELECT t.k, l.id FROM t, LATERAL (SELECT v, id FROM t AS u WHERE u.k = t.k ORDER BY v LIMIT 1) AS l",
+            ["LIMIT"],
+        ),
     ],
 )
 def test_refused(query: str, refused: list[str]) -> None:

@@ -1,0 +1,33 @@
+"""How large a query may be so that every later look at it takes a bounded time."""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Relation
+
+OPERATORS = 2_000
+"""The most operators of a query that is maintained; a common table expression counts as often as it is read."""
+
+LEVELS = 200
+"""The most operators one above the other: later steps walk down them one call inside the other."""
+
+CONSTRUCT = "size of the query"
+
+
+def too_large(relation: Relation) -> str | None:
+    """Why a query is too large to be maintained; None when it is not.
+
+    Args:
+        relation: The query; parts that it has several times may be one object.
+    """
+    size, depth = _measured(relation, {})
+    if size > OPERATORS:
+        return f"The query has more than {OPERATORS} operators, counting what it reads several times as often."
+    return f"The query has more than {LEVELS} operators one above the other." if depth > LEVELS else None
+
+
+def _measured(relation: Relation, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Operators in all, and one above the other; each object is looked at once."""
+    if id(relation) not in known:
+        below = [_measured(each, known) for each in relation.inputs]
+        known[id(relation)] = (1 + sum(size for size, _ in below), 1 + max((depth for _, depth in below), default=0))
+    return known[id(relation)]

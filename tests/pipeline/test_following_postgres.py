@@ -1,0 +1,70 @@
+"""Schedules follow a database by themselves: what commits there arrives in tables over its mirrors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer, logical_server
+
+from headrace.api import Headrace
+
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LogicalServer]:
+    with logical_server() as started:
+        yield started
+
+
+@contextmanager
+def running(hr: Headrace) -> Iterator[None]:
+    """Schedules run in a thread; what that raises is raised here."""
+    stopping, raised = threading.Event(), list[BaseException]()
+
+    def run() -> None:
+        try:
+            hr.run(stopping=stopping)
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert not raised, raised
+
+
+def test_commits_arrive_by_themselves(hr: Headrace, ns: str, server: LogicalServer) -> None:
+    source = f"{ns}_shop"
+    url = server.fresh()
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TABLE orders (id int PRIMARY KEY, region text, amount numeric(12,2))")
+        db.execute("INSERT INTO orders SELECT g, 'r' || g % 3, 10 FROM generate_series(1, 30) g")
+        hr.sources.create(source, url, ["public.orders"])
+        hr.create_stream_table(
+            f"{ns}.revenue",
+            f"SELECT region, sum(amount) AS total FROM {source}.orders GROUP BY region",
+            "ON CHANGE",
+            "DIFFERENTIAL",
+        )
+        with running(hr):
+            for turn in range(1, 4):
+                db.execute("UPDATE orders SET amount = amount + 1 WHERE id <= %s", (10 * turn,))
+                wanted = dict(db.execute("SELECT region, sum(amount) FROM orders GROUP BY region").fetchall())
+                until = time.monotonic() + PATIENCE
+                while (seen := dict(map(tuple, hr.at().table(f"{ns}.revenue").collect()))) != wanted:
+                    assert time.monotonic() < until, (seen, wanted)
+                    time.sleep(0.2)
+    assert hr.verify(f"{ns}.revenue").ok
+    hr.drop_stream_table(f"{ns}.revenue")
+    hr.sources.drop(source)

@@ -552,10 +552,12 @@ class Headrace:
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
         """Where the stream tables stand; reads the catalog only and starts no Spark."""
         from headrace.engine.heads import Heads
+        from headrace.running import with_schedules
 
         heads = Heads(self._catalog, lambda _: None)
         moved = heads.versions(_status.lake_sources(self._catalog))
-        return _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+        infos = _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+        return with_schedules(infos, self.settings, self._catalog, heads)
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
         """Past refreshes, newest first; reads the catalog only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import signal
 import threading
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from headrace.catalog import Catalog
 from headrace.config import MOST_CONCURRENT, Settings
 from headrace.engine.grouping import Defaults, Grouping
-from headrace.engine.results import Record
+from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy
+from headrace.scheduler.cycle import Hold, holds
 from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.scene import Scene, read_scene, targets
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
@@ -172,6 +175,38 @@ def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
             )
         )
     return tuple(found)
+
+
+def with_schedules(
+    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Heads
+) -> tuple[StreamTableInfo, ...]:
+    """What `status` says of tables, with what schedulers make of them."""
+    scene = read_scene(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
+    now = dt.datetime.now(dt.UTC)
+    wanted, found = targets(scene), holds(scene, now)
+    by_text = {str(name): name for name in scene.tables}
+    return tuple(_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos)
+
+
+def _scheduled(
+    info: StreamTableInfo,
+    scene: Scene,
+    name: TableName | None,
+    wanted: Mapping[TableName, int],
+    found: Mapping[TableName, Hold],
+    now: dt.datetime,
+) -> StreamTableInfo:
+    if name is None:  # dropped meanwhile
+        return info
+    table, hold = scene.tables[name], found.get(scene.grouping.units.unit_of[name])
+    since = table.lag_since
+    return dataclasses.replace(
+        info,
+        effective_schedule=table.schedule.text,
+        lag=(max(0.0, (now - since).total_seconds()) if since else 0.0) if table.standing.loaded else None,
+        target=wanted.get(name),
+        held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+    )
 
 
 def event_log(catalog: Catalog, after: int | None, limit: int) -> tuple[LoggedEvent, ...]:

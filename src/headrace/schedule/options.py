@@ -53,6 +53,7 @@ class Options:
 
 
 KEYS = tuple(Options.__dataclass_fields__)
+_NOTHING_SAID = Options()
 
 
 def parse_options(texts: Mapping[str, str]) -> Options:
@@ -64,6 +65,8 @@ def parse_options(texts: Mapping[str, str]) -> Options:
     Raises:
         UserError: `INVALID_OPTION`, naming key and choices.
     """
+    if not texts:
+        return _NOTHING_SAID
     given = {key.lower(): text.strip() for key, text in texts.items()}
     if unknown := sorted(set(given) - set(KEYS)):
         raise UserError(

@@ -75,6 +75,20 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
 
 
+def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
+    """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
+    units = scene.grouping.units
+    found: dict[TableName, Hold] = {}
+    for unit in units.dag.order():
+        own = _trouble(scene, units.members[unit], now)
+        above = next((found[p] for p in units.dag.producers(unit) if p in found), None)
+        if own is not None:
+            found[unit] = own
+        elif above is not None and waits(scene, unit):
+            found[unit] = above
+    return found
+
+
 def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
     """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
     members = scene.grouping.units.members[unit]

@@ -128,7 +128,7 @@ class Scheduler:
         Raises:
             UserError: `SCHEDULER_RUNNING`.
         """
-        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+        self._register()
         results: list[RefreshResult] = []
         with Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
@@ -306,15 +306,29 @@ class Scheduler:
 
     # ---- care
 
+    def _register(self) -> None:
+        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+
     def _beat(self) -> bool:
-        """Say that this scheduler lives, now and then; returns whether somebody asked it to end."""
+        """Say that this scheduler lives, now and then; returns whether somebody asked it to end.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
+                took its place.
+        """
         if time.monotonic() - self._beaten < BEAT_SECONDS:
             return False
         self._beaten = time.monotonic()
         try:
-            return self.catalog.scheduler_beat(self.owner, TTL)
+            alive = self.catalog.scheduler_beat(self.owner, TTL)
         except HeadraceError:
             return False  # an outage of the catalog is told where it is looked at
+        place = next((i for i, s in enumerate(alive) if s.owner == self.owner), None)
+        if place is None:
+            self._register()
+            return False
+        self._dispatch.slots = share(self.rules.slots, place, len(alive))
+        return alive[place].draining
 
     def _drain(self, since: float | None) -> float:
         """Start nothing more; cancel what outlasts the grace time. Returns when that began."""
@@ -332,6 +346,17 @@ class Scheduler:
             if run.deadline is not None and time.monotonic() > run.deadline:
                 run.cancelled = True
                 self.worker.cancel(run.members)
+
+
+def share(slots: int, place: int, schedulers: int) -> int:
+    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
+
+    Args:
+        slots: Refreshes at once, over all.
+        place: Which scheduler it is, from 0, in the order they began.
+        schedulers: How many there are.
+    """
+    return slots // schedulers + (place < slots % schedulers)
 
 
 def planned(scene: Scene, cycle: Cycle) -> tuple[Planned, ...]:

@@ -152,3 +152,17 @@ def effective_schedules(
                 own = MANUAL
         found[name] = own
     return found
+
+
+def targets(scene: Scene) -> dict[TableName, int]:
+    """The lag that tables are to keep, in seconds: their own, or the strictest of what reads them."""
+    found: dict[TableName, int] = {}
+    for name in reversed(scene.grouping.graph.order(scene.tables)):
+        schedule = scene.tables[name].schedule
+        if schedule.kind in (Kind.LAG, Kind.ON_CHANGE):
+            found[name] = schedule.seconds
+        elif schedule.kind is Kind.DOWNSTREAM:
+            wanted = [found[reader] for reader in scene.grouping.graph.consumers(name) if reader in found]
+            if wanted:
+                found[name] = min(wanted)
+    return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from kit.pipelines import Lake, define
 
 from headrace.catalog import Catalog
 
-from .conftest import Run
+from .conftest import Process, Run, command, environment
 
 
 @pytest.fixture
@@ -91,3 +93,23 @@ def test_settings_that_cannot_be(run: Run, project: Path, line: str, words: str)
     result = run("status", "-p", project)
     assert result.exit_code == 1
     assert words in result.output
+
+
+def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, project: Path, tmp_path: Path) -> None:
+    first = subprocess.Popen(
+        command("run", "--json", "-p", project), stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment()
+    )
+    try:
+        assert first.stdout is not None
+        assert json.loads(first.stdout.readline())["event"] == "scheduler_started"
+        second = process("run", "--once", "-p", project)
+        assert second.returncode == 1
+        assert "SCHEDULER_RUNNING" in second.stderr
+        assert f":{first.pid}:" in second.stderr
+        assert str(first.pid) in process("drain", "-p", project).stdout
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(20) == 0
+        assert json.loads(first.stdout.readline())["event"] == "scheduler_stopped"
+    finally:
+        first.kill()
+        first.wait()

@@ -1,13 +1,18 @@
 """The loop over a real catalog: what it refreshes, in which order, and what it does about trouble."""
 
+import datetime as dt
 import threading
 import time
 
 import pytest
-from kit.pipelines import PublishingWorker, define, failing, full, roots, scheduler
+from kit.pipelines import PublishingWorker, define, failing, full, roots, rules, scheduler
 
+from headrace.catalog import care
 from headrace.errors import UserError
 from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.scheduler.cycle import holds
+from headrace.scheduler.loop import share
+from headrace.scheduler.scene import read_scene, targets
 
 
 def once(catalog, worker, events=None, **changes):
@@ -259,6 +264,38 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
         assert first.owner in caught.value.message
 
 
+@pytest.mark.parametrize(("slots", "schedulers"), [(4, 1), (4, 2), (4, 3), (4, 6), (32, 5)])
+def test_schedulers_share_the_slots(slots, schedulers):
+    assert sum(share(slots, place, schedulers) for place in range(schedulers)) == slots
+
+
+def test_a_scheduler_makes_room_for_another(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n}: a" for n in range(8)))
+    with catalog._database.write() as connection:  # on PostgreSQL there may be several
+        later = "'2999-01-01T00:00:00.000000+00:00'"
+        connection.exec_driver_sql(f"INSERT INTO hr_scheduler VALUES ('another', {later}, {later}, false)")
+    monkeypatch.setattr(type(catalog), "register_scheduler", registered)
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
+    assert once(catalog, worker, slots=4).refreshed == 8
+    assert worker.most_at_once == 2
+
+
+def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    with Running(catalog, PublishingWorker(lake_, catalog)):
+        until(lambda: catalog.schedulers())
+        (known,) = catalog.schedulers()
+        catalog.unregister_scheduler(known.owner)
+        until(lambda: [s.owner for s in catalog.schedulers()] == [known.owner])
+
+
+def registered(catalog, owner, ttl, *, is_dead):
+    with catalog._database.write() as connection:
+        care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
+
+
 def test_a_plan_changes_nothing(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: a; d: b c; e: d; p: a")
@@ -273,6 +310,25 @@ def test_a_plan_changes_nothing(lake_, catalog):
     assert planned[0].why == "for s.e"
     assert planned[2].why == "s.p is paused"
     assert worker.ran == []
+
+
+def test_holds_lags_and_targets(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; d: b; e: c", {"c": "1 hour", "d": "10 seconds"})
+    once(catalog, PublishingWorker(lake_, catalog))
+    lake_.base("s.a")
+    catalog.pause([full("c")])
+    rules_ = rules()
+    scene = read_scene(catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule)
+    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
+    now = dt.datetime.now(dt.UTC)
+    assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, now).items()} == {
+        "c": ("c", "paused"),
+        "e": ("c", "paused"),
+    }
+    lags = {n.table: t.lag_since for n, t in scene.tables.items()}
+    assert len(set(lags.values())) == 1  # all of them lack the same change of a
+    assert lags["e"] is not None
 
 
 def test_what_happened_is_kept(lake_, catalog):

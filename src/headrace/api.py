@@ -233,8 +233,8 @@ class Headrace:
             initialize: Load it now; otherwise it stays empty until its first refresh.
             if_not_exists: Do nothing when it exists.
             or_replace: Give an existing one this definition; readers see the old contents until the new are there.
-            options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`;
-                None keeps those of the one that is replaced.
+            options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
+                `refresh_group`; None keeps those of the one that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.
@@ -497,6 +497,35 @@ class Headrace:
         from headrace.running import diamond_groups
 
         return diamond_groups(self._catalog, self._grouping())
+
+    def create_refresh_group(self, name: str, members: Names) -> None:
+        """Have stream tables refreshed and published together from now on, without a diamond that asks for it.
+
+        What lies on a way between two members belongs to the group, too.
+
+        Args:
+            name: The group.
+            members: Its stream tables, two or more.
+
+        Raises:
+            UserError: `GROUP_EXISTS`, `GROUP_MEMBER_TAKEN`, `STREAM_TABLE_NOT_FOUND`, `INVALID_OPTION`; then nothing
+                changes.
+        """
+        from headrace.running import declare_group
+
+        if not name.strip() or len(set(members)) < 2:
+            raise UserError("INVALID_OPTION", "A refresh group has a name and two or more stream tables.")
+        declare_group(self._catalog, name.strip(), [self._name(n) for n in dict.fromkeys(members)])
+
+    def drop_refresh_group(self, name: str, *, if_exists: bool = False) -> tuple[str, ...]:
+        """Let the members of a declared group go their own ways again; returns their names.
+
+        Raises:
+            UserError: `GROUP_NOT_FOUND`.
+        """
+        from headrace.running import drop_group
+
+        return tuple(str(n) for n in drop_group(self._catalog, name.strip(), if_exists=if_exists))
 
     def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
         """What schedulers told, as the catalog keeps it for a week; oldest first.

@@ -108,6 +108,14 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
     )
 
 
+def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
+    hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
+
+
+def _drop_group(hr: Headrace, statement: st.DropRefreshGroup, script: str) -> Any:
+    return hr.drop_refresh_group(statement.name, if_exists=statement.if_exists)
+
+
 _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateStreamTable: _create,
     st.AlterStreamTable: _alter,
@@ -115,4 +123,6 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.RefreshStreamTable: _refresh,
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
+    st.CreateRefreshGroup: _create_group,
+    st.DropRefreshGroup: _drop_group,
 }

@@ -45,6 +45,7 @@ class DiamondGroup(Record):
         epoch: How often it was published as a group.
         last_publication: The number of the last one, which `hr.at()` takes; None before the first.
         waits_for: A member that holds the group up, with the reason; None for none.
+        declared: The refresh groups that users declared among them.
     """
 
     name: str
@@ -54,6 +55,7 @@ class DiamondGroup(Record):
     epoch: int
     last_publication: int | None
     waits_for: str | None
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +174,42 @@ def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
                 epoch=epoch.epoch if epoch else 0,
                 last_publication=epoch.publication.id if epoch else None,
                 waits_for=next(waits, None),
+                declared=cut.declared(unit),
             )
         )
     return tuple(found)
+
+
+def declare_group(catalog: Catalog, name: str, members: Sequence[TableName]) -> None:
+    """Declare a refresh group; see `Headrace.create_refresh_group`."""
+    tables = {t.name: t for t in catalog.stream_tables()}
+    if any(t.options.get("refresh_group") == name for t in tables.values()):
+        raise UserError(
+            "GROUP_EXISTS", f"There is a refresh group {name} already.", hint=f"DROP REFRESH GROUP {name} first."
+        )
+    for member in members:
+        other = catalog.stream_table(member).options.get("refresh_group")
+        if other:
+            raise UserError(
+                "GROUP_MEMBER_TAKEN",
+                f"{member} is in refresh group {other} already.",
+                hint=f"DROP REFRESH GROUP {other} first, or declare one group of all of them.",
+            )
+    for member in members:
+        catalog.alter_stream_table(member, options={**tables[member].options, "refresh_group": name})
+
+
+def drop_group(catalog: Catalog, name: str, *, if_exists: bool) -> tuple[TableName, ...]:
+    """Drop a refresh group; see `Headrace.drop_refresh_group`."""
+    members = [t for t in catalog.stream_tables() if t.options.get("refresh_group") == name]
+    if not members and not if_exists:
+        raise UserError(
+            "GROUP_NOT_FOUND", f"There is no refresh group {name}.", hint="`headrace diamonds` shows groups."
+        )
+    for table in members:
+        kept = {key: value for key, value in table.options.items() if key != "refresh_group"}
+        catalog.alter_stream_table(table.name, options=kept)
+    return tuple(table.name for table in members)
 
 
 def with_schedules(

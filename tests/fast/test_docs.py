@@ -189,7 +189,9 @@ def test_settings_named_in_the_documentation_exist() -> None:
     assert set(rows) == set(config.KNOWN)
 
 
-@pytest.mark.parametrize("form", ["CREATE", "ALTER", "DROP", "REFRESH", "EXPLAIN", "SHOW"])
+@pytest.mark.parametrize(
+    "form", ["CREATE", "ALTER", "DROP", "REFRESH", "EXPLAIN", "SHOW", "CREATE_GROUP", "DROP_GROUP"]
+)
 def test_statements_have_the_forms_that_messages_show(form: str) -> None:
     assert getattr(forms, form) in text_of("docs/sql.md")
 

@@ -1,4 +1,4 @@
-"""Which stream tables are refreshed and published together: the members of diamonds, where that is wanted."""
+"""Which stream tables are refreshed and published together: members of diamonds, and of groups that users declare."""
 
 from __future__ import annotations
 
@@ -58,9 +58,14 @@ class Grouping:
         met = {d.bottom for d in self.diamonds if d.bottom in inside and keeps(self.options, self.defaults, d.bottom)}
         return tuple(name for name in self.units.members[unit] if name in met)
 
+    def declared(self, unit: TableName) -> tuple[str, ...]:
+        """The groups that users declared among a unit's members."""
+        return tuple(sorted({self.options[n].refresh_group for n in self.units.members[unit]} - {""}))
+
     def policy(self, unit: TableName) -> Policy:
         """When a group is due; of several bottoms the strictest, which is the slowest, wins."""
-        wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in self.bottoms(unit)]
+        deciding = self.bottoms(unit) or self.units.members[unit]
+        wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in deciding]
         return Policy.SLOWEST if Policy.SLOWEST in wanted else Policy.FASTEST
 
 
@@ -75,6 +80,8 @@ def grouping(tables: Mapping[TableName, StreamTable], defaults: Defaults) -> Gro
     graph = Dag({name: table.sources for name, table in tables.items()})
     found = diamonds(graph)
     groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
+    for declared in {o.refresh_group for o in options.values()} - {""}:
+        groups.append({name for name, own in options.items() if own.refresh_group == declared})
     return Grouping(graph, units(graph, tables, groups), found, options, defaults)
 
 

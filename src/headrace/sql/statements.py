@@ -10,6 +10,7 @@
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
+    CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
 other statement is Spark's.
@@ -117,6 +118,22 @@ class ShowStreamTables(Statement):
 
     namespace: Name | None = None
     like: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRefreshGroup(Statement):
+    """CREATE REFRESH GROUP."""
+
+    name: str
+    members: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRefreshGroup(Statement):
+    """DROP REFRESH GROUP."""
+
+    name: str
+    if_exists: bool = False
 
 
 def parse_script(script: str) -> tuple[Statement, ...]:
@@ -333,6 +350,25 @@ def _show(reader: _Reader) -> Statement:
     return ShowStreamTables(sql=reader.part.text, start=reader.part.start, namespace=namespace, like=like)
 
 
+def _create_group(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("AS")
+    members = [reader.table()]
+    while reader.take(","):
+        members.append(reader.table())
+    reader.end()
+    return CreateRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, members=tuple(members))
+
+
+def _drop_group(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -344,5 +380,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
+    (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
+    (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )
 """Every statement: the words that make it ours, the word that must follow, its form for messages, and its reader."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.samples import lake
+from click.testing import Result
 from kit.pipelines import Lake, define
 
 from headrace.catalog import Catalog
@@ -113,3 +114,28 @@ def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, projec
     finally:
         first.kill()
         first.wait()
+
+
+def test_groups_that_users_declare(run: Run, pipeline: Path) -> None:
+    def sql(text: str) -> Result:
+        return run("sql", text, "-p", pipeline)
+
+    sql("ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = none)")
+    assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []
+    assert sql("CREATE REFRESH GROUP ours AS s.b, s.e").exit_code == 0
+    (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+    assert (group["members"], group["declared"], group["converge"]) == (["s.b", "s.e"], ["ours"], [])
+    assert "declared as ours" in run("diamonds", "-p", pipeline).output
+    for wrong, code in (
+        ("CREATE REFRESH GROUP ours AS s.b, s.c", "GROUP_EXISTS"),
+        ("CREATE REFRESH GROUP theirs AS s.c, s.e", "GROUP_MEMBER_TAKEN"),
+        ("CREATE REFRESH GROUP theirs AS s.c, s.gone", "STREAM_TABLE_NOT_FOUND"),
+        ("CREATE REFRESH GROUP theirs AS s.c", "INVALID_OPTION"),
+        ("CREATE REFRESH GROUP theirs s.c", "SYNTAX_ERROR"),
+        ("DROP REFRESH GROUP theirs", "GROUP_NOT_FOUND"),
+    ):
+        result = sql(wrong)
+        assert (result.exit_code, code in result.output) == (1, True), wrong
+    assert sql("DROP REFRESH GROUP IF EXISTS theirs").exit_code == 0
+    assert sql("DROP REFRESH GROUP ours").exit_code == 0
+    assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []

@@ -6,14 +6,14 @@ import dataclasses
 import datetime as dt
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog
-from headrace.config import MOST_CONCURRENT, Settings
+from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
@@ -90,6 +90,20 @@ class EngineWorker:
         """Refresh stream tables that belong together."""
         return self._creator.refresh_group(members, heads)
 
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        """Maintain stored tables with the ages that `headrace maintain` has by default."""
+        from headrace.engine.maintain import maintain
+
+        refresher = self._creator.refresher
+        maintain(
+            refresher.catalog,
+            self._session,
+            older_than=dt.timedelta(days=7),
+            orphans_older_than=dt.timedelta(days=3),
+            dry_run=False,
+            wanted=wanted,
+        )
+
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop the Spark jobs that run for these tables."""
         for name in members:
@@ -126,6 +140,7 @@ def run(
         quotas=settings.pools,
         defaults=defaults_of(settings),
         grace=grace.total_seconds(),
+        maintenance=None if once else parse_interval(settings.maintenance_every),
     )
     scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
     if dry_run:

@@ -154,6 +154,7 @@ class PublishingWorker:
         self.seconds = seconds
         self.fails = fails
         self.ran: list[tuple[str, ...]] = []
+        self.maintained: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
         self.cancelled = threading.Event()
@@ -161,6 +162,11 @@ class PublishingWorker:
 
     def heads(self) -> Heads:
         return Heads(self.catalog, lambda _: None)
+
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        for table in self.catalog.stream_tables():
+            if wanted(table.name):
+                self.maintained.append(table.name.table)
 
     def cancel(self, members: Sequence[TableName]) -> None:
         self.cancelled.set()

@@ -29,6 +29,7 @@ from headrace.schedule import Schedule
 from headrace.scheduler.backoff import PASSING, retry_policy
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
 from headrace.scheduler.scene import Scene, read_scene
 from headrace.scheduler.work import Planned, RunSummary, Worker
@@ -53,6 +54,7 @@ class Rules:
         defaults: What the project wants of diamonds.
         poll: Seconds between two looks.
         grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
+        maintenance: Seconds between two times that stored tables are maintained; None for never.
     """
 
     slots: int
@@ -61,6 +63,7 @@ class Rules:
     defaults: Defaults = field(default_factory=Defaults)
     poll: float = 1.0
     grace: float = 60.0
+    maintenance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Scheduler:
         self._told: dict[TableName, Hold] = {}
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
+        self._over = threading.Event()
+        self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
 
     def plan(self) -> tuple[Planned, ...]:
         """What would be refreshed now, in which order, and why; and what waits."""
@@ -135,6 +140,8 @@ class Scheduler:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
                     self._loop(pool, stopping, once, results)
             finally:
+                self._over.set()
+                self._idle.end()
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
@@ -150,9 +157,11 @@ class Scheduler:
             if self._beat():
                 stopping.set()
             if stopping.is_set():
+                self._over.set()
                 drained_at = self._drain(drained_at)
             elif not (once and told):
                 told = self._consider(told)
+                self._maintain_if_quiet()
             for unit in self._dispatch.start():
                 self._begin(pool, unit)
             if self._dispatch.idle and (once or stopping.is_set()):
@@ -339,6 +348,15 @@ class Scheduler:
             for run in self._running.values():
                 self.worker.cancel(run.members)
         return begun
+
+    def _undisturbed(self) -> bool:
+        return self._dispatch.idle and not self._over.is_set()
+
+    def _maintain_if_quiet(self) -> None:
+        try:
+            self._idle.consider()
+        except HeadraceError as error:
+            self.events.emit(Notice(f"Maintenance was put off. [{error.code}] {error.message}"))
 
     def _enforce_timeouts(self) -> None:
         """Cancel what runs for too long; again at each look, as jobs that begin in between run on."""

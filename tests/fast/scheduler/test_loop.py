@@ -5,12 +5,13 @@ import threading
 import time
 
 import pytest
-from kit.pipelines import PublishingWorker, define, failing, full, roots, rules, scheduler
+from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
 from headrace.catalog import care
 from headrace.errors import UserError
 from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.scheduler.cycle import holds
+from headrace.scheduler.idle import Idle
 from headrace.scheduler.loop import share
 from headrace.scheduler.scene import read_scene, targets
 
@@ -294,6 +295,40 @@ def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch
 def registered(catalog, owner, ttl, *, is_dead):
     with catalog._database.write() as connection:
         care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
+
+
+def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a")
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker, maintenance=3600.0):
+        until(lambda: worker.maintained == ["b", "c"])
+    assert len(worker.ran) == 2
+    with Running(catalog, worker, maintenance=3600.0, ahead=1800):  # the last time is remembered
+        until(lambda: len(catalog.schedulers()) == 1)
+        time.sleep(0.2)
+    assert worker.maintained == ["b", "c"]
+    with Running(catalog, worker, maintenance=3600.0, ahead=7200):
+        until(lambda: worker.maintained == ["b", "c", "b", "c"])
+
+
+def test_maintenance_makes_way(lake_, catalog):
+    define(catalog, "b: a; c: a; d: a")
+    worker, quiet = PublishingWorker(lake_, catalog), [True]
+    idle = Idle(catalog, worker, Events(), ClockAhead(0), 3600.0, lambda: quiet[0] and len(worker.maintained) != 1)
+    idle.consider()
+    idle.end()
+    assert worker.maintained == ["b"]
+    worker.maintained.append("something else was done")
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end()
+    assert worker.maintained[2:] == ["c", "d"]  # goes on where it was
+    quiet[0] = False
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end()
+    assert len(worker.maintained) == 4
 
 
 def test_a_plan_changes_nothing(lake_, catalog):

@@ -21,7 +21,8 @@ from headrace.events import Events
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler.cycle import Hold, holds
-from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.rules import Rules
 from headrace.scheduler.scene import Scene, read_scene, targets
 from headrace.scheduler.work import RunSummary
 

@@ -39,7 +39,8 @@ from headrace.events import Events
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 from headrace.schedule import parse_schedule
-from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.rules import Rules
 
 Contents = Mapping[str, frozenset[int]]
 
@@ -114,10 +115,11 @@ def define(
     catalog: Catalog, graph: str, schedules: Mapping[str, str] | None = None, **options: Mapping[str, str]
 ) -> None:
     """Define stream tables from `b: a; d: b c`, producers first; names without a namespace are in `s`."""
+    definitions = []
     for line in graph.split(";"):
         name, _, reads = line.partition(":")
         name = name.strip()
-        catalog.create_stream_table(
+        definitions.append(
             Definition(
                 full(name),
                 "SELECT k",
@@ -126,6 +128,7 @@ def define(
                 options=options.get(name, {}),
             )
         )
+    catalog.publish(Publication(definitions=tuple(definitions)))
 
 
 def full(name: str) -> TableName:

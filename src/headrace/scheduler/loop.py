@@ -10,27 +10,27 @@ import datetime as dt
 import queue
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
-from headrace.engine.grouping import Defaults
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, Notice, RetryPlanned, SchedulerStarted, SchedulerStopped, Suspended, Waiting
+from headrace.events import Events, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
 from headrace.names import LAKE, TableName
-from headrace.schedule import Schedule
-from headrace.scheduler.backoff import PASSING, retry_policy
+from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
+from headrace.scheduler.plan import planned
+from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
@@ -41,29 +41,6 @@ BEAT_SECONDS = 5.0
 
 SPARING = 4
 """After a look the next one waits so many times as long as it took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a scheduler works.
-
-    Args:
-        slots: Refreshes at once.
-        quotas: Refreshes at once by pool.
-        default_schedule: For tables without a schedule that nothing reads.
-        defaults: What the project wants of diamonds.
-        poll: Seconds between two looks.
-        grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
-        maintenance: Seconds between two times that stored tables are maintained; None for never.
-    """
-
-    slots: int
-    default_schedule: Schedule
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    defaults: Defaults = field(default_factory=Defaults)
-    poll: float = 1.0
-    grace: float = 60.0
-    maintenance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +137,7 @@ class Scheduler:
                 self._over.set()
                 drained_at = self._drain(drained_at)
             elif not (once and told):
-                told = self._consider(told)
+                told = self._consider(told, once)
                 self._maintain_if_quiet()
             for unit in self._dispatch.start():
                 self._begin(pool, unit)
@@ -173,8 +150,11 @@ class Scheduler:
                 if once:
                     results += done
 
-    def _consider(self, told: bool) -> bool:
-        """Look around and let what is due wait in line; returns whether that was ever possible."""
+    def _consider(self, told: bool, once: bool = False) -> bool:
+        """Look around and let what is due wait in line; returns whether that was ever possible.
+
+        A catalog that does not answer is asked again, unless this is to happen only once.
+        """
         begun = time.monotonic()
         if begun < self._look_after:
             return told
@@ -188,7 +168,7 @@ class Scheduler:
                 self.events.emit(SchedulerStarted(self.owner, len(scene.tables)))
             self._line_up(scene, plan_cycle(scene, self.clock.now()))
         except HeadraceError as error:
-            if not error.retryable:
+            if once or not error.retryable:
                 raise
             self._seen = None
             self.events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
@@ -231,7 +211,11 @@ class Scheduler:
 
     def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
         assert self._scene is not None
-        members = self._scene.grouping.units.members.get(unit, (unit,))
+        members = self._scene.grouping.units.members.get(unit)
+        if members is None:  # it was dropped, or joined a group, while it waited
+            del self._cuts[unit]
+            self._dispatch.finish(unit)
+            return
         limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
         deadline = time.monotonic() + min(limits) if limits else None
         self._running[unit] = _Running(members, deadline)
@@ -272,15 +256,9 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
-        error = ended.error
-        if run.cancelled and error.code == "CANCELLED":
-            error = EnvironmentFault(
-                "REFRESH_TIMEOUT",
-                f"The refresh of {ended.unit} took longer than its timeout and was cancelled.",
-                hint="Give it a longer timeout, or find out in `headrace history` where the time goes.",
-                retryable=True,
-            )
-        self._note_failure(run.members, error)
+        late = run.cancelled and ended.error.code == "CANCELLED"
+        error = timed_out(ended.unit) if late else ended.error
+        note_failure(self.catalog, self.events, run.members, error, self.clock.now())
         return ()
 
     def _give_up(self, failed: TableName) -> None:
@@ -291,27 +269,6 @@ class Scheduler:
                 self._cuts.pop(unit, None)
             else:
                 self._dispatch.add([unit])
-
-    def _note_failure(self, members: tuple[TableName, ...], error: HeadraceError) -> None:
-        now = self.clock.now()
-        policy = retry_policy(error.retryable, now)
-        planned_at: list[dt.datetime | None] = []
-
-        def at(failures: int) -> dt.datetime | None:
-            planned_at.append(policy(failures))
-            return planned_at[-1]
-
-        try:
-            failures = self.catalog.note_failure(members, error.code, str(error), at)
-        except HeadraceError as trouble:
-            self.events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
-            return
-        again = planned_at[-1]
-        for name in members:
-            if again is None:
-                self.events.emit(Suspended(str(name), failures, error.code, error.message))
-            else:
-                self.events.emit(RetryPlanned(str(name), failures, (again - now).total_seconds()))
 
     # ---- care
 
@@ -364,33 +321,3 @@ class Scheduler:
             if run.deadline is not None and time.monotonic() > run.deadline:
                 run.cancelled = True
                 self.worker.cancel(run.members)
-
-
-def share(slots: int, place: int, schedulers: int) -> int:
-    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
-
-    Args:
-        slots: Refreshes at once, over all.
-        place: Which scheduler it is, from 0, in the order they began.
-        schedulers: How many there are.
-    """
-    return slots // schedulers + (place < slots % schedulers)
-
-
-def planned(scene: Scene, cycle: Cycle) -> tuple[Planned, ...]:
-    """A cycle for people: what would be refreshed, the longest way first, then what waits."""
-    units, seconds = scene.grouping.units, scene.unit_seconds()
-    left = remaining(units.dag, seconds)
-    order: Dispatch[TableName] = Dispatch(1)
-    order.draw(units.dag, left)
-    order.add(cycle.wanted)
-    found = []
-    while not order.idle:
-        for unit in order.start():
-            members = tuple(str(n) for n in units.members[unit])
-            found.append(Planned(members, cycle.wanted[unit], seconds=seconds[unit]))
-            order.finish(unit)
-    for unit, hold in cycle.held.items():
-        members = tuple(str(n) for n in units.members[unit])
-        found.append(Planned(members, f"{hold.table} is {hold.reason}", waits=True, seconds=seconds[unit]))
-    return tuple(found)

@@ -8,11 +8,11 @@ import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
 from headrace.catalog import care
-from headrace.errors import UserError
+from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
-from headrace.scheduler.loop import share
+from headrace.scheduler.rules import share
 from headrace.scheduler.scene import read_scene, targets
 
 
@@ -329,6 +329,47 @@ def test_maintenance_makes_way(lake_, catalog):
     idle.consider()
     idle.end()
     assert len(worker.maintained) == 4
+
+
+def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    begun, free = threading.Event(), threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda n: n.table == "b" and (begun.set(), free.wait(10)))
+    with Running(catalog, worker):
+        assert begun.wait(10)
+        catalog.drop_stream_table(full("c"))
+        lake_.base("s.a")
+        until(lambda: worker.ran.count(("x",)) == 2)  # it has looked around since
+        free.set()
+        until(lambda: ("b",) in worker.ran)
+    assert ("c",) not in worker.ran
+
+
+def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog, monkeypatch):
+    def gone(*_):
+        raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+
+    monkeypatch.setattr(type(catalog), "cares", gone)
+    with pytest.raises(EnvironmentFault, match="CATALOG_UNREACHABLE"):
+        once(catalog, PublishingWorker(lake_, catalog))
+
+
+def test_a_catalog_that_does_not_answer_is_asked_again(lake_, catalog, monkeypatch):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    answers, left = type(catalog).cares, [3]
+
+    def sometimes(self):
+        if left[0]:
+            left[0] -= 1
+            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+        return answers(self)
+
+    monkeypatch.setattr(type(catalog), "cares", sometimes)
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        until(lambda: worker.ran == [("b",)])
 
 
 def test_a_plan_changes_nothing(lake_, catalog):

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> list[Figure]:
     turns = max(options.rounds, 3)
     with project(options.master) as hr:
         hr.sql("CREATE NAMESPACE lake.p")
-        return [*_independent(hr, turns), *_chain(hr, turns), _wide(hr, turns), _diamond(hr, turns)]
+        return [_diamond(hr, turns), *_chain(hr, turns), *_independent(hr, turns), _wide(hr, turns)]
 
 
 def _source(hr: Headrace, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -315,13 +315,13 @@ class Headrace:
     # ---- refreshing and verifying
 
     @overload
-    def refresh(self, names: str, *, full: bool = ...) -> RefreshResult: ...
+    def refresh(self, names: str, *, full: bool = ..., wait: dt.timedelta = ...) -> RefreshResult: ...
     @overload
     def refresh(
-        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ...
+        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ..., wait: dt.timedelta = ...
     ) -> tuple[RefreshResult, ...]: ...
     def refresh(
-        self, names: str | Names | None = None, *, full: bool = False
+        self, names: str | Names | None = None, *, full: bool = False, wait: dt.timedelta = dt.timedelta(0)
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
@@ -330,6 +330,7 @@ class Headrace:
         Args:
             names: One, several, or (None) all.
             full: Recompute, whatever changed.
+            wait: How long to wait for somebody else, such as a scheduler, who is refreshing one of them.
 
         Returns:
             One result for one name, else a tuple in the order they ran.
@@ -339,15 +340,28 @@ class Headrace:
         """
         if isinstance(names, str):
             name = self._catalog.stream_table(self._name(names)).name
-            results = self._engine()[2].refresh_group(
-                self._grouping().members(name), self._heads(), full=[name] if full else []
-            )
+            members = self._grouping().members(name)
+            results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
             return next(r for r in results if r.name == str(name))
         wanted = [self._name(n) for n in names] if names is not None else None
-        return self._refresh_in_order(wanted, full)
+        return self._refresh_in_order(wanted, full, wait)
 
-    def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
-        creator, heads, cut = self._engine()[2], self._heads(), self._grouping()
+    def _refresh_unit(
+        self, members: Sequence[TableName], heads: Heads, full: Collection[TableName], wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        creator, patience = self._engine()[2], wait.total_seconds()
+        try:
+            return creator.refresh_group(members, heads, full=full, patience=patience)
+        except HeadraceError as error:
+            if error.code != "CUT_OVERTAKEN":
+                raise
+        # whoever was waited for had seen more
+        return creator.refresh_group(members, self._heads(), full=full, patience=patience)
+
+    def _refresh_in_order(
+        self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        heads, cut = self._heads(), self._grouping()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
             for name in wanted:
@@ -363,7 +377,7 @@ class Headrace:
                 continue
             try:
                 members = cut.units.members[unit]
-                results += creator.refresh_group(members, heads, full=asked if full else ())
+                results += self._refresh_unit(members, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
                 first = first or error

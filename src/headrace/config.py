@@ -34,6 +34,7 @@ KNOWN = (
     "diamond_consistency",
     "diamond_schedule_policy",
     "maintenance_every",
+    "webhook",
 )
 
 MOST_CONCURRENT = 32
@@ -59,6 +60,7 @@ class Settings:
         diamond_consistency: `atomic` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
+        webhook: A URL to which a scheduler posts what happens; None for none.
         pools: How many refreshes of each pool run at once.
     """
 
@@ -76,6 +78,7 @@ class Settings:
     diamond_consistency: str = "atomic"
     diamond_schedule_policy: str = "fastest"
     maintenance_every: str = "1 day"
+    webhook: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -208,8 +211,15 @@ def _with_scheduling(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
         maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
+        webhook=_url(str(values.get("webhook", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
+
+
+def _url(text: str) -> str | None:
+    if text and not re.match(r"https?://[^/\s]+", text):
+        raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
+    return text or None
 
 
 def parse_interval(text: str) -> int | None:

@@ -7,7 +7,7 @@ import datetime as dt
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from headrace.scheduler.cycle import Hold, holds
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.scene import Scene, read_scene, targets
+from headrace.scheduler.webhook import Webhook
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
-    with _signals(told_to_stop):
+    posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
+    with _signals(told_to_stop), posting:
         return scheduler.run(told_to_stop, once=once)
 
 
@@ -250,11 +252,10 @@ def _scheduled(
     if name is None:  # dropped meanwhile
         return info
     table, hold = scene.tables[name], found.get(scene.grouping.units.unit_of[name])
-    since = table.lag_since
     return dataclasses.replace(
         info,
         effective_schedule=table.schedule.text,
-        lag=(max(0.0, (now - since).total_seconds()) if since else 0.0) if table.standing.loaded else None,
+        lag=table.standing.lag(now) if table.standing.loaded else None,
         target=wanted.get(name),
         held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
     )

@@ -136,7 +136,7 @@ class Creator:
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
         return tuple(doomed)
 
-    def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
         """Refresh a stream table; one whose views or rules were changed is defined again first.
 
         Raises:
@@ -144,11 +144,11 @@ class Creator:
         """
         table = self.catalog.stream_table(name)
         if not self.outdated(table):
-            return self.refresher.refresh(name, heads, full=full)
+            return self.refresher.refresh(name, heads, full=full, patience=patience)
         return self._define_again(table)
 
     def refresh_group(
-        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = ()
+        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = (), patience: float = 0.0
     ) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that are published together, or not at all.
 
@@ -158,17 +158,19 @@ class Creator:
             names: The members, producers first; one alone is no group.
             heads: The cut.
             full: Those to recompute, whatever changed.
+            patience: Seconds to wait for others who are refreshing one of them.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
         if len(names) == 1:
-            return (self.refresh(names[0], heads, full=names[0] in full),)
+            return (self.refresh(names[0], heads, full=names[0] in full, patience=patience),)
         for name in names:
             table = self.catalog.stream_table(name)
             if self.outdated(table):
                 self._define_again(table)
-        return self.refresher.refresh_together(names, heads, full=full, group=str(names[-1]))
+        group = str(names[-1])
+        return self.refresher.refresh_together(names, heads, full=full, group=group, patience=patience)
 
     def _define_again(self, table: StreamTable) -> RefreshResult:
         name = table.name

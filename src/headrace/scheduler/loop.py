@@ -20,7 +20,7 @@ from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, Notice, SchedulerStarted, SchedulerStopped, Waiting
+from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
 from headrace.names import LAKE, TableName
 from headrace.scheduler.backoff import PASSING
@@ -31,7 +31,7 @@ from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
-from headrace.scheduler.scene import Scene, read_scene
+from headrace.scheduler.scene import Scene, read_scene, targets
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
 TTL = dt.timedelta(seconds=30)
@@ -89,6 +89,7 @@ class Scheduler:
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
+        self._late: set[TableName] = set()
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
         self._over = threading.Event()
@@ -206,6 +207,17 @@ class Scheduler:
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
         self._told = dict(cycle.held)
+        self._tell_lags(scene)
+
+    def _tell_lags(self, scene: Scene) -> None:
+        now, late = self.clock.now(), set()
+        for name, target in targets(scene).items():
+            lag = scene.tables[name].standing.lag(now)
+            if lag > target:
+                late.add(name)
+                if name not in self._late:
+                    self.events.emit(LagExceeded(str(name), round(lag, 1), target))
+        self._late = late
 
     # ---- units
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
@@ -25,8 +25,8 @@ class Table:
 
     Args:
         schedule: What decides when it is due.
-        standing: Where it stands, for the changes that refreshing it, and what it pulls along, would bring.
-        lag_since: When the oldest change was committed that it does not reflect, whoever holds it up; None for none.
+        standing: Where it stands, measured to the root sources, whoever holds it up.
+        news: Whether what it reads directly has moved, so that refreshing it alone would bring something.
         seconds: How long its refresh takes.
         care: Pauses and failures.
         status: Its life.
@@ -34,7 +34,7 @@ class Table:
 
     schedule: Schedule
     standing: Standing
-    lag_since: dt.datetime | None
+    news: bool
     seconds: float
     care: Care
     status: Status
@@ -94,13 +94,12 @@ def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_sched
             seconds = last[name].seconds if name in last and last[name].outcome is Outcome.OK else UNKNOWN_SECONDS
             standing = Standing(
                 loaded=name in lags.frontiers,
-                behind_since=lags.since(name, {s: found[s].standing.behind_since for s in pulled}),
+                behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
                 refreshed=last[name].started_at if name in last else None,
                 expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
             )
-            lag = lags.since(name, {s: found[s].lag_since for s in tables[name].sources if s in found})
             care = cares.get(name, Care())
-            found[name] = Table(schedules[name], standing, lag, seconds, care, tables[name].status)
+            found[name] = Table(schedules[name], standing, lags.news(name), seconds, care, tables[name].status)
     return Scene(cut, found, bases)
 
 
@@ -115,15 +114,22 @@ class _Lags:
         self._heads = {**newest, **moved}
         self._times: dict[TableName, dict[int, dt.datetime]] = {}
 
-    def since(self, name: TableName, above: Mapping[TableName, dt.datetime | None]) -> dt.datetime | None:
+    def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
         """The oldest change that a table, or one above it, does not reflect."""
+        times = [standing.behind_since for standing in above if standing.behind_since is not None]
+        times += [self._committed(source, seen + 1) for source, seen in self._behind(name)]
+        return min(times, default=None)
+
+    def news(self, name: TableName) -> bool:
+        """Whether what a table reads has moved, or it was never loaded."""
+        return name not in self.frontiers or any(self._behind(name))
+
+    def _behind(self, name: TableName) -> Iterator[tuple[TableName, int]]:
         frontier = self.frontiers.get(name, Frontier())
-        times = [since for since in above.values() if since is not None]
         for source in self._tables[name].sources:
             seen, head = frontier.get(source), self._heads.get(source)
             if seen is not None and head is not None and head > seen:
-                times.append(self._committed(source, seen + 1))
-        return min(times, default=None)
+                yield source, seen
 
     def _committed(self, source: TableName, version: int) -> dt.datetime:
         if source not in self._times:

@@ -9,7 +9,7 @@ from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, r
 
 from headrace.catalog import care
 from headrace.errors import EnvironmentFault, UserError
-from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.rules import share
@@ -55,8 +55,8 @@ def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):
     assert worker.ran.index(("b",)) < worker.ran.index(("c",))
     assert once(catalog, worker).refreshed == 0
     lake_.base("s.a")
-    assert once(catalog, worker).refreshed == 0  # within the pause that ON CHANGE keeps
-    assert once(catalog, worker, ahead=2).refreshed == 3
+    assert once(catalog, worker, ahead=-5).refreshed == 0  # within the pause that ON CHANGE keeps
+    assert once(catalog, worker, ahead=5).refreshed == 3
     assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
 
 
@@ -66,6 +66,25 @@ def test_what_has_no_schedule_of_its_own_is_pulled_along(lake_, catalog):
     worker = PublishingWorker(lake_, catalog)
     once(catalog, worker)
     assert worker.ran == [("b",), ("c",), ("d",)]
+
+
+def test_a_chain_with_schedules_of_its_own_is_refreshed_in_one_go(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; d: c", {"*": "1 minute"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=90).refreshed == 3  # lag is measured to a, not to what c reads
+    assert worker.ran == 2 * [("b",), ("c",), ("d",)]
+
+
+def test_what_would_bring_nothing_is_not_refreshed(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; m: b; c: m; d: b", {"b": "1 day", "c": "1 second", "d": "1 second"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=3600).refreshed == 0  # b is what holds them up
 
 
 def test_a_target_lag_is_waited_for(lake_, catalog):
@@ -123,7 +142,7 @@ def test_a_failure_is_tried_again_later(lake_, catalog):
     (planned,) = [e for e in told if isinstance(e, RetryPlanned)]
     assert (planned.table, planned.failures) == ("s.b", 1)
     assert 2 <= planned.seconds <= 3
-    assert once(catalog, worker, events).refreshed == 0  # not yet, says the catalog; and c waits for b
+    assert once(catalog, worker, events, ahead=-5).refreshed == 0  # not yet, says the catalog; and c waits for b
     assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)][-1] == ("s.c", "s.b", "retrying")
     catalog.unpause([full("b")])
     assert once(catalog, worker, events).refreshed == 2
@@ -402,9 +421,25 @@ def test_holds_lags_and_targets(lake_, catalog):
         "c": ("c", "paused"),
         "e": ("c", "paused"),
     }
-    lags = {n.table: t.lag_since for n, t in scene.tables.items()}
+    lags = {n.table: t.standing.behind_since for n, t in scene.tables.items()}
     assert len(set(lags.values())) == 1  # all of them lack the same change of a
     assert lags["e"] is not None
+
+
+def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", {"b": "10 seconds"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker.fails = failing("b", times=1)
+    late = scheduler(catalog, worker, events, ahead=30)
+    for _ in range(2):
+        late._seen = None
+        late._consider(True)
+    assert [(e.table, e.target, e.lag > 10) for e in told if isinstance(e, LagExceeded)] == [("s.b", 10, True)]
 
 
 def test_what_happened_is_kept(lake_, catalog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headrace.catalog import StreamTable
 from headrace.graph.dag import Dag
@@ -76,13 +77,21 @@ def grouping(tables: Mapping[TableName, StreamTable], defaults: Defaults) -> Gro
         tables: All stream tables.
         defaults: What the project wants.
     """
-    options = {name: parse_options(table.options) for name, table in tables.items()}
-    graph = Dag({name: table.sources for name, table in tables.items()})
+    return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), defaults)
+
+
+@lru_cache(maxsize=8)
+def _cut(
+    tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...], defaults: Defaults
+) -> Grouping:
+    """Kept while definitions stay as they are: a scheduler asks after each refresh."""
+    options = {name: parse_options(dict(texts)) for name, _, texts in tables}
+    graph = Dag({name: sources for name, sources, _ in tables})
     found = diamonds(graph)
     groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
     for declared in {o.refresh_group for o in options.values()} - {""}:
         groups.append({name for name, own in options.items() if own.refresh_group == declared})
-    return Grouping(graph, units(graph, tables, groups), found, options, defaults)
+    return Grouping(graph, units(graph, options, groups), found, options, defaults)
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -47,9 +47,9 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     """Decide.
 
     A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
-    be refreshed. It pulls along what it reads that has no schedule of its own. A unit in
-    trouble (paused, suspended, waiting for a retry) is left alone, and so is what reads from it: refreshing that would
-    show old contents as new. Only where a table wants no consistency of its diamonds does it go on.
+    be refreshed. It pulls along what it reads that has no schedule of its own. A unit in trouble (paused, suspended,
+    waiting for a retry) is left alone, and so is what reads from it: refreshing that would show old contents as new.
+    Only where a table wants no consistency of its diamonds does it go on.
     """
     units = scene.grouping.units
     troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}

@@ -56,7 +56,7 @@ class Scene:
 
     def pulled(self, name: TableName) -> bool:
         """Whether a table is refreshed for the sake of what reads it."""
-        return self.tables[name].schedule.kind is Kind.DOWNSTREAM
+        return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
 
     def unit_seconds(self) -> dict[TableName, float]:
         """How long each unit takes."""
@@ -91,11 +91,12 @@ def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_sched
         found: dict[TableName, Table] = {}
         for name in cut.graph.order(tables):
             pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
-            seconds = last[name].seconds if name in last and last[name].outcome is Outcome.OK else UNKNOWN_SECONDS
+            done = last[name] if name in last and last[name].outcome is Outcome.OK else None
+            seconds = done.seconds if done is not None else UNKNOWN_SECONDS
             standing = Standing(
                 loaded=name in lags.frontiers,
                 behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
-                refreshed=last[name].started_at if name in last else None,
+                refreshed=done.started_at if done is not None else None,
                 expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
             )
             care = cares.get(name, Care())

@@ -7,13 +7,15 @@ import time
 import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
-from headrace.catalog import care
+from headrace.catalog import HistoryEntry, Outcome, RanAs, care
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.rules import share
 from headrace.scheduler.scene import read_scene, targets
+
+NOW = dt.datetime.now(dt.UTC)
 
 
 def once(catalog, worker, events=None, **changes):
@@ -191,6 +193,31 @@ def test_a_frozen_table_is_left_alone(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a", b={"tier": "frozen"})
     assert once(catalog, PublishingWorker(lake_, catalog)).refreshed == 0
+
+
+def test_what_is_frozen_is_not_pulled_along(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b z", b={"tier": "frozen"})
+    worker = PublishingWorker(lake_, catalog)
+    worker.refresh([full("b")], worker.heads())
+    lake_.base("s.a", "s.z")
+    once(catalog, worker)
+    assert worker.ran == [("b",), ("c",)]
+    assert roots(lake_, catalog)["c"] == {"a": {0}, "z": {0}}
+
+
+def test_a_failure_by_cron_is_tried_again_before_the_next_time(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", {"b": "0 0 1 1 *"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    year = 366 * 86400
+    failed = HistoryEntry(full("b"), NOW, NOW, RanAs.DIFFERENTIAL, Outcome.FAILED)
+    worker.fails = failing("b", times=1)
+    assert once(catalog, worker, ahead=year).failed == 1
+    catalog.record_failure(failed)
+    assert once(catalog, worker, ahead=year + 60).refreshed == 1
 
 
 def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -245,8 +245,8 @@ class Headrace:
             initialize: Load it now; otherwise it stays empty until its first refresh.
             if_not_exists: Do nothing when it exists.
             or_replace: Give an existing one this definition; readers see the old contents until the new are there.
-            options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`;
-                None keeps those of the one that is replaced.
+            options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
+                `refresh_group`; None keeps those of the one that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.
@@ -327,13 +327,13 @@ class Headrace:
     # ---- refreshing and verifying
 
     @overload
-    def refresh(self, names: str, *, full: bool = ...) -> RefreshResult: ...
+    def refresh(self, names: str, *, full: bool = ..., wait: dt.timedelta = ...) -> RefreshResult: ...
     @overload
     def refresh(
-        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ...
+        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ..., wait: dt.timedelta = ...
     ) -> tuple[RefreshResult, ...]: ...
     def refresh(
-        self, names: str | Names | None = None, *, full: bool = False
+        self, names: str | Names | None = None, *, full: bool = False, wait: dt.timedelta = dt.timedelta(0)
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
@@ -343,6 +343,7 @@ class Headrace:
         Args:
             names: One, several, or (None) all.
             full: Recompute, whatever changed.
+            wait: How long to wait for somebody else, such as a scheduler, who is refreshing one of them.
 
         Returns:
             One result for one name, else a tuple in the order they ran.
@@ -351,9 +352,9 @@ class Headrace:
             HeadraceError: The first failure, after everything that does not depend on it was refreshed.
         """
         if isinstance(names, str):
-            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full))
+            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full, wait))
         wanted = [self._name(n) for n in names] if names is not None else None
-        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full))
+        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait))
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
         """Land what tables read, then refresh them; a failure to land is raised when that is done."""
@@ -363,14 +364,28 @@ class Headrace:
             raise failure
         return result
 
-    def _refresh_one(self, name: TableName, full: bool) -> RefreshResult:
+    def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
         name = self._catalog.stream_table(name).name
         members = self._grouping().members(name)
-        results = self._engine()[2].refresh_group(members, self._heads(), full=[name] if full else [])
+        results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
         return next(r for r in results if r.name == str(name))
 
-    def _refresh_in_order(self, wanted: list[TableName] | None, full: bool) -> tuple[RefreshResult, ...]:
-        creator, heads, cut = self._engine()[2], self._heads(), self._grouping()
+    def _refresh_unit(
+        self, members: Sequence[TableName], heads: Heads, full: Collection[TableName], wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        creator, patience = self._engine()[2], wait.total_seconds()
+        try:
+            return creator.refresh_group(members, heads, full=full, patience=patience)
+        except HeadraceError as error:
+            if error.code != "CUT_OVERTAKEN":
+                raise
+        # whoever was waited for had seen more
+        return creator.refresh_group(members, self._heads(), full=full, patience=patience)
+
+    def _refresh_in_order(
+        self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        heads, cut = self._heads(), self._grouping()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
             for name in wanted:
@@ -386,7 +401,7 @@ class Headrace:
                 continue
             try:
                 members = cut.units.members[unit]
-                results += creator.refresh_group(members, heads, full=asked if full else ())
+                results += self._refresh_unit(members, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
                 first = first or error
@@ -522,6 +537,35 @@ class Headrace:
 
         return diamond_groups(self._catalog, self._grouping())
 
+    def create_refresh_group(self, name: str, members: Names) -> None:
+        """Have stream tables refreshed and published together from now on, without a diamond that asks for it.
+
+        What lies on a way between two members belongs to the group, too.
+
+        Args:
+            name: The group.
+            members: Its stream tables, two or more.
+
+        Raises:
+            UserError: `GROUP_EXISTS`, `GROUP_MEMBER_TAKEN`, `STREAM_TABLE_NOT_FOUND`, `INVALID_OPTION`; then nothing
+                changes.
+        """
+        from headrace.running import declare_group
+
+        if not name.strip() or len(set(members)) < 2:
+            raise UserError("INVALID_OPTION", "A refresh group has a name and two or more stream tables.")
+        declare_group(self._catalog, name.strip(), [self._name(n) for n in dict.fromkeys(members)])
+
+    def drop_refresh_group(self, name: str, *, if_exists: bool = False) -> tuple[str, ...]:
+        """Let the members of a declared group go their own ways again; returns their names.
+
+        Raises:
+            UserError: `GROUP_NOT_FOUND`.
+        """
+        from headrace.running import drop_group
+
+        return tuple(str(n) for n in drop_group(self._catalog, name.strip(), if_exists=if_exists))
+
     def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
         """What schedulers told, as the catalog keeps it for a week; oldest first.
 
@@ -576,10 +620,12 @@ class Headrace:
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
         """Where the stream tables stand; reads the catalog only and starts no Spark."""
         from headrace.engine.heads import Heads
+        from headrace.running import with_schedules
 
         heads = Heads(self._catalog, lambda _: None)
         moved = heads.versions(_status.lake_sources(self._catalog))
-        return _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+        infos = _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+        return with_schedules(infos, self.settings, self._catalog, heads)
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
         """Past refreshes, newest first; reads the catalog only."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headrace.errors import UserError
 from headrace.schedule import parse_schedule
+from headrace.schedule.durations import parse_duration
 from headrace.schedule.options import parse_consistency, parse_policy
 
 FILE_NAME = "headrace.toml"
@@ -32,6 +33,8 @@ KNOWN = (
     "default_schedule",
     "diamond_consistency",
     "diamond_schedule_policy",
+    "maintenance_every",
+    "webhook",
 )
 
 MOST_CONCURRENT = 32
@@ -56,6 +59,8 @@ class Settings:
         default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
         diamond_consistency: `atomic` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
+        maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
+        webhook: A URL to which a scheduler posts what happens; None for none.
         pools: How many refreshes of each pool run at once.
     """
 
@@ -72,6 +77,8 @@ class Settings:
     default_schedule: str = "1 minute"
     diamond_consistency: str = "atomic"
     diamond_schedule_policy: str = "fastest"
+    maintenance_every: str = "1 day"
+    webhook: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -203,8 +210,36 @@ def _with_scheduling(
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
+        maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
+        webhook=_url(str(values.get("webhook", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
+
+
+def _url(text: str) -> str | None:
+    if text and not re.match(r"https?://[^/\s]+", text):
+        raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
+    return text or None
+
+
+def parse_interval(text: str) -> int | None:
+    """Seconds of a duration; None for `never`.
+
+    Raises:
+        UserError: `CONFIG_INVALID`.
+    """
+    if text.strip().lower() == "never":
+        return None
+    seconds = parse_duration(text)
+    if not seconds:
+        message = f"maintenance_every is {text!r}."
+        raise UserError("CONFIG_INVALID", message, hint="Write a duration, such as '1 day', or 'never'.")
+    return seconds
+
+
+def _interval_text(text: str) -> str:
+    parse_interval(text)
+    return text
 
 
 def _absolute_url(url: str, root: Path) -> str:

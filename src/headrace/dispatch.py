@@ -129,6 +129,14 @@ def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
     return hr.sources.list()
 
 
+def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
+    hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
+
+
+def _drop_group(hr: Headrace, statement: st.DropRefreshGroup, script: str) -> Any:
+    return hr.drop_refresh_group(statement.name, if_exists=statement.if_exists)
+
+
 _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateStreamTable: _create,
     st.AlterStreamTable: _alter,
@@ -139,4 +147,6 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateSource: _create_source,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
+    st.CreateRefreshGroup: _create_group,
+    st.DropRefreshGroup: _drop_group,
 }

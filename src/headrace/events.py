@@ -105,6 +105,15 @@ class Waiting(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class LagExceeded(Event):
+    """A stream table trails its sources by more than it should; both in seconds. Told once until it has caught up."""
+
+    table: str
+    lag: float
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerStarted(Event):
     """Schedules are being run from now on."""
 

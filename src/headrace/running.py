@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog
-from headrace.config import MOST_CONCURRENT, Settings
+from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.grouping import Defaults, Grouping
-from headrace.engine.results import Record
+from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Events, Notice
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler.backoff import PASSING
-from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.cycle import Hold, holds
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.rules import Rules
+from headrace.scheduler.scene import Scene, read_scene, targets
+from headrace.scheduler.webhook import Webhook
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
@@ -48,6 +53,7 @@ class DiamondGroup(Record):
         epoch: How often it was published as a group.
         last_publication: The number of the last one, which `hr.at()` takes; None before the first.
         waits_for: A member that holds the group up, with the reason; None for none.
+        declared: The refresh groups that users declared among them.
     """
 
     name: str
@@ -57,6 +63,7 @@ class DiamondGroup(Record):
     epoch: int
     last_publication: int | None
     waits_for: str | None
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,20 @@ class EngineWorker:
     def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that belong together."""
         return self._creator.refresh_group(members, heads)
+
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        """Maintain stored tables with the ages that `headrace maintain` has by default."""
+        from headrace.engine.maintain import maintain
+
+        refresher = self._creator.refresher
+        maintain(
+            refresher.catalog,
+            self._session,
+            older_than=dt.timedelta(days=7),
+            orphans_older_than=dt.timedelta(days=3),
+            dry_run=False,
+            wanted=wanted,
+        )
 
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop the Spark jobs that run for these tables."""
@@ -128,12 +149,14 @@ def run(
         quotas=settings.pools,
         defaults=defaults_of(settings),
         grace=grace.total_seconds(),
+        maintenance=None if once else parse_interval(settings.maintenance_every),
     )
     scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
-    with _signals(told_to_stop), _landing(land, events, once=once):
+    posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
+    with _signals(told_to_stop), posting, _landing(land, events, once=once):
         return scheduler.run(told_to_stop, once=once)
 
 
@@ -215,9 +238,73 @@ def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
                 epoch=epoch.epoch if epoch else 0,
                 last_publication=epoch.publication.id if epoch else None,
                 waits_for=next(waits, None),
+                declared=cut.declared(unit),
             )
         )
     return tuple(found)
+
+
+def declare_group(catalog: Catalog, name: str, members: Sequence[TableName]) -> None:
+    """Declare a refresh group; see `Headrace.create_refresh_group`."""
+    tables = {t.name: t for t in catalog.stream_tables()}
+    if any(t.options.get("refresh_group") == name for t in tables.values()):
+        raise UserError(
+            "GROUP_EXISTS", f"There is a refresh group {name} already.", hint=f"DROP REFRESH GROUP {name} first."
+        )
+    for member in members:
+        other = catalog.stream_table(member).options.get("refresh_group")
+        if other:
+            raise UserError(
+                "GROUP_MEMBER_TAKEN",
+                f"{member} is in refresh group {other} already.",
+                hint=f"DROP REFRESH GROUP {other} first, or declare one group of all of them.",
+            )
+    for member in members:
+        catalog.alter_stream_table(member, options={**tables[member].options, "refresh_group": name})
+
+
+def drop_group(catalog: Catalog, name: str, *, if_exists: bool) -> tuple[TableName, ...]:
+    """Drop a refresh group; see `Headrace.drop_refresh_group`."""
+    members = [t for t in catalog.stream_tables() if t.options.get("refresh_group") == name]
+    if not members and not if_exists:
+        raise UserError(
+            "GROUP_NOT_FOUND", f"There is no refresh group {name}.", hint="`headrace diamonds` shows groups."
+        )
+    for table in members:
+        kept = {key: value for key, value in table.options.items() if key != "refresh_group"}
+        catalog.alter_stream_table(table.name, options=kept)
+    return tuple(table.name for table in members)
+
+
+def with_schedules(
+    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Heads
+) -> tuple[StreamTableInfo, ...]:
+    """What `status` says of tables, with what schedulers make of them."""
+    scene = read_scene(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
+    now = dt.datetime.now(dt.UTC)
+    wanted, found = targets(scene), holds(scene, now)
+    by_text = {str(name): name for name in scene.tables}
+    return tuple(_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos)
+
+
+def _scheduled(
+    info: StreamTableInfo,
+    scene: Scene,
+    name: TableName | None,
+    wanted: Mapping[TableName, int],
+    found: Mapping[TableName, Hold],
+    now: dt.datetime,
+) -> StreamTableInfo:
+    if name is None:  # dropped meanwhile
+        return info
+    table, hold = scene.tables[name], found.get(scene.grouping.units.unit_of[name])
+    return dataclasses.replace(
+        info,
+        effective_schedule=table.schedule.text,
+        lag=table.standing.lag(now) if table.standing.loaded else None,
+        target=wanted.get(name),
+        held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+    )
 
 
 def event_log(catalog: Catalog, after: int | None, limit: int) -> tuple[LoggedEvent, ...]:

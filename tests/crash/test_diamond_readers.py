@@ -45,7 +45,7 @@ def test_a_mixture_is_seen_only_where_it_is_allowed(tmp_path: Path, consistency:
             target=lambda: scheduler(catalog, worker, default_schedule=AT_ONCE, poll=0.002).run(stopping)
         )
         runs.start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while worker.ran.count(worker.ran[-1]) < CYCLES and len(worker.ran) < 4 * CYCLES and time.monotonic() < end:
             lake.base("s.a")
             time.sleep(0.01)

@@ -24,12 +24,15 @@ from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query
 
 from headrace.catalog import Catalog
 from headrace.engine.grouping import Defaults, grouping
-from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import TableName
 from headrace.schedule import Kind, Schedule
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
-SECONDS = 120.0 if LONG else 12.0
+KILLS = 50 if LONG else 6
+LONGEST = 900.0 if LONG else 90.0
+"""In seconds; on a quiet machine it takes a tenth of that."""
+
 SEEDS = range(6) if LONG else range(1)
 AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)
 BASES = ("w", "x", "y", "z")
@@ -45,7 +48,10 @@ def keep_fresh(url: str, folder: str, seed: int) -> None:
 
     with Catalog.open(url) as catalog:
         worker = PublishingWorker(Lake(url, Path(folder)), catalog, lambda _: chance.random() * 0.02, trouble)
-        scheduler(catalog, worker, default_schedule=AT_ONCE, slots=3).run(threading.Event())
+        while True:
+            with contextlib.suppress(UserError):  # SQLite: the killed one before has not quite disappeared
+                scheduler(catalog, worker, default_schedule=AT_ONCE, slots=3).run(threading.Event())
+            time.sleep(0.05)
 
 
 @dataclass
@@ -117,8 +123,6 @@ def test_nothing_is_lost_doubled_or_half_seen(place: str, tmp_path: Path, seed: 
             for process in chaos.processes:
                 os.kill(process.pid or 0, signal.SIGKILL)
                 process.join(10)
-        assert len(catalog.history()) > 2 * len(catalog.stream_tables()), "it was not much of a test"
-        assert chaos.kills > SECONDS / 5
         settle(lake, catalog)
         check_history(catalog)
         check_contents(lake, catalog)
@@ -140,10 +144,12 @@ def watch(chaos: Chaos) -> None:
     cut = grouping({t.name: t for t in chaos.catalog.stream_tables()}, Defaults())
     groups = [members for members in cut.units.members.values() if len(members) > 1]
     assert groups
-    begun = time.monotonic()
-    while time.monotonic() < begun + SECONDS:
+    begun, before = time.monotonic(), 0
+    while chaos.kills < KILLS:
+        assert time.monotonic() < begun + LONGEST, "it was not much of a test"
         chaos.step()
-        if time.monotonic() > begun + 2.5 * (chaos.kills + 1):
+        if (refreshed := len(chaos.catalog.history())) > before + 12:  # starting takes a while, and then it should work
+            before = refreshed
             chaos.kill()
         until = time.monotonic() + chaos.chance.random() * 0.3
         while time.monotonic() < until:

@@ -190,7 +190,20 @@ def test_settings_named_in_the_documentation_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["CREATE", "ALTER", "DROP", "REFRESH", "EXPLAIN", "SHOW", "CREATE_SOURCE", "DROP_SOURCE", "SHOW_SOURCES"]
+    "form",
+    [
+        "CREATE",
+        "ALTER",
+        "DROP",
+        "REFRESH",
+        "EXPLAIN",
+        "SHOW",
+        "CREATE_SOURCE",
+        "DROP_SOURCE",
+        "SHOW_SOURCES",
+        "CREATE_GROUP",
+        "DROP_GROUP",
+    ],
 )
 def test_statements_have_the_forms_that_messages_show(form: str) -> None:
     assert getattr(forms, form) in text_of("docs/sql.md")

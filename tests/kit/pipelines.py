@@ -39,7 +39,8 @@ from headrace.events import Events
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 from headrace.schedule import parse_schedule
-from headrace.scheduler.loop import Rules, Scheduler
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.rules import Rules
 
 Contents = Mapping[str, frozenset[int]]
 
@@ -114,10 +115,11 @@ def define(
     catalog: Catalog, graph: str, schedules: Mapping[str, str] | None = None, **options: Mapping[str, str]
 ) -> None:
     """Define stream tables from `b: a; d: b c`, producers first; names without a namespace are in `s`."""
+    definitions = []
     for line in graph.split(";"):
         name, _, reads = line.partition(":")
         name = name.strip()
-        catalog.create_stream_table(
+        definitions.append(
             Definition(
                 full(name),
                 "SELECT k",
@@ -126,6 +128,7 @@ def define(
                 options=options.get(name, {}),
             )
         )
+    catalog.publish(Publication(definitions=tuple(definitions)))
 
 
 def full(name: str) -> TableName:
@@ -154,6 +157,7 @@ class PublishingWorker:
         self.seconds = seconds
         self.fails = fails
         self.ran: list[tuple[str, ...]] = []
+        self.maintained: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
         self.cancelled = threading.Event()
@@ -161,6 +165,11 @@ class PublishingWorker:
 
     def heads(self) -> Heads:
         return Heads(self.catalog, lambda _: None)
+
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        for table in self.catalog.stream_tables():
+            if wanted(table.name):
+                self.maintained.append(table.name.table)
 
     def cancel(self, members: Sequence[TableName]) -> None:
         self.cancelled.set()

@@ -112,12 +112,9 @@ def register(connection: Connection, owner: str, until: dt.datetime, now: dt.dat
     connection.execute(sa.insert(t.scheduler).values(row))
 
 
-def beat(connection: Connection, owner: str, until: dt.datetime) -> bool:
-    """Say that a scheduler still runs; returns whether it is to drain, also when its row is gone."""
-    own = t.scheduler.c.owner == owner
-    connection.execute(sa.update(t.scheduler).where(own).values(expires_at=until))
-    draining = connection.execute(sa.select(t.scheduler.c.draining).where(own)).scalar_one_or_none()
-    return draining is not False
+def beat(connection: Connection, owner: str, until: dt.datetime) -> None:
+    """Say that a scheduler still runs."""
+    connection.execute(sa.update(t.scheduler).where(t.scheduler.c.owner == owner).values(expires_at=until))
 
 
 def unregister(connection: Connection, owners: Sequence[str]) -> None:

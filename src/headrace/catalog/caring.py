@@ -117,10 +117,12 @@ class Caring:
                 raise care.refuse_second(live[0])
             care.register(connection, owner, now + ttl, now)
 
-    def scheduler_beat(self, owner: str, ttl: dt.timedelta) -> bool:
-        """Say that a scheduler still runs; returns whether it was asked to drain."""
+    def scheduler_beat(self, owner: str, ttl: dt.timedelta) -> tuple[SchedulerRecord, ...]:
+        """Say that a scheduler still runs; returns all that run, where it is missing if it was taken for dead."""
         with self._database.write() as connection:
-            return care.beat(connection, owner, self._clock.now() + ttl)
+            now = self._clock.now()
+            care.beat(connection, owner, now + ttl)
+            return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
 
     def unregister_scheduler(self, owner: str) -> None:
         """Say that a scheduler ended."""

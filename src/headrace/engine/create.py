@@ -137,7 +137,7 @@ class Creator:
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
         return tuple(doomed)
 
-    def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
         """Refresh a stream table; one whose views or rules were changed is defined again first.
 
         Raises:
@@ -146,10 +146,10 @@ class Creator:
         table = self.catalog.stream_table(name)
         if (renewed := self._renewed(table, heads)) is not None:
             return renewed
-        return self.refresher.refresh(name, heads, full=full)
+        return self.refresher.refresh(name, heads, full=full, patience=patience)
 
     def refresh_group(
-        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = ()
+        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = (), patience: float = 0.0
     ) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that are published together, or not at all.
 
@@ -159,15 +159,17 @@ class Creator:
             names: The members, producers first; one alone is no group.
             heads: The cut.
             full: Those to recompute, whatever changed.
+            patience: Seconds to wait for others who are refreshing one of them.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
         if len(names) == 1:
-            return (self.refresh(names[0], heads, full=names[0] in full),)
+            return (self.refresh(names[0], heads, full=names[0] in full, patience=patience),)
         for name in names:
             self._renewed(self.catalog.stream_table(name), heads)
-        return self.refresher.refresh_together(names, heads, full=full, group=str(names[-1]))
+        group = str(names[-1])
+        return self.refresher.refresh_together(names, heads, full=full, group=group, patience=patience)
 
     def _renewed(self, table: StreamTable, heads: Heads) -> RefreshResult | None:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""

@@ -1,9 +1,10 @@
-"""Which stream tables are refreshed and published together: the members of diamonds, where that is wanted."""
+"""Which stream tables are refreshed and published together: members of diamonds, and of groups that users declare."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headrace.catalog import StreamTable
 from headrace.graph.dag import Dag
@@ -58,9 +59,14 @@ class Grouping:
         met = {d.bottom for d in self.diamonds if d.bottom in inside and keeps(self.options, self.defaults, d.bottom)}
         return tuple(name for name in self.units.members[unit] if name in met)
 
+    def declared(self, unit: TableName) -> tuple[str, ...]:
+        """The groups that users declared among a unit's members."""
+        return tuple(sorted({self.options[n].refresh_group for n in self.units.members[unit]} - {""}))
+
     def policy(self, unit: TableName) -> Policy:
         """When a group is due; of several bottoms the strictest, which is the slowest, wins."""
-        wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in self.bottoms(unit)]
+        deciding = self.bottoms(unit) or self.units.members[unit]
+        wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in deciding]
         return Policy.SLOWEST if Policy.SLOWEST in wanted else Policy.FASTEST
 
 
@@ -71,11 +77,21 @@ def grouping(tables: Mapping[TableName, StreamTable], defaults: Defaults) -> Gro
         tables: All stream tables.
         defaults: What the project wants.
     """
-    options = {name: parse_options(table.options) for name, table in tables.items()}
-    graph = Dag({name: table.sources for name, table in tables.items()})
+    return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), defaults)
+
+
+@lru_cache(maxsize=8)
+def _cut(
+    tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...], defaults: Defaults
+) -> Grouping:
+    """Kept while definitions stay as they are: a scheduler asks after each refresh."""
+    options = {name: parse_options(dict(texts)) for name, _, texts in tables}
+    graph = Dag({name: sources for name, sources, _ in tables})
     found = diamonds(graph)
     groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
-    return Grouping(graph, units(graph, tables, groups), found, options, defaults)
+    for declared in {o.refresh_group for o in options.values()} - {""}:
+        groups.append({name for name, own in options.items() if own.refresh_group == declared})
+    return Grouping(graph, units(graph, options, groups), found, options, defaults)
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +18,9 @@ TTL = dt.timedelta(seconds=30)
 """Time after which a silent owner's work may be taken over."""
 
 HEARTBEAT_SECONDS = 8.0
+
+WAIT_SECONDS = 0.1
+"""Time between two tries to get leases that others hold."""
 
 _PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 
@@ -41,16 +45,33 @@ def owner_is_dead(owner: str) -> bool:
     return False
 
 
+def _acquired(catalog: Catalog, resources: tuple[str, ...], until: float) -> tuple[Lease, ...]:
+    while True:
+        try:
+            return catalog.acquire(resources, new_owner(), TTL, is_dead=owner_is_dead)
+        except HeadraceError as error:
+            if error.code != "LEASE_HELD" or time.monotonic() >= until:
+                raise
+        time.sleep(WAIT_SECONDS)
+
+
 @contextmanager
-def held(catalog: Catalog, resources: Sequence[str]) -> Iterator[Callable[[], tuple[Lease, ...]]]:
+def held(
+    catalog: Catalog, resources: Sequence[str], *, patience: float = 0.0
+) -> Iterator[Callable[[], tuple[Lease, ...]]]:
     """Hold leases inside a block; the yielded function returns them as last prolonged.
 
     Losing a lease is not noticed here but where it matters: publishing checks the fencing tokens.
 
+    Args:
+        catalog: The catalog.
+        resources: What to lease, all or none.
+        patience: Seconds to wait for others who hold one of them.
+
     Raises:
         EnvironmentFault: `LEASE_HELD`.
     """
-    leases = catalog.acquire(tuple(resources), new_owner(), TTL, is_dead=owner_is_dead)
+    leases = _acquired(catalog, tuple(resources), time.monotonic() + patience)
     stop = threading.Event()
     current = [leases]
 

@@ -7,7 +7,7 @@ refreshed is left for the next time: maintenance is never in the way.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
@@ -56,6 +56,7 @@ def maintain(
     older_than: dt.timedelta,
     orphans_older_than: dt.timedelta,
     dry_run: bool,
+    wanted: Callable[[TableName], bool] = lambda _: True,
 ) -> tuple[MaintenanceResult, ...]:
     """Do what is due.
 
@@ -65,6 +66,7 @@ def maintain(
         older_than: Snapshots replaced more recently than this stay readable.
         orphans_older_than: Unreferenced files younger than this stay; at least a day.
         dry_run: Only say what is due.
+        wanted: Asked before each stream table whether it is its turn.
 
     Raises:
         UserError: `INVALID_OPTION` for ages that would delete what running readers use.
@@ -79,6 +81,8 @@ def maintain(
     scene, results = _scene(catalog), []
     stored: tuple[StreamTable | Mirror, ...] = (*scene.tables.values(), *scene.mirrors.values())
     for table in stored:
+        if not wanted(table.name):
+            continue
         try:
             with held(catalog, [resource_of(table.name)]) as leases:
                 results += _table(catalog, session, scene, table, policy, leases(), dry_run)

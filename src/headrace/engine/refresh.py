@@ -91,18 +91,19 @@ class Refresher:
         """A new cut."""
         return Heads(self.catalog, self.session.location)
 
-    def refresh(self, name: TableName, heads: Heads, *, full: bool = False) -> RefreshResult:
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
         """Move a stream table to the cut.
 
         Args:
             name: The stream table.
             heads: The cut.
             full: Recompute whatever changed.
+            patience: Seconds to wait for others who are refreshing it.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays, and history has the failure.
         """
-        return self.refresh_together((name,), heads, full=(name,) if full else ())[0]
+        return self.refresh_together((name,), heads, full=(name,) if full else (), patience=patience)[0]
 
     def refresh_together(
         self,
@@ -111,6 +112,7 @@ class Refresher:
         *,
         full: Collection[TableName] = (),
         group: str | None = None,
+        patience: float = 0.0,
     ) -> tuple[RefreshResult, ...]:
         """Move stream tables to the cut and publish them in one transaction, or none of them.
 
@@ -119,6 +121,7 @@ class Refresher:
             heads: The cut.
             full: Those to recompute whatever changed.
             group: The group that they are.
+            patience: Seconds to wait for others who are refreshing one of them.
 
         Raises:
             HeadraceError: What went wrong with the first that failed; what was published before stays, everything
@@ -129,7 +132,7 @@ class Refresher:
         try:
             if not full and (unchanged := self._nothing_to_do(names, heads, attempt)):
                 return unchanged
-            with held(self.catalog, [resource_of(name) for name in names]) as leases:
+            with held(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
                 done: list[Finished] = []
                 results: dict[TableName, RefreshResult] = {}
                 try:

@@ -149,6 +149,11 @@ class StreamTableInfo(Record):
         last_seconds: Its wall time.
         last_error: Code and message of the last failure, if the last refresh failed.
         stopped_reason: Why it is STOPPED, with the remedy.
+        effective_schedule: What decides when it is refreshed: its own schedule, or the project's default.
+        lag: Seconds since the oldest change that it does not reflect was committed; 0 when it reflects all that was
+            seen, None before its first load.
+        target: The lag it is to keep, in seconds: its own, or the strictest of what reads it; None without one.
+        held_up: Why schedules leave it alone, or for whom it waits; None when nothing holds it up.
     """
 
     name: str
@@ -168,6 +173,10 @@ class StreamTableInfo(Record):
     last_seconds: float | None
     last_error: str | None
     stopped_reason: str | None
+    effective_schedule: str | None = None
+    lag: float | None = None
+    target: int | None = None
+    held_up: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

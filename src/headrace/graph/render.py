@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from headrace.graph.critical import critical_path
 from headrace.graph.dag import Dag, Name
 
 Label = Callable[[Name], str]
@@ -37,6 +38,21 @@ def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
         branches += [(reader, f"{tail}└─ ", f"{tail}   ") for reader in readers[-1:]]
         waiting += reversed(branches)
     return "\n".join(lines)
+
+
+def as_levels(dag: Dag[Name], seconds: Mapping[Name, float]) -> str:
+    """Names by their distance from the sources, and the critical path: no refresh of everything can be quicker.
+
+    Args:
+        dag: The graph.
+        seconds: How long each name takes, where that is known.
+    """
+    if not dag.names:
+        return ""
+    lines = [f"level {i}: {', '.join(map(str, names))}" for i, names in enumerate(dag.levels())]
+    path = critical_path(dag, seconds)
+    steps = " → ".join(f"{name} {seconds[name]:.2f} s" if name in seconds else str(name) for name in path)
+    return "\n".join([*lines, f"critical path, {sum(seconds.get(n, 0.0) for n in path):.2f} s: {steps}"])
 
 
 def as_mermaid(dag: Dag[Name], label: Label[Name] | None = None) -> str:

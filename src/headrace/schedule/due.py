@@ -15,7 +15,7 @@ class Standing:
     Args:
         loaded: Whether it was ever loaded.
         behind_since: When the oldest change was committed that it does not reflect; None when it reflects all.
-        refreshed: When its last refresh began; None when there was none.
+        refreshed: When its last refresh began; None when there was none, or it failed and is to be tried again.
         expected: Seconds that refreshing it, and what is refreshed before it, usually takes.
     """
 

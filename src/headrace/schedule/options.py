@@ -38,6 +38,7 @@ class Options:
         timeout: Seconds after which a refresh is cancelled; None for never.
         diamond_consistency: For the diamonds that meet at it; None for the project's.
         diamond_schedule_policy: For the group it ends; None for the project's.
+        refresh_group: The group that the user declared it to be in; "" for none.
     """
 
     tier: str = "hot"
@@ -45,6 +46,7 @@ class Options:
     timeout: int | None = None
     diamond_consistency: Consistency | None = None
     diamond_schedule_policy: Policy | None = None
+    refresh_group: str = ""
 
     @property
     def factor(self) -> float | None:
@@ -53,6 +55,7 @@ class Options:
 
 
 KEYS = tuple(Options.__dataclass_fields__)
+_NOTHING_SAID = Options()
 
 
 def parse_options(texts: Mapping[str, str]) -> Options:
@@ -64,6 +67,8 @@ def parse_options(texts: Mapping[str, str]) -> Options:
     Raises:
         UserError: `INVALID_OPTION`, naming key and choices.
     """
+    if not texts:
+        return _NOTHING_SAID
     given = {key.lower(): text.strip() for key, text in texts.items()}
     if unknown := sorted(set(given) - set(KEYS)):
         raise UserError(
@@ -79,6 +84,7 @@ def parse_options(texts: Mapping[str, str]) -> Options:
         timeout=_timeout(given.get("timeout")),
         diamond_consistency=None if consistency is None else parse_consistency(consistency),
         diamond_schedule_policy=None if policy is None else parse_policy(policy),
+        refresh_group=given.get("refresh_group", ""),
     )
 
 

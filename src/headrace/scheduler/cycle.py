@@ -46,24 +46,30 @@ class Cycle:
 def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     """Decide.
 
-    A unit is due when its schedule says so; it pulls along what it reads that has no schedule of its own. A unit in
-    trouble (paused, suspended, waiting for a retry) is left alone, and so is what reads from it: refreshing that would
-    show old contents as new. Only where a table wants no consistency of its diamonds does it go on.
+    A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
+    be refreshed. It pulls along what it reads that has no schedule of its own. A unit in trouble (paused, suspended,
+    waiting for a retry) is left alone, and so is what reads from it: refreshing that would show old contents as new.
+    Only where a table wants no consistency of its diamonds does it go on.
     """
     units = scene.grouping.units
     troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}
     moments = {unit: at for unit in units.members if (at := unit_due_at(scene, unit, now)) is not None}
     wanted: dict[TableName, str] = {}
     held: dict[TableName, Hold] = {}
+    fruitful: set[TableName] = set()
     for unit in units.dag.order():
+        if _brings_news(scene, unit, fruitful, wanted):
+            fruitful.add(unit)
         if unit not in moments or moments[unit] > now:
             continue
-        pulled = _pulled(scene, unit)
+        pulled = _pulled(scene, unit, fruitful)
         hold = troubles.get(unit) or next(
             (troubles[above] for above in (*pulled, *units.dag.producers(unit)) if above in troubles), None
         )
         if hold is not None and (unit in troubles or waits(scene, unit)):
             held[unit] = hold
+            continue
+        if unit not in fruitful:
             continue
         for above in pulled:
             if above not in troubles:
@@ -73,6 +79,20 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     soon = [at for unit, at in moments.items() if at > now]
     soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
+
+
+def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
+    """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
+    units = scene.grouping.units
+    found: dict[TableName, Hold] = {}
+    for unit in units.dag.order():
+        own = _trouble(scene, units.members[unit], now)
+        above = next((found[p] for p in units.dag.producers(unit) if p in found), None)
+        if own is not None:
+            found[unit] = own
+        elif above is not None and waits(scene, unit):
+            found[unit] = above
+    return found
 
 
 def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
@@ -115,23 +135,29 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
     return None if over else held_up
 
 
-def _pulled(scene: Scene, unit: TableName) -> tuple[TableName, ...]:
-    """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
+def _brings_news(scene: Scene, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]) -> bool:
+    """Whether refreshing a unit would change it, given what is refreshed before it."""
     units = scene.grouping.units
+    if any(scene.tables[name].news for name in units.members[unit]):
+        return True
+    return any(above in fruitful and (above in wanted or _follows(scene, above)) for above in units.dag.producers(unit))
+
+
+def _follows(scene: Scene, unit: TableName) -> bool:
+    """Whether a unit is refreshed for the sake of what reads it."""
+    return any(scene.pulled(name) for name in scene.grouping.units.members[unit])
+
+
+def _pulled(scene: Scene, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
+    """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
     found: list[TableName] = []
     queue = [unit]
     while queue:
-        for above in units.dag.producers(queue.pop()):
-            members = [scene.tables[n] for n in units.members[above]]
-            mine = any(scene.pulled(n) for n in units.members[above])
-            if above not in found and mine and any(_has_news(t) for t in members):
+        for above in scene.grouping.units.dag.producers(queue.pop()):
+            if above not in found and above in fruitful and _follows(scene, above):
                 found.append(above)
                 queue.append(above)
     return tuple(found)
-
-
-def _has_news(table: Table) -> bool:
-    return table.standing.behind_since is not None or not table.standing.loaded
 
 
 def waits(scene: Scene, unit: TableName) -> bool:

@@ -10,27 +10,28 @@ import datetime as dt
 import queue
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
-from headrace.engine.grouping import Defaults
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, Notice, RetryPlanned, SchedulerStarted, SchedulerStopped, Suspended, Waiting
+from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
 from headrace.names import LAKE, TableName
-from headrace.schedule import Schedule
-from headrace.scheduler.backoff import PASSING, retry_policy
+from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.failures import note_failure, timed_out
+from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
-from headrace.scheduler.scene import Scene, read_scene
+from headrace.scheduler.plan import planned
+from headrace.scheduler.rules import Rules, share
+from headrace.scheduler.scene import Scene, read_scene, targets
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
 TTL = dt.timedelta(seconds=30)
@@ -40,27 +41,6 @@ BEAT_SECONDS = 5.0
 
 SPARING = 4
 """After a look the next one waits so many times as long as it took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a scheduler works.
-
-    Args:
-        slots: Refreshes at once.
-        quotas: Refreshes at once by pool.
-        default_schedule: For tables without a schedule that nothing reads.
-        defaults: What the project wants of diamonds.
-        poll: Seconds between two looks.
-        grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
-    """
-
-    slots: int
-    default_schedule: Schedule
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    defaults: Defaults = field(default_factory=Defaults)
-    poll: float = 1.0
-    grace: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +89,11 @@ class Scheduler:
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
+        self._late: set[TableName] = set()
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
+        self._over = threading.Event()
+        self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
 
     def plan(self) -> tuple[Planned, ...]:
         """What would be refreshed now, in which order, and why; and what waits."""
@@ -128,13 +111,15 @@ class Scheduler:
         Raises:
             UserError: `SCHEDULER_RUNNING`.
         """
-        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+        self._register()
         results: list[RefreshResult] = []
         with Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
                     self._loop(pool, stopping, once, results)
             finally:
+                self._over.set()
+                self._idle.end()
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
@@ -150,9 +135,11 @@ class Scheduler:
             if self._beat():
                 stopping.set()
             if stopping.is_set():
+                self._over.set()
                 drained_at = self._drain(drained_at)
             elif not (once and told):
-                told = self._consider(told)
+                told = self._consider(told, once)
+                self._maintain_if_quiet()
             for unit in self._dispatch.start():
                 self._begin(pool, unit)
             if self._dispatch.idle and (once or stopping.is_set()):
@@ -164,8 +151,11 @@ class Scheduler:
                 if once:
                     results += done
 
-    def _consider(self, told: bool) -> bool:
-        """Look around and let what is due wait in line; returns whether that was ever possible."""
+    def _consider(self, told: bool, once: bool = False) -> bool:
+        """Look around and let what is due wait in line; returns whether that was ever possible.
+
+        A catalog that does not answer is asked again, unless this is to happen only once.
+        """
         begun = time.monotonic()
         if begun < self._look_after:
             return told
@@ -179,7 +169,7 @@ class Scheduler:
                 self.events.emit(SchedulerStarted(self.owner, len(scene.tables)))
             self._line_up(scene, plan_cycle(scene, self.clock.now()))
         except HeadraceError as error:
-            if not error.retryable:
+            if once or not error.retryable:
                 raise
             self._seen = None
             self.events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
@@ -217,12 +207,27 @@ class Scheduler:
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
         self._told = dict(cycle.held)
+        self._tell_lags(scene)
+
+    def _tell_lags(self, scene: Scene) -> None:
+        now, late = self.clock.now(), set()
+        for name, target in targets(scene).items():
+            lag = scene.tables[name].standing.lag(now)
+            if lag > target:
+                late.add(name)
+                if name not in self._late:
+                    self.events.emit(LagExceeded(str(name), round(lag, 1), target))
+        self._late = late
 
     # ---- units
 
     def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
         assert self._scene is not None
-        members = self._scene.grouping.units.members.get(unit, (unit,))
+        members = self._scene.grouping.units.members.get(unit)
+        if members is None:  # it was dropped, or joined a group, while it waited
+            del self._cuts[unit]
+            self._dispatch.finish(unit)
+            return
         limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
         deadline = time.monotonic() + min(limits) if limits else None
         self._running[unit] = _Running(members, deadline)
@@ -263,15 +268,9 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
-        error = ended.error
-        if run.cancelled and error.code == "CANCELLED":
-            error = EnvironmentFault(
-                "REFRESH_TIMEOUT",
-                f"The refresh of {ended.unit} took longer than its timeout and was cancelled.",
-                hint="Give it a longer timeout, or find out in `headrace history` where the time goes.",
-                retryable=True,
-            )
-        self._note_failure(run.members, error)
+        late = run.cancelled and ended.error.code == "CANCELLED"
+        error = timed_out(ended.unit) if late else ended.error
+        note_failure(self.catalog, self.events, run.members, error, self.clock.now())
         return ()
 
     def _give_up(self, failed: TableName) -> None:
@@ -283,38 +282,31 @@ class Scheduler:
             else:
                 self._dispatch.add([unit])
 
-    def _note_failure(self, members: tuple[TableName, ...], error: HeadraceError) -> None:
-        now = self.clock.now()
-        policy = retry_policy(error.retryable, now)
-        planned_at: list[dt.datetime | None] = []
-
-        def at(failures: int) -> dt.datetime | None:
-            planned_at.append(policy(failures))
-            return planned_at[-1]
-
-        try:
-            failures = self.catalog.note_failure(members, error.code, str(error), at)
-        except HeadraceError as trouble:
-            self.events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
-            return
-        again = planned_at[-1]
-        for name in members:
-            if again is None:
-                self.events.emit(Suspended(str(name), failures, error.code, error.message))
-            else:
-                self.events.emit(RetryPlanned(str(name), failures, (again - now).total_seconds()))
-
     # ---- care
 
+    def _register(self) -> None:
+        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+
     def _beat(self) -> bool:
-        """Say that this scheduler lives, now and then; returns whether somebody asked it to end."""
+        """Say that this scheduler lives, now and then; returns whether somebody asked it to end.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
+                took its place.
+        """
         if time.monotonic() - self._beaten < BEAT_SECONDS:
             return False
         self._beaten = time.monotonic()
         try:
-            return self.catalog.scheduler_beat(self.owner, TTL)
+            alive = self.catalog.scheduler_beat(self.owner, TTL)
         except HeadraceError:
             return False  # an outage of the catalog is told where it is looked at
+        place = next((i for i, s in enumerate(alive) if s.owner == self.owner), None)
+        if place is None:
+            self._register()
+            return False
+        self._dispatch.slots = share(self.rules.slots, place, len(alive))
+        return alive[place].draining
 
     def _drain(self, since: float | None) -> float:
         """Start nothing more; cancel what outlasts the grace time. Returns when that began."""
@@ -326,28 +318,18 @@ class Scheduler:
                 self.worker.cancel(run.members)
         return begun
 
+    def _undisturbed(self) -> bool:
+        return self._dispatch.idle and not self._over.is_set()
+
+    def _maintain_if_quiet(self) -> None:
+        try:
+            self._idle.consider()
+        except HeadraceError as error:
+            self.events.emit(Notice(f"Maintenance was put off. [{error.code}] {error.message}"))
+
     def _enforce_timeouts(self) -> None:
         """Cancel what runs for too long; again at each look, as jobs that begin in between run on."""
         for run in self._running.values():
             if run.deadline is not None and time.monotonic() > run.deadline:
                 run.cancelled = True
                 self.worker.cancel(run.members)
-
-
-def planned(scene: Scene, cycle: Cycle) -> tuple[Planned, ...]:
-    """A cycle for people: what would be refreshed, the longest way first, then what waits."""
-    units, seconds = scene.grouping.units, scene.unit_seconds()
-    left = remaining(units.dag, seconds)
-    order: Dispatch[TableName] = Dispatch(1)
-    order.draw(units.dag, left)
-    order.add(cycle.wanted)
-    found = []
-    while not order.idle:
-        for unit in order.start():
-            members = tuple(str(n) for n in units.members[unit])
-            found.append(Planned(members, cycle.wanted[unit], seconds=seconds[unit]))
-            order.finish(unit)
-    for unit, hold in cycle.held.items():
-        members = tuple(str(n) for n in units.members[unit])
-        found.append(Planned(members, f"{hold.table} is {hold.reason}", waits=True, seconds=seconds[unit]))
-    return tuple(found)

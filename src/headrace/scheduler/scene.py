@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
@@ -25,8 +25,8 @@ class Table:
 
     Args:
         schedule: What decides when it is due.
-        standing: Where it stands, for the changes that refreshing it, and what it pulls along, would bring.
-        lag_since: When the oldest change was committed that it does not reflect, whoever holds it up; None for none.
+        standing: Where it stands, measured to the root sources, whoever holds it up.
+        news: Whether what it reads directly has moved, so that refreshing it alone would bring something.
         seconds: How long its refresh takes.
         care: Pauses and failures.
         status: Its life.
@@ -34,7 +34,7 @@ class Table:
 
     schedule: Schedule
     standing: Standing
-    lag_since: dt.datetime | None
+    news: bool
     seconds: float
     care: Care
     status: Status
@@ -56,7 +56,7 @@ class Scene:
 
     def pulled(self, name: TableName) -> bool:
         """Whether a table is refreshed for the sake of what reads it."""
-        return self.tables[name].schedule.kind is Kind.DOWNSTREAM
+        return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
 
     def unit_seconds(self) -> dict[TableName, float]:
         """How long each unit takes."""
@@ -91,16 +91,16 @@ def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_sched
         found: dict[TableName, Table] = {}
         for name in cut.graph.order(tables):
             pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
-            seconds = last[name].seconds if name in last and last[name].outcome is Outcome.OK else UNKNOWN_SECONDS
+            done = last[name] if name in last and last[name].outcome is Outcome.OK else None
+            seconds = done.seconds if done is not None else UNKNOWN_SECONDS
             standing = Standing(
                 loaded=name in lags.frontiers,
-                behind_since=lags.since(name, {s: found[s].standing.behind_since for s in pulled}),
-                refreshed=last[name].started_at if name in last else None,
+                behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
+                refreshed=done.started_at if done is not None else None,
                 expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
             )
-            lag = lags.since(name, {s: found[s].lag_since for s in tables[name].sources if s in found})
             care = cares.get(name, Care())
-            found[name] = Table(schedules[name], standing, lag, seconds, care, tables[name].status)
+            found[name] = Table(schedules[name], standing, lags.news(name), seconds, care, tables[name].status)
     return Scene(cut, found, bases)
 
 
@@ -115,15 +115,22 @@ class _Lags:
         self._heads = {**newest, **moved}
         self._times: dict[TableName, dict[int, dt.datetime]] = {}
 
-    def since(self, name: TableName, above: Mapping[TableName, dt.datetime | None]) -> dt.datetime | None:
+    def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
         """The oldest change that a table, or one above it, does not reflect."""
+        times = [standing.behind_since for standing in above if standing.behind_since is not None]
+        times += [self._committed(source, seen + 1) for source, seen in self._behind(name)]
+        return min(times, default=None)
+
+    def news(self, name: TableName) -> bool:
+        """Whether what a table reads has moved, or it was never loaded."""
+        return name not in self.frontiers or any(self._behind(name))
+
+    def _behind(self, name: TableName) -> Iterator[tuple[TableName, int]]:
         frontier = self.frontiers.get(name, Frontier())
-        times = [since for since in above.values() if since is not None]
         for source in self._tables[name].sources:
             seen, head = frontier.get(source), self._heads.get(source)
             if seen is not None and head is not None and head > seen:
-                times.append(self._committed(source, seen + 1))
-        return min(times, default=None)
+                yield source, seen
 
     def _committed(self, source: TableName, version: int) -> dt.datetime:
         if source not in self._times:
@@ -151,4 +158,18 @@ def effective_schedules(
             elif all(kind is Kind.MANUAL for kind in readers):
                 own = MANUAL
         found[name] = own
+    return found
+
+
+def targets(scene: Scene) -> dict[TableName, int]:
+    """The lag that tables are to keep, in seconds: their own, or the strictest of what reads them."""
+    found: dict[TableName, int] = {}
+    for name in reversed(scene.grouping.graph.order(scene.tables)):
+        schedule = scene.tables[name].schedule
+        if schedule.kind in (Kind.LAG, Kind.ON_CHANGE):
+            found[name] = schedule.seconds
+        elif schedule.kind is Kind.DOWNSTREAM:
+            wanted = [found[reader] for reader in scene.grouping.graph.consumers(name) if reader in found]
+            if wanted:
+                found[name] = min(wanted)
     return found

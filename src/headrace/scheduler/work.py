@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,14 @@ class Worker(Protocol):
 
         Raises:
             HeadraceError: What went wrong; nothing was published then.
+        """
+        ...
+
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        """Expire, compact and trim what is stored, table by table, asking before each whether it is its turn.
+
+        Raises:
+            HeadraceError: What went wrong.
         """
         ...
 

@@ -34,6 +34,11 @@ DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 
 SHOW_SOURCES = "  SHOW SOURCES"
 
+
+CREATE_GROUP = "  CREATE REFRESH GROUP name AS namespace.table, namespace.table, …"
+
+DROP_GROUP = "  DROP REFRESH GROUP [IF EXISTS] name"
+
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 

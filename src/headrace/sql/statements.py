@@ -11,6 +11,7 @@
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
 other statement is Spark's.
@@ -135,6 +136,22 @@ class CreateSource(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropSource(Statement):
     """DROP SOURCE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRefreshGroup(Statement):
+    """CREATE REFRESH GROUP."""
+
+    name: str
+    members: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRefreshGroup(Statement):
+    """DROP REFRESH GROUP."""
 
     name: str
     if_exists: bool = False
@@ -398,6 +415,25 @@ def _show_sources(reader: _Reader) -> Statement:
     return ShowSources(sql=reader.part.text, start=reader.part.start)
 
 
+def _create_group(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("AS")
+    members = [reader.table()]
+    while reader.take(","):
+        members.append(reader.table())
+    reader.end()
+    return CreateRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, members=tuple(members))
+
+
+def _drop_group(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -412,5 +448,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
+    (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
+    (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )
 """Every statement: the words that make it ours, the words that must follow, its form for messages, and its reader."""

@@ -126,7 +126,7 @@ def test_the_pulse_tells_what_may_have_changed(catalog: Catalog, iceberg: Iceber
 def test_schedulers_are_known_while_they_are_heard_of(catalog: Catalog, clock: ManualClock) -> None:
     catalog.register_scheduler("one", MINUTE)
     clock.advance(50)
-    assert catalog.scheduler_beat("one", MINUTE) is False
+    assert [s.draining for s in catalog.scheduler_beat("one", MINUTE)] == [False]
     clock.advance(50)
     assert [s.owner for s in catalog.schedulers()] == ["one"]
     clock.advance(20)
@@ -154,8 +154,8 @@ def test_draining(catalog: Catalog) -> None:
     assert catalog.drain() == ()
     catalog.register_scheduler("one", MINUTE)
     assert [s.owner for s in catalog.drain()] == ["one"]
-    assert catalog.scheduler_beat("one", MINUTE) is True
-    assert catalog.scheduler_beat("nobody", MINUTE) is True  # whoever is not known any more has to stop
+    assert [s.draining for s in catalog.scheduler_beat("one", MINUTE)] == [True]
+    assert [s.owner for s in catalog.scheduler_beat("nobody", MINUTE)] == ["one"]
 
 
 def test_events_are_kept_in_order(catalog: Catalog) -> None:

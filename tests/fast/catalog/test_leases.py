@@ -1,10 +1,12 @@
 import datetime as dt
+import threading
 
 import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.samples import REVENUE, TOP, TTL
 
 from headrace.catalog import Catalog, resource_of
+from headrace.engine.held import held as waited_for
 from headrace.errors import EnvironmentFault
 
 A, B, C = resource_of(REVENUE), resource_of(TOP), "c"
@@ -77,3 +79,12 @@ def test_a_released_lease_cannot_be_prolonged(catalog: Catalog) -> None:
     catalog.release(leases)
     with pytest.raises(EnvironmentFault, match="LEASE_LOST"):
         catalog.heartbeat(leases, TTL)
+
+
+def test_who_has_patience_gets_a_lease_when_it_is_given_back(catalog: Catalog) -> None:
+    (lease,) = catalog.acquire([A], "one", TTL)
+    with pytest.raises(EnvironmentFault, match="LEASE_HELD"), waited_for(catalog, [A], patience=0.15):
+        pass
+    threading.Timer(0.2, lambda: catalog.release([lease])).start()
+    with waited_for(catalog, [A, B], patience=20) as leases:
+        assert {x.resource for x in leases()} == {A, B}

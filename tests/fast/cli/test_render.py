@@ -61,7 +61,8 @@ def test_status_tells_what_is_behind_stopped_failed_and_full_only() -> None:
         info(
             "shop.stopped", status=Status.STOPPED, stopped_reason="shop.orders lost its column amount; alter the query."
         ),
-        info("shop.failed", last_error="[DIVIDE_BY_ZERO] division by zero"),
+        info("shop.failed", last_error="[DIVIDE_BY_ZERO] division by zero", lag=90.0, target=60),
+        info("shop.paused", held_up="paused"),
         info("shop.full", incremental=False, refusals=(refusal(),)),
     ]
     text = drawn(tables.standing(infos, NOW))
@@ -71,6 +72,8 @@ def test_status_tells_what_is_behind_stopped_failed_and_full_only() -> None:
     assert "shop.stopped is stopped: shop.orders lost its column amount; alter the query." in text
     assert "shop.failed failed last time: [DIVIDE_BY_ZERO] division by zero" in text
     assert "shop.full is refreshed in full: rand() is not a function of the sources" in text
+    assert "1 min 30 s" in text
+    assert "shop.paused is not refreshed by schedule: paused" in text
 
 
 def test_status_of_an_empty_project_says_how_to_go_on() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 from catalog_kit.samples import lake
+from click.testing import Result
 from kit.pipelines import Lake, define
 
 from headrace.catalog import Catalog
 
-from .conftest import Run
+from .conftest import Process, Run, command, environment
 
 
 @pytest.fixture
@@ -80,6 +83,8 @@ def test_so_many_at_once_are_not_possible(run: Run, project: Path, number: str) 
         ("default_schedule = 'sometimes'", "INVALID_SCHEDULE"),
         ("diamond_consistency = 'maybe'", "none, atomic"),
         ("diamond_schedule_policy = 'never'", "fastest, slowest"),
+        ("maintenance_every = 'now and then'", "'never'"),
+        ("webhook = 'over there'", "https://host/path"),
         ("[pools]\nfinance = 0", "finance"),
     ],
 )
@@ -91,3 +96,48 @@ def test_settings_that_cannot_be(run: Run, project: Path, line: str, words: str)
     result = run("status", "-p", project)
     assert result.exit_code == 1
     assert words in result.output
+
+
+def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, project: Path, tmp_path: Path) -> None:
+    first = subprocess.Popen(
+        command("run", "--json", "-p", project), stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment()
+    )
+    try:
+        assert first.stdout is not None
+        assert json.loads(first.stdout.readline())["event"] == "scheduler_started"
+        second = process("run", "--once", "-p", project)
+        assert second.returncode == 1
+        assert "SCHEDULER_RUNNING" in second.stderr
+        assert f":{first.pid}:" in second.stderr
+        assert str(first.pid) in process("drain", "-p", project).stdout
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(20) == 0
+        assert json.loads(first.stdout.readline())["event"] == "scheduler_stopped"
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_groups_that_users_declare(run: Run, pipeline: Path) -> None:
+    def sql(text: str) -> Result:
+        return run("sql", text, "-p", pipeline)
+
+    sql("ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = none)")
+    assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []
+    assert sql("CREATE REFRESH GROUP ours AS s.b, s.e").exit_code == 0
+    (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+    assert (group["members"], group["declared"], group["converge"]) == (["s.b", "s.e"], ["ours"], [])
+    assert "declared as ours" in run("diamonds", "-p", pipeline).output
+    for wrong, code in (
+        ("CREATE REFRESH GROUP ours AS s.b, s.c", "GROUP_EXISTS"),
+        ("CREATE REFRESH GROUP theirs AS s.c, s.e", "GROUP_MEMBER_TAKEN"),
+        ("CREATE REFRESH GROUP theirs AS s.c, s.gone", "STREAM_TABLE_NOT_FOUND"),
+        ("CREATE REFRESH GROUP theirs AS s.c", "INVALID_OPTION"),
+        ("CREATE REFRESH GROUP theirs s.c", "SYNTAX_ERROR"),
+        ("DROP REFRESH GROUP theirs", "GROUP_NOT_FOUND"),
+    ):
+        result = sql(wrong)
+        assert (result.exit_code, code in result.output) == (1, True), wrong
+    assert sql("DROP REFRESH GROUP IF EXISTS theirs").exit_code == 0
+    assert sql("DROP REFRESH GROUP ours").exit_code == 0
+    assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []

@@ -1,13 +1,21 @@
 """The loop over a real catalog: what it refreshes, in which order, and what it does about trouble."""
 
+import datetime as dt
 import threading
 import time
 
 import pytest
-from kit.pipelines import PublishingWorker, define, failing, full, roots, scheduler
+from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
-from headrace.errors import UserError
-from headrace.events import Events, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.catalog import HistoryEntry, Outcome, RanAs, care
+from headrace.errors import EnvironmentFault, UserError
+from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.scheduler.cycle import holds
+from headrace.scheduler.idle import Idle
+from headrace.scheduler.rules import share
+from headrace.scheduler.scene import read_scene, targets
+
+NOW = dt.datetime.now(dt.UTC)
 
 
 def once(catalog, worker, events=None, **changes):
@@ -49,8 +57,8 @@ def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):
     assert worker.ran.index(("b",)) < worker.ran.index(("c",))
     assert once(catalog, worker).refreshed == 0
     lake_.base("s.a")
-    assert once(catalog, worker).refreshed == 0  # within the pause that ON CHANGE keeps
-    assert once(catalog, worker, ahead=2).refreshed == 3
+    assert once(catalog, worker, ahead=-5).refreshed == 0  # within the pause that ON CHANGE keeps
+    assert once(catalog, worker, ahead=5).refreshed == 3
     assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
 
 
@@ -60,6 +68,25 @@ def test_what_has_no_schedule_of_its_own_is_pulled_along(lake_, catalog):
     worker = PublishingWorker(lake_, catalog)
     once(catalog, worker)
     assert worker.ran == [("b",), ("c",), ("d",)]
+
+
+def test_a_chain_with_schedules_of_its_own_is_refreshed_in_one_go(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; d: c", {"*": "1 minute"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=90).refreshed == 3  # lag is measured to a, not to what c reads
+    assert worker.ran == 2 * [("b",), ("c",), ("d",)]
+
+
+def test_what_would_bring_nothing_is_not_refreshed(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; m: b; c: m; d: b", {"b": "1 day", "c": "1 second", "d": "1 second"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=3600).refreshed == 0  # b is what holds them up
 
 
 def test_a_target_lag_is_waited_for(lake_, catalog):
@@ -117,7 +144,7 @@ def test_a_failure_is_tried_again_later(lake_, catalog):
     (planned,) = [e for e in told if isinstance(e, RetryPlanned)]
     assert (planned.table, planned.failures) == ("s.b", 1)
     assert 2 <= planned.seconds <= 3
-    assert once(catalog, worker, events).refreshed == 0  # not yet, says the catalog; and c waits for b
+    assert once(catalog, worker, events, ahead=-5).refreshed == 0  # not yet, says the catalog; and c waits for b
     assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)][-1] == ("s.c", "s.b", "retrying")
     catalog.unpause([full("b")])
     assert once(catalog, worker, events).refreshed == 2
@@ -166,6 +193,31 @@ def test_a_frozen_table_is_left_alone(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a", b={"tier": "frozen"})
     assert once(catalog, PublishingWorker(lake_, catalog)).refreshed == 0
+
+
+def test_what_is_frozen_is_not_pulled_along(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b z", b={"tier": "frozen"})
+    worker = PublishingWorker(lake_, catalog)
+    worker.refresh([full("b")], worker.heads())
+    lake_.base("s.a", "s.z")
+    once(catalog, worker)
+    assert worker.ran == [("b",), ("c",)]
+    assert roots(lake_, catalog)["c"] == {"a": {0}, "z": {0}}
+
+
+def test_a_failure_by_cron_is_tried_again_before_the_next_time(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", {"b": "0 0 1 1 *"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    year = 366 * 86400
+    failed = HistoryEntry(full("b"), NOW, NOW, RanAs.DIFFERENTIAL, Outcome.FAILED)
+    worker.fails = failing("b", times=1)
+    assert once(catalog, worker, ahead=year).failed == 1
+    catalog.record_failure(failed)
+    assert once(catalog, worker, ahead=year + 60).refreshed == 1
 
 
 def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):
@@ -259,6 +311,113 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
         assert first.owner in caught.value.message
 
 
+@pytest.mark.parametrize(("slots", "schedulers"), [(4, 1), (4, 2), (4, 3), (4, 6), (32, 5)])
+def test_schedulers_share_the_slots(slots, schedulers):
+    assert sum(share(slots, place, schedulers) for place in range(schedulers)) == slots
+
+
+def test_a_scheduler_makes_room_for_another(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n}: a" for n in range(8)))
+    with catalog._database.write() as connection:  # on PostgreSQL there may be several
+        later = "'2999-01-01T00:00:00.000000+00:00'"
+        connection.exec_driver_sql(f"INSERT INTO hr_scheduler VALUES ('another', {later}, {later}, false)")
+    monkeypatch.setattr(type(catalog), "register_scheduler", registered)
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
+    assert once(catalog, worker, slots=4).refreshed == 8
+    assert worker.most_at_once == 2
+
+
+def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    with Running(catalog, PublishingWorker(lake_, catalog)):
+        until(lambda: catalog.schedulers())
+        (known,) = catalog.schedulers()
+        catalog.unregister_scheduler(known.owner)
+        until(lambda: [s.owner for s in catalog.schedulers()] == [known.owner])
+
+
+def registered(catalog, owner, ttl, *, is_dead):
+    with catalog._database.write() as connection:
+        care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
+
+
+def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a")
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker, maintenance=3600.0):
+        until(lambda: worker.maintained == ["b", "c"])
+    assert len(worker.ran) == 2
+    with Running(catalog, worker, maintenance=3600.0, ahead=1800):  # the last time is remembered
+        until(lambda: len(catalog.schedulers()) == 1)
+        time.sleep(0.2)
+    assert worker.maintained == ["b", "c"]
+    with Running(catalog, worker, maintenance=3600.0, ahead=7200):
+        until(lambda: worker.maintained == ["b", "c", "b", "c"])
+
+
+def test_maintenance_makes_way(lake_, catalog):
+    define(catalog, "b: a; c: a; d: a")
+    worker, quiet = PublishingWorker(lake_, catalog), [True]
+    idle = Idle(catalog, worker, Events(), ClockAhead(0), 3600.0, lambda: quiet[0] and len(worker.maintained) != 1)
+    idle.consider()
+    idle.end()
+    assert worker.maintained == ["b"]
+    worker.maintained.append("something else was done")
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end()
+    assert worker.maintained[2:] == ["c", "d"]  # goes on where it was
+    quiet[0] = False
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end()
+    assert len(worker.maintained) == 4
+
+
+def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    begun, free = threading.Event(), threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda n: n.table == "b" and (begun.set(), free.wait(10)))
+    with Running(catalog, worker):
+        assert begun.wait(10)
+        catalog.drop_stream_table(full("c"))
+        lake_.base("s.a")
+        until(lambda: worker.ran.count(("x",)) == 2)  # it has looked around since
+        free.set()
+        until(lambda: ("b",) in worker.ran)
+    assert ("c",) not in worker.ran
+
+
+def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog, monkeypatch):
+    def gone(*_):
+        raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+
+    monkeypatch.setattr(type(catalog), "cares", gone)
+    with pytest.raises(EnvironmentFault, match="CATALOG_UNREACHABLE"):
+        once(catalog, PublishingWorker(lake_, catalog))
+
+
+def test_a_catalog_that_does_not_answer_is_asked_again(lake_, catalog, monkeypatch):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    answers, left = type(catalog).cares, [3]
+
+    def sometimes(self):
+        if left[0]:
+            left[0] -= 1
+            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+        return answers(self)
+
+    monkeypatch.setattr(type(catalog), "cares", sometimes)
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        until(lambda: worker.ran == [("b",)])
+
+
 def test_a_plan_changes_nothing(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: a; d: b c; e: d; p: a")
@@ -273,6 +432,41 @@ def test_a_plan_changes_nothing(lake_, catalog):
     assert planned[0].why == "for s.e"
     assert planned[2].why == "s.p is paused"
     assert worker.ran == []
+
+
+def test_holds_lags_and_targets(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; d: b; e: c", {"c": "1 hour", "d": "10 seconds"})
+    once(catalog, PublishingWorker(lake_, catalog))
+    lake_.base("s.a")
+    catalog.pause([full("c")])
+    rules_ = rules()
+    scene = read_scene(catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule)
+    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
+    now = dt.datetime.now(dt.UTC)
+    assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, now).items()} == {
+        "c": ("c", "paused"),
+        "e": ("c", "paused"),
+    }
+    lags = {n.table: t.standing.behind_since for n, t in scene.tables.items()}
+    assert len(set(lags.values())) == 1  # all of them lack the same change of a
+    assert lags["e"] is not None
+
+
+def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a", {"b": "10 seconds"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker.fails = failing("b", times=1)
+    late = scheduler(catalog, worker, events, ahead=30)
+    for _ in range(2):
+        late._seen = None
+        late._consider(True)
+    assert [(e.table, e.target, e.lag > 10) for e in told if isinstance(e, LagExceeded)] == [("s.b", 10, True)]
 
 
 def test_what_happened_is_kept(lake_, catalog):

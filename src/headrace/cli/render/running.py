@@ -36,7 +36,7 @@ def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
         table.add_row(
             group.name,
             ", ".join(group.members),
-            ", ".join(group.converge),
+            ", ".join(group.converge) or f"declared as {', '.join(group.declared)}",
             group.policy,
             str(group.epoch),
             str(group.last_publication or fmt.NOTHING),

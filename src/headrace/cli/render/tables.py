@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.cli.render import format as fmt
+from headrace.schedule import show_duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -102,11 +103,19 @@ def standing(infos: Sequence[StreamTableInfo], now: dt.datetime) -> Iterator[Ren
             styled(info.last_mode.value, MODE_STYLES) if info.last_mode else fmt.NOTHING,
             fmt.seconds(info.last_seconds),
             fmt.ago(info.last_refresh, now),
-            _escaped(info.schedule or fmt.NOTHING),
-            ", ".join(info.behind),
+            _escaped(info.schedule or info.effective_schedule or fmt.NOTHING),
+            _lag(info) + ", ".join(info.behind),
         )
     yield table
     yield from notes(infos)
+
+
+def _lag(info: StreamTableInfo) -> str:
+    """The lag, red when it is beyond the target; nothing where there is none."""
+    if not info.lag:
+        return ""
+    text = show_duration(info.lag)
+    return f"[red]{text}[/] " if info.target is not None and info.lag > info.target else f"{text} "
 
 
 def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
@@ -114,6 +123,8 @@ def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     for info in infos:
         if info.stopped_reason:
             yield f"[bold red]{info.name}[/] is stopped: {_escaped(info.stopped_reason)}"
+        elif info.held_up:
+            yield f"[yellow]{info.name}[/] is not refreshed by schedule: {_escaped(info.held_up)}"
         elif info.last_error:
             yield f"[bold red]{info.name}[/] failed last time: {_escaped(info.last_error)}"
         elif not info.incremental:

@@ -61,24 +61,31 @@ def history(context: click.Context, name: str | None, limit: int) -> None:
     show_default=True,
     help="Form of the drawing.",
 )
+@click.option("--levels", is_flag=True, help="Show the levels and the critical path instead of a drawing.")
 @click.pass_context
-def graph(context: click.Context, form: str) -> None:
+def graph(context: click.Context, form: str, levels: bool) -> None:
     """Draw which stream table reads what.
 
     \b
     Examples:
       headrace graph
       headrace graph --format dot | dot -Tsvg > pipeline.svg
+      headrace graph --levels
     """
-    from headrace.graph import as_dict, as_dot, as_mermaid, as_text
+    from headrace.graph import as_dict, as_dot, as_levels, as_mermaid, as_text
 
     asked = invocation(context)
     with asked.open() as hr:
         dag = hr.graph()
+        took = {info.name: info.last_seconds for info in hr.status()} if levels else {}
     if asked.json or form == "json":
         import json
 
         sys.stdout.write(json.dumps(as_dict(dag), indent=2, ensure_ascii=False) + "\n")
+        return
+    if levels:
+        seconds = {n: s for n in dag.names if (s := took.get(str(n))) is not None}
+        sys.stdout.write((as_levels(dag, seconds) or "There are no stream tables yet.") + "\n")
         return
     drawn = {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)
     sys.stdout.write(drawn.rstrip("\n") + "\n" if drawn else "There are no stream tables yet.\n")

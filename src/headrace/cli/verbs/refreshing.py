@@ -28,8 +28,15 @@ def parse_age(text: str) -> dt.timedelta:
 @click.command()
 @options.names
 @click.option("--full", is_flag=True, help="Recompute, whatever changed.")
+@click.option(
+    "--wait",
+    metavar="AGE",
+    default="1min",
+    show_default=True,
+    help="How long to wait for somebody else, such as a scheduler, who is refreshing one of them.",
+)
 @click.pass_context
-def refresh(context: click.Context, names: tuple[str, ...], full: bool) -> None:
+def refresh(context: click.Context, names: tuple[str, ...], full: bool, wait: str) -> None:
     """Bring stream tables up to date: those named, or all whose sources changed, sources before consumers.
 
     \b
@@ -39,8 +46,9 @@ def refresh(context: click.Context, names: tuple[str, ...], full: bool) -> None:
       headrace refresh shop.revenue --full
     """
     asked = invocation(context)
+    patience = parse_age(wait)
     with asked.open() as hr, following(asked, hr.events):
-        results = hr.refresh(names or None, full=full)
+        results = hr.refresh(names or None, full=full, wait=patience)
     show(asked, [result.as_dict() for result in results], lambda: render.refreshes(results))
 
 

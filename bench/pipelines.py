@@ -1,0 +1,124 @@
+"""Whole pipelines: in parallel against one after the other, chains, wide pipelines, a diamond from end to end."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from bench.measure import Figure, listed, median, project, show
+from headrace.api import Headrace
+
+WARM_UP = 2
+PAUSE = 1.05
+"""Seconds that ON CHANGE keeps between two refreshes of a table."""
+
+
+def run(options: argparse.Namespace) -> list[Figure]:
+    """Measure all shapes in one warm session."""
+    turns = max(options.rounds, 3)
+    with project(options.master) as hr:
+        hr.sql("CREATE NAMESPACE lake.p")
+        return [_diamond(hr, turns), *_chain(hr, turns), *_independent(hr, turns), _wide(hr, turns)]
+
+
+def _source(hr: Headrace, name: str) -> None:
+    hr.sql(f"CREATE TABLE p.{name} (k BIGINT, g BIGINT, v BIGINT) USING iceberg")
+    hr.sql(f"INSERT INTO p.{name} SELECT id, id % 10, id FROM range(1000)")
+
+
+def _stream(hr: Headrace, name: str, query: str) -> None:
+    hr.create_stream_table(f"p.{name}", query, schedule="ON CHANGE", refresh_mode="DIFFERENTIAL")
+
+
+def _change(hr: Headrace, name: str, number: int) -> None:
+    hr.sql(f"INSERT INTO p.{name} VALUES ({10_000 + number}, {number % 10}, 1)")
+
+
+def _once(hr: Headrace, tables: int) -> tuple[float, float]:
+    """Seconds of one run of what is due, and of its refreshes added up."""
+    time.sleep(PAUSE)
+    start = time.perf_counter()
+    summary = hr.run(once=True)
+    took = time.perf_counter() - start
+    if len(summary.results) != tables or summary.failed:
+        raise SystemExit(f"{len(summary.results)} of {tables} tables were refreshed")
+    return took, sum(result.seconds for result in summary.results)
+
+
+def _independent(hr: Headrace, turns: int) -> list[Figure]:
+    _source(hr, "many")
+    names = [f"m{i:02}" for i in range(50)]
+    for i, name in enumerate(names):
+        _stream(hr, name, f"SELECT k, v + {i} AS v FROM p.many WHERE v >= 0")
+    parallel, sequential = [], []
+    for turn in range(WARM_UP + turns):
+        _change(hr, "many", 2 * turn)
+        together = _once(hr, len(names))[0]
+        _change(hr, "many", 2 * turn + 1)
+        start = time.perf_counter()
+        hr.refresh([f"p.{name}" for name in names])
+        apart = time.perf_counter() - start
+        if turn >= WARM_UP:
+            parallel.append(together)
+            sequential.append(apart)
+    ratio = median(sequential) / median(parallel)
+    detail = f"sequential {listed(sequential)} s, parallel {listed(parallel)} s"
+    for name in names:
+        hr.drop_stream_table(f"p.{name}")
+    return [show(Figure("pipelines", "50 independent tables, 4 at once", ratio, "x", 2, True, detail))]
+
+
+def _chain(hr: Headrace, turns: int) -> list[Figure]:
+    _source(hr, "chained")
+    names = [f"c{i}" for i in range(10)]
+    for before, name in zip(("chained", *names), names, strict=False):
+        _stream(hr, name, f"SELECT k, g, v FROM p.{before} WHERE v >= 0")
+    ratios, overheads = [], []
+    for turn in range(WARM_UP + turns):
+        _change(hr, "chained", turn)
+        took, refreshing = _once(hr, len(names))
+        if turn >= WARM_UP:
+            ratios.append(took / refreshing)
+            overheads.append((took - refreshing) / len(names) * 1000)
+    for name in reversed(names):
+        hr.drop_stream_table(f"p.{name}")
+    return [
+        show(
+            Figure("pipelines", "chain of 10, against its refreshes", median(ratios), "x", 1.3, False, listed(ratios))
+        ),
+        show(Figure("pipelines", "overhead per table", median(overheads), "ms", 15, False, listed(overheads))),
+    ]
+
+
+def _wide(hr: Headrace, turns: int) -> Figure:
+    _source(hr, "wide")
+    layers = [[f"w{layer}_{i:02}" for i in range(20)] for layer in range(3)]
+    for layer, names in enumerate(layers):
+        for i, name in enumerate(names):
+            _stream(hr, name, f"SELECT k, g, v FROM p.{layers[layer - 1][i] if layer else 'wide'} WHERE v >= 0")
+    ratios = []
+    for turn in range(WARM_UP + turns):
+        _change(hr, "wide", turn)
+        took, refreshing = _once(hr, 60)
+        if turn >= WARM_UP:
+            ratios.append(refreshing / took)
+    for names in reversed(layers):
+        for name in names:
+            hr.drop_stream_table(f"p.{name}")
+    return show(Figure("pipelines", "3 layers of 20, refreshes under way", median(ratios), "x", detail=listed(ratios)))
+
+
+def _diamond(hr: Headrace, turns: int) -> Figure:
+    _source(hr, "top")
+    _stream(hr, "left", "SELECT k, g, v FROM p.top WHERE v > 0")
+    _stream(hr, "right", "SELECT g, sum(v) AS total FROM p.top GROUP BY g")
+    _stream(hr, "bottom", "SELECT l.k, l.v, r.total FROM p.left l JOIN p.right r ON l.g = r.g WHERE l.k > 900")
+    times = []
+    for turn in range(10 + turns):
+        _change(hr, "top", turn)
+        start = time.perf_counter()
+        hr.refresh("p.bottom")
+        if turn >= 10:
+            times.append(time.perf_counter() - start)
+    label = "diamond, one row from top to bottom, published"
+    return show(Figure("pipelines", label, median(times), "s", 2.5, detail=listed(times)))

@@ -1,0 +1,54 @@
+"""Notes failed refreshes in the catalog, and says what follows from them: another try, or none."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from headrace.catalog import Catalog
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.events import Events, Notice, RetryPlanned, Suspended
+from headrace.names import TableName
+from headrace.scheduler.backoff import retry_policy
+
+
+def note_failure(
+    catalog: Catalog, events: Events, members: Sequence[TableName], error: HeadraceError, now: dt.datetime
+) -> None:
+    """Count a failure of stream tables that were refreshed together.
+
+    Args:
+        catalog: Where it is kept.
+        events: Told of the retry or the suspension.
+        members: The stream tables.
+        error: What went wrong.
+        now: The time.
+    """
+    policy = retry_policy(error.retryable, now)
+    decided: list[dt.datetime | None] = []
+
+    def decide(failures: int) -> dt.datetime | None:
+        decided.append(policy(failures))
+        return decided[-1]
+
+    try:
+        failures = catalog.note_failure(members, error.code, str(error), decide)
+    except HeadraceError as trouble:  # a table was dropped meanwhile, or the catalog does not answer
+        events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
+        return
+    again = decided[-1]
+    for name in members:
+        if again is None:
+            events.emit(Suspended(str(name), failures, error.code, error.message))
+        else:
+            events.emit(RetryPlanned(str(name), failures, (again - now).total_seconds()))
+
+
+def timed_out(unit: TableName) -> EnvironmentFault:
+    """The error of a refresh that was cancelled because it took too long."""
+    return EnvironmentFault(
+        "REFRESH_TIMEOUT",
+        f"The refresh of {unit} took longer than its timeout and was cancelled.",
+        hint="Give it a longer timeout, or find out in `headrace history` where the time goes.",
+        retryable=True,
+    )

@@ -1,0 +1,94 @@
+"""Maintenance while nothing else is to be done: one scheduler at a time, and out of the way when something is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.catalog import Catalog
+from headrace.clock import Clock
+from headrace.engine.held import held
+from headrace.errors import HeadraceError
+from headrace.events import Events, Notice
+from headrace.names import TableName
+from headrace.scheduler.work import Worker
+
+RESOURCE = "maintenance"
+"""Its lease; when it was given back last is when maintenance was done last, by whom ever."""
+
+AGAIN_SECONDS = 60.0
+"""After it was not this scheduler's turn, or something went wrong, it asks again then."""
+
+
+class Idle:
+    """Maintains stored tables every so often.
+
+    Args:
+        catalog: The catalog.
+        worker: Does it.
+        events: Told when something goes wrong.
+        clock: Tells the time.
+        every: Seconds between two times; None for never.
+        undisturbed: Whether nothing else is to be done at the moment; asked from another thread.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        worker: Worker,
+        events: Events,
+        clock: Clock,
+        every: float | None,
+        undisturbed: Callable[[], bool],
+    ) -> None:
+        self._catalog = catalog
+        self._worker = worker
+        self._events = events
+        self._clock = clock
+        self._every = every
+        self._undisturbed = undisturbed
+        self._ask_after = 0.0
+        self._done: set[TableName] = set()
+        self._thread: threading.Thread | None = None
+
+    def consider(self) -> None:
+        """Begin in a thread of its own, if it is time."""
+        if self._every is None or time.monotonic() < self._ask_after or not self._undisturbed():
+            return
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._ask_after = time.monotonic() + min(AGAIN_SECONDS, self._every)
+        if self._is_time():
+            self._thread = threading.Thread(target=self._maintain, name="headrace-maintenance", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Wait for what is being maintained; `undisturbed` says no by now."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _is_time(self) -> bool:
+        lease = next((x for x in self._catalog.leases() if x.resource == RESOURCE), None)
+        if lease is None or self._done:
+            return True
+        return lease.owner is None and self._clock.now() - lease.heartbeat_at >= dt.timedelta(seconds=self._every or 0)
+
+    def _maintain(self) -> None:
+        def turn(name: TableName) -> bool:
+            if name in self._done or not self._undisturbed():
+                return False
+            self._done.add(name)
+            return True
+
+        try:
+            with held(self._catalog, [RESOURCE]):
+                self._worker.maintain(turn)
+            if self._undisturbed():
+                self._done.clear()  # else the rest comes when it is quiet again
+        except HeadraceError as error:
+            if error.code != "LEASE_HELD":
+                self._events.emit(
+                    Notice(f"Maintenance failed, and will be tried again. [{error.code}] {error.message}")
+                )

@@ -1,0 +1,43 @@
+"""How a scheduler works: what it is given, and its share where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.engine.grouping import Defaults
+from headrace.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a scheduler works.
+
+    Args:
+        slots: Refreshes at once.
+        quotas: Refreshes at once by pool.
+        default_schedule: For tables without a schedule that nothing reads.
+        defaults: What the project wants of diamonds.
+        poll: Seconds between two looks.
+        grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
+        maintenance: Seconds between two times that stored tables are maintained; None for never.
+    """
+
+    slots: int
+    default_schedule: Schedule
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    defaults: Defaults = field(default_factory=Defaults)
+    poll: float = 1.0
+    grace: float = 60.0
+    maintenance: float | None = None
+
+
+def share(slots: int, place: int, schedulers: int) -> int:
+    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
+
+    Args:
+        slots: Refreshes at once, over all.
+        place: Which scheduler it is, from 0, in the order they began.
+        schedulers: How many there are.
+    """
+    return slots // schedulers + (place < slots % schedulers)

@@ -219,7 +219,8 @@ class _Writer:
         if self.seldom():
             where = f"{where} AND {condition(self.draw, outer + scope, 0)}"
         doubles = any(each.type == "double" and each.sql in where for each in outer + scope)
-        shape = self.choose("plain", "plain", "one", "groups", "distinct", "distinct" if doubles else "first")
+        # equal doubles can be told apart: 0.0 and -0.0
+        shape = "plain" if doubles else self.choose("plain", "plain", "one", "groups", "distinct", "first")
         own = scope if kind or shape != "plain" else outer + scope
         types = [self.type(own) for _ in range(self.draw(st.integers(1, 2)))]
         items = [expression(self.draw, own, type_, 1) for type_ in types]

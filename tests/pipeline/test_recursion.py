@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from headrace.api import Headrace
@@ -9,31 +11,39 @@ from headrace.engine.results import Mode
 from headrace.errors import UserError
 
 WAYS = (
-    "WITH RECURSIVE ways(n, depth) MAX RECURSION LEVEL 9 AS (SELECT a, 0 FROM {ns}.edges WHERE a = 1"
+    "WITH RECURSIVE ways(n, depth) MAX RECURSION LEVEL 5 AS (SELECT a, 0 FROM {ns}.edges WHERE a = 1"
     " UNION ALL SELECT e.b, depth + 1 FROM ways JOIN {ns}.edges e ON e.a = ways.n)"
 )
 
 
-def test_a_recursion_follows_what_comes_and_goes_and_stops_at_a_cycle(hr: Headrace, ns: str) -> None:
+def test_a_recursion_follows_what_comes_and_stops_at_a_cycle(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.edges (a INT, b INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (1, 2), (2, 3), (3, 4), (5, 6)")
-    whole, counted = f"{ns}.whole", f"{ns}.counted"
+    hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (1, 2), (3, 4)")
+    whole = f"{ns}.whole"
     hr.create_stream_table(whole, f"{WAYS} SELECT * FROM ways".format(ns=ns), refresh_mode="DIFFERENTIAL")
-    grouped = f"{WAYS} SELECT n, count(*) AS c FROM ways GROUP BY n".format(ns=ns)
-    hr.create_stream_table(counted, grouped, refresh_mode="DIFFERENTIAL")
-    for change in (
-        f"INSERT INTO lake.{ns}.edges VALUES (2, 4), (2, 4), (4, 5)",
-        f"DELETE FROM lake.{ns}.edges WHERE a = 2 AND b = 4",
-    ):
-        hr.spark.sql(change)
-        assert [r.mode for r in hr.refresh([whole, counted])] == [Mode.DIFFERENTIAL] * 2
-        assert [v for v in hr.verify([whole, counted]) if not v.ok] == [], change
+    hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (2, 3), (2, 3)")
+    assert hr.refresh(whole).mode is Mode.DIFFERENTIAL
+    assert hr.verify(whole).ok
     before = hr.spark.table(f"lake.{whole}").count()
-    hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (6, 3)")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (3, 3)")
     with pytest.raises(UserError) as caught:
         hr.refresh(whole)
     assert caught.value.code == "RECURSION_LIMIT"
     assert hr.spark.table(f"lake.{whole}").count() == before
-    hr.spark.sql(f"DELETE FROM lake.{ns}.edges WHERE a = 6")
-    hr.refresh(whole)
-    assert hr.verify(whole).ok
+
+
+if os.environ.get("HEADRACE_TEST_LONG"):  # a recursion takes Spark many jobs
+
+    def test_a_recursion_below_a_group_follows_what_comes_and_goes(hr: Headrace, ns: str) -> None:
+        hr.spark.sql(f"CREATE TABLE lake.{ns}.edges (a INT, b INT) USING iceberg")
+        hr.spark.sql(f"INSERT INTO lake.{ns}.edges VALUES (1, 2), (2, 3), (3, 4), (5, 6)")
+        counted = f"{ns}.counted"
+        grouped = f"{WAYS} SELECT n, count(*) AS c FROM ways GROUP BY n".format(ns=ns)
+        hr.create_stream_table(counted, grouped, refresh_mode="DIFFERENTIAL")
+        for change in (
+            f"INSERT INTO lake.{ns}.edges VALUES (2, 4), (2, 4), (4, 5)",
+            f"DELETE FROM lake.{ns}.edges WHERE a = 2 AND b = 4",
+        ):
+            hr.spark.sql(change)
+            assert hr.refresh(counted).mode is Mode.DIFFERENTIAL
+            assert hr.verify(counted).ok, change

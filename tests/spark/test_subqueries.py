@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,10 @@ from headrace.spark.runner import SparkRunner
 ACID = Path(__file__).parents[1] / "fast" / "differential" / "acid"
 NAMES = (
     "exists_correlated_and_not",
-    "exists_of_groups_and_first_rows",
     "exists_uncorrelated",
     "full_join_using",
     "having_above_a_subquery",
     "in_over_several_columns",
-    "lateral_aggregate",
-    "lateral_first_rows",
     "lateral_groups_kept_by_having",
     "not_in_of_matching_rows",
     "not_in_with_nulls",
@@ -32,6 +30,8 @@ NAMES = (
     "sum_of_large_integers",
     "value_by_an_equality_that_casts",
 )
+if os.environ.get("HEADRACE_TEST_LONG"):
+    NAMES += ("exists_of_groups_and_first_rows", "lateral_aggregate", "lateral_first_rows")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,7 +56,6 @@ expect   {expected}
 @pytest.mark.parametrize(
     ("view", "expected"),
     [
-        ("SELECT a FROM t WHERE s COLLATE UTF8_LCASE IN (SELECT s FROM u)", "-1 | 1  +1 | 3"),
         ("SELECT a FROM t WHERE s COLLATE UTF8_LCASE NOT IN (SELECT s FROM u)", "+1 | 1  -1 | 3"),
         (
             "SELECT a, (SELECT max(b) FROM u WHERE u.s COLLATE UTF8_LCASE = t.s) AS m FROM t",

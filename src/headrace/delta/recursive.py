@@ -30,7 +30,7 @@ def recursion_at_root(tree: Relation) -> Recursive | None:
     recursive = tree.input if isinstance(tree, Project) else tree
     if not isinstance(recursive, Recursive):
         return None
-    return recursive if recursive.columns == tree.columns or _shown(tree).keys() >= set(recursive.columns) else None
+    return recursive if set(recursive.columns) <= _shown(tree).keys() else None
 
 
 def at_root(tree: Relation, change: Change) -> Relation | None:
@@ -50,7 +50,7 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
 def _came(recursive: Recursive, state: Stored, tree: Relation, change: Change) -> Relation:
     """The rows that come, each as often as it comes."""
     shown = _shown(tree)
-    known = Project(state, tuple((name, column(shown.get(name, name))) for name in recursive.columns))
+    known = Project(state, tuple((name, column(shown[name])) for name in recursive.columns))
 
     def all_rounds(node: Relation) -> Relation:
         return known if isinstance(node, Round) and node.name == recursive.name else node

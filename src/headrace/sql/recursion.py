@@ -51,6 +51,8 @@ def recursion(context: Context, bound: BoundCte) -> Output | None:
     context.findings.refusals.extend(trial.findings.refusals)
     context.findings.doubts.extend(trial.findings.doubts)
     same = len(start.relation.columns) == len(again.relation.columns) == len(shown.names)
+    if not same:
+        context.doubt(CONSTRUCT, "Start and step differ in their number of columns.", context.cursor.offset(cte.at))
     if start.opaque or again.opaque or trial.findings.all() or not same:
         return replace(start, opaque=True)
     if not (operation.operator == "UNION" and operation.all and not operation.by_name):

@@ -27,7 +27,7 @@ from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
-from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.server import Found, Server, server, settled, tables
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -99,11 +99,12 @@ class PostgresCapture:
             now = server(connection)
             self._check(connection, now, position)
             parts: list[PostgresTable] = []
-            collector = self._collect(connection, position, now.position, self._limit, parts)
+            until = settled(connection)
+            collector = self._collect(connection, position, until, self._limit, parts)
             found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
-                return self._landing(now, collector, position, parts)
+                return self._landing(replace(now, position=until), collector, position, parts)
             return self._replacing(connection, now, position, found, same)
 
     def acknowledge(self, position: Json) -> None:

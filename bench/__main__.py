@@ -1,4 +1,4 @@
-"""Measures what BENCHMARKS.md reports: `python -m bench [tpch|fixed|idle|commands] …`, all of them when none is named.
+"""Measures what BENCHMARKS.md reports: `python -m bench [tpch|fixed|idle|commands|postgres] …`; all when none is named.
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commands, fixed, idle, tpch
+from bench import commands, fixed, idle, postgres, tpch
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
@@ -21,6 +21,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "fixed": fixed.run,
     "idle": idle.run,
     "commands": commands.run,
+    "postgres": postgres.run,
 }
 
 

@@ -149,10 +149,10 @@ class PostgresCapture:
     def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
         end = max(collector.end, position["lsn"])
         changed = (*parts, *self._written(collector.changes))
-        idle = end - position["lsn"] >= IDLE_BYTES
+        caught_up = end >= now.position
+        worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
         moved = self._position(now, end, position["changes"] + collector.rows)
-        worth = bool(changed) or idle
-        return Landing(changed, moved, worth, collector.transactions, collector.rows, end >= now.position)
+        return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
         for oid, changes in collected.items():

@@ -1,4 +1,4 @@
-"""Measures what BENCHMARKS.md reports: `python -m bench [tpch|queries|fixed|idle|commands|pipelines] …`, or all.
+"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all suites when none is named (`--help` lists them).
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commands, fixed, idle, pipelines, queries, tpch
+from bench import commands, fixed, idle, pipelines, postgres, queries, tpch
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
@@ -23,6 +23,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "idle": idle.run,
     "commands": commands.run,
     "pipelines": pipelines.run,
+    "postgres": postgres.run,
 }
 
 

@@ -24,7 +24,7 @@ class Figure:
         suite: The suite it belongs to.
         case: What was measured.
         value: The figure.
-        unit: `s`, `ms` or `x` (a ratio).
+        unit: `s`, `ms`, `rows/s` or `x` (a ratio).
         goal: What it must reach, None when it is only recorded.
         at_least: Whether larger is better.
         detail: What it was computed from.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
-from headrace.engine.results import Record
+from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag
 from headrace.names import TableName
@@ -16,80 +14,9 @@ from headrace.names import TableName
 if TYPE_CHECKING:
     from headrace.api import LazySpark
     from headrace.config import Settings
-    from headrace.engine.landing import Lander, LandingResult
+    from headrace.engine.landing import Lander
     from headrace.events import Events
     from headrace.sources.postgres.capture import PostgresCapture
-
-
-@dataclass(frozen=True, slots=True)
-class SourceInfo(Record):
-    """One line of `headrace source list`.
-
-    Args:
-        name: The source.
-        kind: What kind of database.
-        url: Where it is, without a password.
-        status: NEW, ACTIVE, PAUSED or STOPPED.
-        mirrors: Its mirrors.
-        gone: Mirrors whose table was dropped.
-        position: What is landed, as the database writes positions; None before the first landing.
-        landed_at: When something was last landed.
-        stopped_reason: Why it is STOPPED.
-    """
-
-    name: str
-    kind: str
-    url: str
-    status: SourceStatus
-    mirrors: tuple[str, ...]
-    gone: tuple[str, ...]
-    position: str | None
-    landed_at: dt.datetime | None
-    stopped_reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceHealth(Record):
-    """What `headrace source status` finds out at the server.
-
-    Args:
-        name: The source.
-        status: NEW, ACTIVE, PAUSED or STOPPED.
-        lag_bytes: Write-ahead log written since what is landed.
-        slot: The replication slot.
-        slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
-        kept_bytes: Write-ahead log that the server keeps for the slot.
-        safe_bytes: How much more until the slot may be lost; None without a limit.
-        landed_at: When something was last landed.
-        stopped_reason: Why it is STOPPED.
-    """
-
-    name: str
-    status: SourceStatus
-    lag_bytes: int | None
-    slot: str
-    slot_status: str | None
-    kept_bytes: int | None
-    safe_bytes: int | None
-    landed_at: dt.datetime | None
-    stopped_reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceCheck(Record):
-    """One thing that must be so before a source can be captured.
-
-    Args:
-        name: What it is about.
-        ok: Whether it is as it must be.
-        finding: How it is.
-        remedy: What to run on the server, where something is wrong and a statement helps.
-    """
-
-    name: str
-    ok: bool
-    finding: str
-    remedy: str | None
 
 
 class Sources:

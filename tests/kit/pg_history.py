@@ -187,7 +187,8 @@ class History:
         table, column = chance.choice((("here", "body"), ("there", "body"), ("bag", "y")))
         key = "x" if table == "bag" else "id"
         text = chance.choice((None, "", "z" * chance.randint(2100, 5000)))
-        connection.execute(f"UPDATE {table} SET {column} = %s WHERE {key} = %s", (text, chance.randint(0, 9)))
+        least = chance.randint(0, 9)
+        connection.execute(f"UPDATE {table} SET {column} = %s WHERE {key} BETWEEN %s AND %s", (text, least, least + 2))
 
     @staticmethod
     def _bag(connection: psycopg.Connection, chance: random.Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from functools import partial
 
@@ -102,6 +103,9 @@ def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
         "DELETE FROM bag WHERE ctid IN (SELECT ctid FROM bag WHERE x = 1 LIMIT 2); UPDATE bag SET y = NULL WHERE x = 2"
     )
     same()
+    done = hr.maintain(older_than=dt.timedelta(0))
+    assert {d.action for d in done if source in d.name} >= {"expire", "trim_log"}
+    assert not [d for d in done if d.action == "pin" and source in d.name]
     db.execute("TRUNCATE docs; INSERT INTO docs VALUES (7, 'seven', NULL)")
     same()
     db.execute("ALTER TABLE bag ADD COLUMN z int DEFAULT 5; ALTER TABLE docs RENAME body TO content")
@@ -113,3 +117,35 @@ def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
     db.execute("CREATE VIEW bag AS SELECT * FROM sack; INSERT INTO sack VALUES (9, '', 'nine'), (9, '', NULL)")
     same()
     assert {s.status.value for s in hr.sources.list() if s.name == source} == {"ACTIVE"}
+
+
+def test_a_lost_slot_stops_the_source_until_a_new_snapshot(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT g, g FROM generate_series(1, 100) g")
+    source = f"{ns}_lost"
+    hr.sources.create(source, url, ["t"])
+    hr.create_stream_table(f"{ns}.small", f"SELECT id, v FROM {source}.t WHERE v < 50", refresh_mode="DIFFERENTIAL")
+    db.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+    )
+    db.execute("UPDATE t SET v = v + 1 WHERE id < 10; DELETE FROM t WHERE id = 60")
+    for _ in range(2):
+        with pytest.raises(HeadraceError, match="SLOT_LOST"):
+            hr.refresh(f"{ns}.small")
+    assert [(s.status.value, s.name) for s in hr.sources.list()] == [("STOPPED", source)]
+    assert hr.sources.status(source).slot_status is None
+    again = hr.sources.resnapshot(source)
+    assert (again.inserted, again.deleted) == (9, 10)
+    result = hr.refresh(f"{ns}.small")
+    assert (result.mode.value, result.rows_inserted, result.rows_deleted) == ("DIFFERENTIAL", 9, 9)
+    assert rows(hr, f"{source}.t") == sorted(db.execute("SELECT * FROM t").fetchall(), key=repr)
+    hr.sources.pause(source)
+    db.execute("DELETE FROM t")
+    assert hr.refresh(f"{ns}.small").mode.value == "NO_CHANGE"
+    hr.sources.resume(source)
+    assert hr.refresh(f"{ns}.small").rows_deleted == 49
+    hr.spark.sql(f"INSERT INTO lake.{source}.t VALUES (1, 1)")
+    db.execute("INSERT INTO t VALUES (2, 2)")
+    with pytest.raises(HeadraceError, match="FOREIGN_WRITER"):
+        hr.sources.land(source)

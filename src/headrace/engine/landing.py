@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace.catalog import (
     Catalog,
@@ -28,7 +28,7 @@ from headrace.engine.heads import metadata
 from headrace.engine.held import held
 from headrace.engine.mirrors import Mirroring, Moved
 from headrace.engine.ports import Runner, Session
-from headrace.engine.results import Record
+from headrace.engine.source_results import LandingResult
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
 from headrace.events import Events, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.lake.metadata import TableMeta
@@ -45,31 +45,6 @@ Open = Callable[[DatabaseSource], Capture]
 
 STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
 """Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class LandingResult(Record):
-    """What landing a source did.
-
-    Args:
-        source: The source.
-        transactions: Transactions of the database that were landed.
-        rows: Changes of rows they had, or rows of new snapshots.
-        inserted: Rows that appeared in mirrors.
-        deleted: Rows that disappeared.
-        mirrors: Mirrors that changed.
-        caught_up: Whether nothing more was committed when reading began.
-        seconds: Wall time.
-    """
-
-    source: str
-    transactions: int
-    rows: int
-    inserted: int
-    deleted: int
-    mirrors: tuple[str, ...]
-    caught_up: bool
-    seconds: float
 
 
 class Lander:

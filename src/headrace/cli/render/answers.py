@@ -62,9 +62,8 @@ def document(value: Any) -> Any:
 def answer(value: Any) -> Iterator[RenderableType]:
     """A result for people, by its type."""
     from headrace.cli.render import sources
-    from headrace.database_sources import SourceInfo
-    from headrace.engine.landing import LandingResult
     from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
+    from headrace.engine.source_results import LandingResult, SourceInfo
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
     first = items[0] if items else None

@@ -12,8 +12,7 @@ from headrace.cli.render.tables import styled
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.database_sources import SourceCheck, SourceHealth, SourceInfo
-    from headrace.engine.landing import LandingResult
+    from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 
 STYLES = {"ACTIVE": "green", "NEW": "yellow", "PAUSED": "yellow", "STOPPED": "bold red"}
 

@@ -27,7 +27,7 @@ from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
-from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.server import Found, Server, server, settled, tables
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -99,11 +99,12 @@ class PostgresCapture:
             now = server(connection)
             self._check(connection, now, position)
             parts: list[PostgresTable] = []
-            collector = self._collect(connection, position, now.position, self._limit, parts)
+            until = settled(connection)
+            collector = self._collect(connection, position, until, self._limit, parts)
             found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
-                return self._landing(now, collector, position, parts)
+                return self._landing(replace(now, position=until), collector, position, parts)
             return self._replacing(connection, now, position, found, same)
 
     def acknowledge(self, position: Json) -> None:
@@ -148,10 +149,10 @@ class PostgresCapture:
     def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
         end = max(collector.end, position["lsn"])
         changed = (*parts, *self._written(collector.changes))
-        idle = end - position["lsn"] >= IDLE_BYTES
+        caught_up = end >= now.position
+        worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
         moved = self._position(now, end, position["changes"] + collector.rows)
-        worth = bool(changed) or idle
-        return Landing(changed, moved, worth, collector.transactions, collector.rows, end >= now.position)
+        return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
         for oid, changes in collected.items():

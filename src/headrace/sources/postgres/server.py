@@ -44,6 +44,23 @@ def server(connection: Connection) -> Server:
     return Server(version, system, timeline, int(position), wal_level)
 
 
+_SETTLED = "SELECT pg_current_wal_flush_lsn() - '0/0', current_setting('wal_block_size')::int"
+
+
+def settled(connection: Connection) -> int:
+    """A position up to which the write-ahead log can be decoded now.
+
+    In the background the server flushes whole pages, and so perhaps the first half of a record of a transaction that is
+    still open. Whoever decodes up to there waits for the other half: until somebody commits, or 15 seconds. A
+    transaction of our own then flushes it.
+    """
+    position, page = _one(connection, _SETTLED, ())
+    if int(position) % page == 0:
+        connection.execute("SELECT pg_logical_emit_message(true, 'headrace', '')")
+        position, _ = _one(connection, _SETTLED, ())
+    return int(position)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A table as it is now, and what may stand against capturing it.

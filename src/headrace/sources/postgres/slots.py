@@ -108,7 +108,9 @@ def drop_slot(connection: Connection, name: str) -> None:
 
 
 def publish_tables(connection: Connection, name: str, tables: Sequence[RemoteTable], version: int) -> None:
-    """Make the publication, or make it hold these tables."""
+    """Make the publication, or make it hold these tables; none leave it as it is."""
+    if not tables:
+        return
     listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(t.schema, t.name)) for t in tables)
     there = connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
     if there is not None:

@@ -91,6 +91,11 @@ def test_a_dropped_table_leaves_its_last_rows(orders: Follower, db: psycopg.Conn
     db.execute("INSERT INTO beside VALUES (3)")
     orders.land()
     assert orders.rows("beside") == truth(db, "beside")
+    db.execute("DROP TABLE beside")
+    orders.land()
+    assert {n.table for n in orders.gone} == {"orders", "beside"}
+    assert len(orders.rows("beside")) == 3
+    orders.land()
 
 
 def test_partitions_come_and_go(url: str, db: psycopg.Connection, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all suites when none is named (`--help` lists them).
+"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all suites when none is named (see `--help`).
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.

@@ -192,13 +192,14 @@ class Scheduler:
 
     def _look(self) -> Scene:
         self._heads = self.worker.heads()
-        self._scene = read_scene(self.catalog, self._heads, self.rules.defaults, self.rules.default_schedule)
-        return self._scene
+        return read_scene(self.catalog, self._heads, self.rules.defaults, self.rules.default_schedule)
 
     def _line_up(self, scene: Scene, cycle: Cycle) -> None:
+        self._scene = scene
         units = scene.grouping.units
         pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
-        self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools)
+        for unit in self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools):
+            self._cuts.pop(unit, None)
         new = [unit for unit in cycle.wanted if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
         self._dispatch.add(new)
@@ -223,11 +224,7 @@ class Scheduler:
 
     def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
         assert self._scene is not None
-        members = self._scene.grouping.units.members.get(unit)
-        if members is None:  # it was dropped, or joined a group, while it waited
-            del self._cuts[unit]
-            self._dispatch.finish(unit)
-            return
+        members = self._scene.grouping.units.members[unit]
         limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
         deadline = time.monotonic() + min(limits) if limits else None
         self._running[unit] = _Running(members, deadline)

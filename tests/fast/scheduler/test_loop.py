@@ -392,6 +392,18 @@ def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):
     assert ("c",) not in worker.ran
 
 
+def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c")
+    one = scheduler(catalog, PublishingWorker(lake_, catalog))
+    one._consider(True)
+    define(catalog, "e: b d")
+    one._look_after = 0.0
+    one._consider(True)
+    assert one._dispatch.start() == (full("e"),)
+    assert set(one._cuts) == {full("e")}
+
+
 def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog, monkeypatch):
     def gone(*_):
         raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)

@@ -496,7 +496,7 @@ class Headrace:
             max_concurrent=max_concurrent,
             stopping=stopping,
             grace=grace,
-            land=lambda: self.sources.land_for(None),
+            land=lambda ended: self.sources.land_for(None, until=ended),
         )
 
     def pause(self, names: str | Names | None = None) -> tuple[str, ...]:

@@ -108,9 +108,10 @@ class EngineWorker:
         )
 
     def cancel(self, members: Sequence[TableName]) -> None:
-        """Stop the Spark jobs that run for these tables."""
-        for name in members:
-            self._session.runner().cancel_all(f"refresh {name}")
+        """Stop the Spark jobs that run for these tables; there are none before Spark was started."""
+        if self._session.started:
+            for name in members:
+                self._session.runner().cancel_all(f"refresh {name}")
 
 
 def defaults_of(settings: Settings) -> Defaults:

@@ -312,8 +312,13 @@ class Scheduler:
         begun = since if since is not None else time.monotonic()
         if time.monotonic() - begun > self.rules.grace:
             for run in self._running.values():
-                self.worker.cancel(run.members)
+                self._cancel(run)
         return begun
+
+    def _cancel(self, run: _Running) -> None:
+        """Again at each look; what cannot be reached to be cancelled is about to fail by itself."""
+        with suppress(HeadraceError):
+            self.worker.cancel(run.members)
 
     def _undisturbed(self) -> bool:
         return self._dispatch.idle and not self._over.is_set()
@@ -329,4 +334,4 @@ class Scheduler:
         for run in self._running.values():
             if run.deadline is not None and time.monotonic() > run.deadline:
                 run.cancelled = True
-                self.worker.cancel(run.members)
+                self._cancel(run)

@@ -7,9 +7,12 @@ import time
 import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
+from headrace.api import Headrace
 from headrace.catalog import HistoryEntry, Outcome, RanAs, care
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.project import init_project
+from headrace.running import EngineWorker
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.rules import share
@@ -402,6 +405,26 @@ def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
     one._consider(True)
     assert one._dispatch.start() == (full("e"),)
     assert set(one._cuts) == {full("e")}
+
+
+def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
+    lake_.base("s.a")
+    define(catalog, "b: a", b={"timeout": "1 second"})
+    worker, tried = PublishingWorker(lake_, catalog, seconds=lambda _: 1.2), []
+
+    def unreachable(_):
+        tried.append(1)
+        raise EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    monkeypatch.setattr(worker, "cancel", unreachable)
+    assert once(catalog, worker).refreshed == 1
+    assert tried
+
+
+def test_nothing_is_cancelled_before_spark_runs(tmp_path):
+    with Headrace(init_project(tmp_path / "shop")) as hr:
+        EngineWorker(hr._engine()[2], hr._lazy).cancel([full("b")])
+        assert not hr._lazy.started
 
 
 def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog, monkeypatch):

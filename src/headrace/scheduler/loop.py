@@ -18,7 +18,7 @@ from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
-from headrace.engine.results import RefreshResult
+from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
@@ -29,6 +29,7 @@ from headrace.scheduler.dispatch import Dispatch
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
+from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -93,6 +94,7 @@ class Scheduler:
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
         self._over = threading.Event()
+        self._spark = LostSpark(events)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -110,6 +112,7 @@ class Scheduler:
 
         Raises:
             UserError: `SCHEDULER_RUNNING`.
+            EnvironmentFault: `SPARK_LOST` when Spark is gone for good: only another process can start it anew.
         """
         self._register()
         results: list[RefreshResult] = []
@@ -123,6 +126,8 @@ class Scheduler:
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
+        if self._spark.gone is not None:
+            raise self._spark.gone
         return RunSummary(self._refreshed, self._failed, tuple(results))
 
     # ---- the loop
@@ -132,7 +137,7 @@ class Scheduler:
     ) -> None:
         told, drained_at = False, None
         while True:
-            if self._beat():
+            if self._beat() or self._spark.gone is not None:
                 stopping.set()
             if stopping.is_set():
                 self._over.set()
@@ -258,6 +263,8 @@ class Scheduler:
         run = self._running.pop(ended.unit)
         if ended.error is None:
             self._refreshed += 1
+            if any(result.mode is not Mode.NO_CHANGE for result in ended.results):
+                self._spark.found()
             self._dispatch.finish(ended.unit)
             return ended.results
         self._give_up(ended.unit)
@@ -265,6 +272,9 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
+        if ended.error.code == "SPARK_LOST":
+            self._look_after = time.monotonic() + self._spark.lost(ended.error)
+            return ()
         late = run.cancelled and ended.error.code == "CANCELLED"
         error = timed_out(ended.unit) if late else ended.error
         note_failure(self.catalog, self.events, run.members, error, self.clock.now())

@@ -9,8 +9,8 @@ from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, r
 
 from headrace.api import Headrace
 from headrace.catalog import HistoryEntry, Outcome, RanAs, care
-from headrace.errors import EnvironmentFault, UserError
-from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.project import init_project
 from headrace.running import EngineWorker
 from headrace.scheduler.cycle import holds
@@ -405,6 +405,32 @@ def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
     one._consider(True)
     assert one._dispatch.start() == (full("e"),)
     assert set(one._cuts) == {full("e")}
+
+
+def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=8, code="SPARK_LOST"))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    with Running(catalog, worker, events):
+        until(lambda: ("b",) in worker.ran)
+    assert not any(care.failures or care.suspended_at for care in catalog.cares().values())
+    assert any(isinstance(e, Notice) and "SPARK_LOST" in e.message for e in told)
+    assert once(catalog, PublishingWorker(lake_, catalog)).failed == 0
+
+
+def test_a_spark_that_does_not_come_back_ends_the_run(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
+    with pytest.raises(HeadraceError, match="SPARK_LOST"):
+        scheduler(catalog, worker).run(threading.Event())
+    assert catalog.schedulers() == ()
+    assert catalog.cares() == {}
 
 
 def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):

@@ -40,6 +40,9 @@ TTL = dt.timedelta(seconds=30)
 
 BEAT_SECONDS = 5.0
 
+UNREAD_PAUSE = dt.timedelta(seconds=5)
+"""Time until sources that could not be read are tried again."""
+
 SPARING = 4
 """After a look the next one waits so many times as long as it took."""
 
@@ -91,6 +94,7 @@ class Scheduler:
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
         self._late: set[TableName] = set()
+        self._unread: dict[TableName, str] = {}
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
         self._over = threading.Event()
@@ -197,7 +201,14 @@ class Scheduler:
 
     def _look(self) -> Scene:
         self._heads = self.worker.heads()
-        return read_scene(self.catalog, self._heads, self.rules.defaults, self.rules.default_schedule)
+        unread: dict[TableName, HeadraceError] = {}
+        rules = self.rules
+        scene = read_scene(self.catalog, self._heads, rules.defaults, rules.default_schedule, unread.__setitem__)
+        for name, error in unread.items():
+            if self._unread.get(name) != error.message:
+                self.events.emit(Notice(f"Source {name} cannot be read. [{error.code}] {error.message}"))
+        self._unread = {name: error.message for name, error in unread.items()}
+        return scene
 
     def _line_up(self, scene: Scene, cycle: Cycle) -> None:
         self._scene = scene
@@ -209,6 +220,9 @@ class Scheduler:
         self._cuts |= dict.fromkeys(new, self._heads)
         self._dispatch.add(new)
         self._next = cycle.next_due
+        if self._unread:  # nothing moves when such a table can be read again
+            again = self.clock.now() + UNREAD_PAUSE
+            self._next = min(self._next or again, again)
         for unit, hold in cycle.held.items():
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))

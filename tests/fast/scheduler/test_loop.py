@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
@@ -405,6 +406,27 @@ def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
     one._consider(True)
     assert one._dispatch.start() == (full("e"),)
     assert set(one._cuts) == {full("e")}
+
+
+def test_a_source_that_cannot_be_read_holds_nothing_else_up(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.UNREAD_PAUSE", dt.timedelta())
+    lake_.base("s.a", "s.bad")
+    define(catalog, "b: a; x: bad")
+    once(catalog, PublishingWorker(lake_, catalog))
+    lake_.base("s.a", "s.bad")
+    file = Path(lake_.iceberg.pointer(full("bad")))
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker, events):
+        until(lambda: worker.ran == [("b",)])
+        lake_.base("s.a")
+        until(lambda: worker.ran == 2 * [("b",)])
+        file.write_text(text, encoding="utf-8")
+        until(lambda: ("x",) in worker.ran)
+    assert ["METADATA_UNREADABLE" in e.message for e in told if isinstance(e, Notice)] == [True]
 
 
 def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):

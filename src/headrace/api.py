@@ -413,7 +413,9 @@ class Headrace:
         from headrace.engine.grouping import grouping
         from headrace.running import defaults_of
 
-        return grouping({t.name: t for t in self._catalog.stream_tables()}, defaults_of(self.settings))
+        with self._catalog.reading() as reader:
+            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+        return grouping(tables, defaults_of(self.settings), databases)
 
     def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""

@@ -92,7 +92,7 @@ def read_scene(
     cares = catalog.cares()
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
-        cut = grouping(tables, defaults)
+        cut = grouping(tables, defaults, reader.sources())
         schedules = effective_schedules(cut, tables, default_schedule)
         last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
         lags = _Lags(reader, tables, moved)

@@ -153,7 +153,7 @@ def run(
     told_to_stop = stopping or threading.Event()
     posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
     if not once:
-        with _signals(told_to_stop), posting, landing(land, events):
+        with _signals(told_to_stop), posting, landing(land, events, scheduler.spark):
             return scheduler.run(told_to_stop)
     with posting:
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Events, Notice
 from headrace.scheduler.backoff import PASSING
+from headrace.scheduler.lost import LostSpark
 
 Land = Callable[[threading.Event], HeadraceError | None]
 """Lands all database sources until the event is set; returns the first failure."""
@@ -19,10 +20,15 @@ FAILED_PAUSE = 5.0
 
 
 @contextmanager
-def landing(land: Land, events: Events) -> Iterator[None]:
+def landing(land: Land, events: Events, spark: LostSpark) -> Iterator[None]:
     """Land again and again while the block lasts.
 
     A server that cannot be reached holds nothing up: mirrors stay at their last cut, and what reads them is as fresh.
+
+    Args:
+        land: Lands.
+        events: Told of failures.
+        spark: Told when Spark is lost: where nothing can be landed, nothing is refreshed that would notice.
     """
     ended = threading.Event()
 
@@ -30,6 +36,8 @@ def landing(land: Land, events: Events) -> Iterator[None]:
         told: HeadraceError | None = None
         while not ended.is_set():
             told = land_once(land, events, told, ended)
+            if told is not None and told.code == "SPARK_LOST":
+                spark.lost(told)
             ended.wait(LANDING_PAUSE if told is None else FAILED_PAUSE)
 
     thread = threading.Thread(target=keep_landing, name="headrace-landing")

@@ -74,6 +74,9 @@ class Scheduler:
         events: Told what happens.
         rules: How to work.
         clock: Tells the time.
+
+    Attributes:
+        spark: To be told of a Spark that is lost.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class Scheduler:
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
         self._over = threading.Event()
-        self._spark = LostSpark(events)
+        self.spark = LostSpark(events)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -130,8 +133,8 @@ class Scheduler:
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
-        if self._spark.gone is not None:
-            raise self._spark.gone
+        if self.spark.gone is not None:
+            raise self.spark.gone
         return RunSummary(self._refreshed, self._failed, tuple(results))
 
     # ---- the loop
@@ -141,7 +144,7 @@ class Scheduler:
     ) -> None:
         told, drained_at = False, None
         while True:
-            if self._beat() or self._spark.gone is not None:
+            if self._beat() or self.spark.gone is not None:
                 stopping.set()
             if stopping.is_set():
                 self._over.set()
@@ -278,7 +281,7 @@ class Scheduler:
         if ended.error is None:
             self._refreshed += 1
             if any(result.mode is not Mode.NO_CHANGE for result in ended.results):
-                self._spark.found()
+                self.spark.found()
             self._dispatch.finish(ended.unit)
             return ended.results
         self._give_up(ended.unit)
@@ -287,7 +290,7 @@ class Scheduler:
             return ()
         self._failed += 1
         if ended.error.code == "SPARK_LOST":
-            self._look_after = time.monotonic() + self._spark.lost(ended.error)
+            self._look_after = time.monotonic() + self.spark.lost(ended.error)
             return ()
         late = run.cancelled and ended.error.code == "CANCELLED"
         error = timed_out(ended.unit) if late else ended.error

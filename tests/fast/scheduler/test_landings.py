@@ -9,6 +9,7 @@ import pytest
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice
 from headrace.scheduler.landings import land_once, landing
+from headrace.scheduler.lost import LostSpark
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
             often.set()
         raise KeyError("oid")
 
-    with landing(land, events):
+    with landing(land, events, LostSpark(events)):
         assert often.wait(10)
     assert ["LANDING_BROKE" in text for text in told] == [True]
 
@@ -50,8 +51,24 @@ def test_an_end_reaches_a_landing_that_is_under_way() -> None:
         begun.set()
         assert ended.wait(10)
 
-    with landing(land, Events()):  # the block is entered while the first landing still runs
+    with landing(land, Events(), LostSpark(Events())):  # the block is entered while the first landing still runs
         assert begun.wait(10)
+
+
+def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    calls, often = [], threading.Event()
+    spark = LostSpark(Events())
+
+    def land(_: threading.Event) -> EnvironmentFault:
+        calls.append(1)
+        if len(calls) == 5:
+            often.set()
+        return EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    with landing(land, Events(), spark):
+        assert often.wait(10)
+    assert spark.gone is not None
 
 
 def test_who_was_faster_is_no_failure() -> None:

@@ -327,7 +327,8 @@ class Scheduler:
             return False  # an outage of the catalog is told where it is looked at
         place = next((i for i, s in enumerate(alive) if s.owner == self.owner), None)
         if place is None:
-            self._register()
+            with suppress(EnvironmentFault):  # else at the next beat
+                self._register()
             return False
         self._dispatch.slots = share(self.rules.slots, place, len(alive))
         return alive[place].draining

@@ -342,6 +342,24 @@ def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch
         until(lambda: [s.owner for s in catalog.schedulers()] == [known.owner])
 
 
+def test_registering_again_outlasts_an_outage(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    register, calls = type(catalog).register_scheduler, []
+
+    def sometimes(self, owner, ttl, *, is_dead):
+        calls.append(1)
+        if len(calls) == 2:
+            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+        register(self, owner, ttl, is_dead=is_dead)
+
+    monkeypatch.setattr(type(catalog), "register_scheduler", sometimes)
+    with Running(catalog, PublishingWorker(lake_, catalog)):
+        until(lambda: catalog.schedulers())
+        (known,) = catalog.schedulers()
+        catalog.unregister_scheduler(known.owner)
+        until(lambda: len(calls) == 3 and [s.owner for s in catalog.schedulers()] == [known.owner])
+
+
 def registered(catalog, owner, ttl, *, is_dead):
     with catalog._database.write() as connection:
         care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))

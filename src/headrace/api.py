@@ -413,7 +413,9 @@ class Headrace:
         from headrace.engine.grouping import grouping
         from headrace.running import defaults_of
 
-        return grouping({t.name: t for t in self._catalog.stream_tables()}, defaults_of(self.settings))
+        with self._catalog.reading() as reader:
+            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+        return grouping(tables, defaults_of(self.settings), databases)
 
     def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
@@ -422,7 +424,7 @@ class Headrace:
             frontiers, newest = reader.frontiers(), reader.newest_versions()
         base = {s for n in order for s in tables[n].sources if s not in tables}
         versions = {n: v.version for n, v in newest.items()}
-        versions |= heads.versions(base)
+        versions |= heads.versions(base, lambda *_: None)  # whoever reads what cannot be read says so
         behind: list[TableName] = []
         for name in order:
             frontier = frontiers.get(name, Frontier())
@@ -496,7 +498,7 @@ class Headrace:
             max_concurrent=max_concurrent,
             stopping=stopping,
             grace=grace,
-            land=lambda: self.sources.land_for(None),
+            land=lambda ended: self.sources.land_for(None, until=ended),
         )
 
     def pause(self, names: str | Names | None = None) -> tuple[str, ...]:

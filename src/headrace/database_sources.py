@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from headrace.engine.landing import Lander
     from headrace.events import Events
     from headrace.sources.postgres.capture import PostgresCapture
+
+
+PATIENCE_SECONDS = 60.0
+"""How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
 
 
 class Sources:
@@ -103,8 +108,15 @@ class Sources:
             raise error
         return results
 
-    def land_for(self, tables: Iterable[TableName] | None) -> HeadraceError | None:
+    def land_for(
+        self, tables: Iterable[TableName] | None, *, until: threading.Event | None = None
+    ) -> HeadraceError | None:
         """Land the sources that stream tables read, directly or through others; all sources when None.
+
+        Args:
+            tables: The stream tables.
+            until: Set to have it stop as soon as what it has begun is whole. Who gives it comes again, and so waits
+                for nobody else who lands the same source.
 
         Returns:
             The first failure; mirrors stay at their last cut then, which is consistent.
@@ -114,7 +126,7 @@ class Sources:
             return None
         read = None if tables is None else self._read_by(tables)
         wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
-        return self._land(wanted)[1]
+        return self._land(wanted, until)[1]
 
     def resnapshot(self, name: str) -> LandingResult:
         """Take a source anew from its tables as they are now; stream tables receive the difference only.
@@ -194,12 +206,17 @@ class Sources:
         with self._catalog.reading() as reader:
             return reader.sources()
 
-    def _land(self, names: Iterable[str]) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
+    def _land(
+        self, names: Iterable[str], until: threading.Event | None = None
+    ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
         results: list[LandingResult] = []
         first: HeadraceError | None = None
+        lander = self._lander(PATIENCE_SECONDS if until is None else 0.0)
         for name in names:
+            if until is not None and until.is_set():
+                break
             try:
-                results += self._lander().land(name)
+                results += lander.land(name, until)
             except HeadraceError as error:
                 first = first or error
         return tuple(results), first
@@ -208,13 +225,11 @@ class Sources:
         dag = Dag(self._catalog.dependencies())
         return set(dag.upstream(*(name for name in tables if name in dag)))
 
-    def _lander(self) -> Lander:
+    def _lander(self, patience: float = PATIENCE_SECONDS) -> Lander:
         from headrace.engine.landing import Lander
 
-        settings = self._settings
-        return Lander(
-            self._catalog, self._lazy, self._events, settings.warehouse, settings.format_version, self._capture
-        )
+        of = self._settings
+        return Lander(self._catalog, self._lazy, self._events, of.warehouse, of.format_version, self._capture, patience)
 
     def _capture(self, source: DatabaseSource) -> PostgresCapture:
         from headrace.sources.postgres.opening import open_capture

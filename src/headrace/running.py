@@ -16,12 +16,12 @@ from headrace.catalog import Catalog
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
-from headrace.errors import HeadraceError, UserError
-from headrace.events import Events, Notice
+from headrace.errors import UserError
+from headrace.events import Events
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy
-from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Hold, holds
+from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from headrace.engine.ports import Session
     from headrace.engine.results import RefreshResult
     from headrace.names import TableName
-
-
-LANDING_PAUSE = 0.5
-FAILED_PAUSE = 5.0
-"""Seconds between two landings of database sources; and after one that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +108,10 @@ class EngineWorker:
         )
 
     def cancel(self, members: Sequence[TableName]) -> None:
-        """Stop the Spark jobs that run for these tables."""
-        for name in members:
-            self._session.runner().cancel_all(f"refresh {name}")
+        """Stop the Spark jobs that run for these tables; there are none before Spark was started."""
+        if self._session.started:
+            for name in members:
+                self._session.runner().cancel_all(f"refresh {name}")
 
 
 def defaults_of(settings: Settings) -> Defaults:
@@ -135,9 +131,9 @@ def run(
     max_concurrent: int | None,
     stopping: threading.Event | None,
     grace: dt.timedelta,
-    land: Callable[[], HeadraceError | None],
+    land: Land,
 ) -> RunSummary:
-    """Run schedules; see `Headrace.run`. `land` lands all database sources, and returns the first failure."""
+    """Run schedules; see `Headrace.run`."""
     slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
     if not 1 <= slots <= MOST_CONCURRENT:
         raise UserError(
@@ -156,47 +152,13 @@ def run(
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
     posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
-    with _signals(told_to_stop), posting, _landing(land, events, once=once):
-        return scheduler.run(told_to_stop, once=once)
-
-
-@contextmanager
-def _landing(land: Callable[[], HeadraceError | None], events: Events, *, once: bool) -> Iterator[None]:
-    """Land what databases commit: once, or in a thread of its own for as long as schedules run.
-
-    A server that cannot be reached holds nothing up: mirrors stay at their last cut, and what reads them is as fresh.
-    """
-    _land(land, events, None)
-    if once:
-        yield
-        return
-    ended = threading.Event()
-
-    def keep_landing() -> None:
-        told: HeadraceError | None = None
-        while not ended.wait(LANDING_PAUSE if told is None else FAILED_PAUSE):
-            told = _land(land, events, told)
-
-    thread = threading.Thread(target=keep_landing, name="headrace-landing")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _land(land: Callable[[], HeadraceError | None], events: Events, told: HeadraceError | None) -> HeadraceError | None:
-    """Land everything; tell a failure unless it is the one that was told last."""
-    try:
-        failure = land()
-    except HeadraceError as error:
-        failure = error
-    if failure is None or failure.code in PASSING:
-        return None
-    if told is None or told.message != failure.message:
-        events.emit(Notice(f"A database source was not landed; trying again. [{failure.code}] {failure.message}"))
-    return failure
+    if not once:
+        with _signals(told_to_stop), posting, landing(land, events, scheduler.spark):
+            return scheduler.run(told_to_stop)
+    with posting:
+        failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
+        with _signals(told_to_stop):
+            return dataclasses.replace(scheduler.run(told_to_stop, once=True), landed=failure is None)
 
 
 @contextmanager

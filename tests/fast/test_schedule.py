@@ -28,7 +28,20 @@ def test_a_duration(text, seconds):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "soon", "1", "minute", "-1 minute", "1.5 hours", "0 seconds", "5 fortnights", "1 minute x", "400 days"],
+    [
+        "",
+        " ",
+        "soon",
+        "1",
+        "minute",
+        "-1 minute",
+        "1.5 hours",
+        "0 seconds",
+        "5 fortnights",
+        "1 minute x",
+        "400 days",
+        pytest.param(5000 * "9" + " s", id="thousands of digits"),
+    ],
 )
 def test_no_schedule(text):
     with pytest.raises(UserError) as caught:

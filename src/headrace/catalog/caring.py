@@ -36,6 +36,7 @@ class Caring:
                         sa.select(sa.func.max(t.stream_table.c.updated_at)).scalar_subquery(),
                         sa.select(sa.func.max(t.history.c.id)).scalar_subquery(),
                         sa.select(sa.func.count(t.care.c.paused_at)).scalar_subquery(),
+                        sa.select(sa.func.max(t.care.c.paused_at)).scalar_subquery(),  # one paused, another resumed
                         sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
                         sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
                     )

@@ -120,8 +120,7 @@ class CommonChanges:
             old = [k for k, v in self._kept.items() if v.source == source and k[1] != view and not v.users]
             for key in old:
                 del self._kept[key]
-        for owner, name in old:
-            owner.release(name)
+                self._release(key)
         with kept.lock:
             if not kept.ready:
                 runner.materialize(view, sql)
@@ -139,5 +138,10 @@ class CommonChanges:
         """Let go of everything."""
         with self._lock:
             old, self._kept = list(self._kept), {}
-        for runner, view in old:
-            runner.release(view)
+            for key in old:
+                self._release(key)
+
+    def _release(self, key: tuple[Runner, str]) -> None:
+        """Under the lock: who reads the same change again meanwhile makes the view anew, and must not lose that one."""
+        runner, view = key
+        runner.release(view)

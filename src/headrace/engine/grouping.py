@@ -1,12 +1,16 @@
-"""Which stream tables are refreshed and published together: members of diamonds, and of groups that users declare."""
+"""Which stream tables are refreshed and published together: members of diamonds, and of groups that users declare.
+
+Mirrors of one database have it in common: its transactions change several of them at once. So ways that part at the
+database and meet again make a diamond, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from headrace.catalog import StreamTable
+from headrace.catalog import DatabaseSource, StreamTable
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Diamond, diamonds
 from headrace.graph.units import Units, atomic_groups, units
@@ -70,28 +74,51 @@ class Grouping:
         return Policy.SLOWEST if Policy.SLOWEST in wanted else Policy.FASTEST
 
 
-def grouping(tables: Mapping[TableName, StreamTable], defaults: Defaults) -> Grouping:
+def grouping(
+    tables: Mapping[TableName, StreamTable], defaults: Defaults, databases: Iterable[DatabaseSource] = ()
+) -> Grouping:
     """Cut stream tables into units.
 
     Args:
         tables: All stream tables.
         defaults: What the project wants.
+        databases: All database sources.
     """
-    return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), defaults)
+    mirrors = tuple((_database(d.name), tuple(sorted(m.name for m in d.mirrors))) for d in databases)
+    return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), mirrors, defaults)
+
+
+def _database(name: str) -> TableName:
+    """Stands for a database above its mirrors; no table is called so."""
+    return TableName("", (), name)
 
 
 @lru_cache(maxsize=8)
 def _cut(
-    tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...], defaults: Defaults
+    tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...],
+    mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
+    defaults: Defaults,
 ) -> Grouping:
     """Kept while definitions stay as they are: a scheduler asks after each refresh."""
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
-    found = diamonds(graph)
+    found = _diamonds(graph, options, mirrors)
     groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
     for declared in {o.refresh_group for o in options.values()} - {""}:
         groups.append({name for name, own in options.items() if own.refresh_group == declared})
     return Grouping(graph, units(graph, options, groups), found, options, defaults)
+
+
+def _diamonds(
+    graph: Dag[TableName],
+    tables: Collection[TableName],
+    mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
+) -> tuple[Diamond[TableName], ...]:
+    """All diamonds, but for those between a database and a table that reads its mirrors itself: one cut serves that."""
+    reads = {name: graph.producers(name) for name in graph.names}
+    above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
+    whole = Dag({**reads, **above})
+    return tuple(d for d in diamonds(whole) if d.top.catalog or any(n in tables for n in d.between))
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from headrace.catalog import Catalog, Observation, Version
-from headrace.errors import UserError
+from headrace.errors import HeadraceError, UserError
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import LAKE, STAGING, TableName
 
@@ -76,7 +76,9 @@ class Heads:
         """
         names = tuple(dict.fromkeys(sources))
         self._seen |= self._mirrored()
-        self._observe(tuple(n for n in names if n not in streams and n not in self._seen))
+        with self._lock:
+            new = [n for n in names if n not in streams and n not in self._seen]
+            self._observe({name: metadata(location) for name, location in self._locations(new).items()})
         heads = {n: self._seen[n] for n in names if n not in streams}
         if wanted := [n for n in names if n in streams]:
             newest = self._catalog.newest_versions()
@@ -91,12 +93,31 @@ class Heads:
                 heads[name] = Head(newest[name], metadata(locations[name]))
         return {n: heads[n] for n in names}
 
-    def versions(self, sources: Iterable[TableName]) -> dict[TableName, int]:
-        """Versions of base tables; tables that are gone are left out."""
+    def versions(
+        self, sources: Iterable[TableName], unreadable: Callable[[TableName, HeadraceError], None] | None = None
+    ) -> dict[TableName, int]:
+        """Versions of base tables; tables that are gone are left out.
+
+        Args:
+            sources: The base tables.
+            unreadable: Told of tables that cannot be read, which are left out, too; without it that is raised.
+        """
         names = tuple(dict.fromkeys(sources))
         self._seen |= self._mirrored()
-        there = self._find([n for n in names if n not in self._seen])
-        self._observe(tuple(n for n, location in there.items() if location is not None))
+        with self._lock:
+            new = [n for n in names if n not in self._seen]
+            locations = self._kept(new)
+            metas: dict[TableName, TableMeta] = {}
+            for name in new:
+                try:
+                    location = locations.get(name) if name.catalog == LAKE else self._foreign(name)
+                    if location is not None:
+                        metas[name] = metadata(location)
+                except HeadraceError as error:
+                    if unreadable is None:
+                        raise
+                    unreadable(name, error)
+            self._observe(metas)
         return {n: self._seen[n].version.version for n in names if n in self._seen}
 
     def _mirrored(self) -> dict[TableName, Head]:
@@ -111,27 +132,21 @@ class Heads:
                 self._mirrors = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
             return self._mirrors
 
-    def _observe(self, names: tuple[TableName, ...]) -> None:
-        with self._lock:
-            names = tuple(n for n in names if n not in self._seen)
-            if not names:
-                return
-            metas = {name: metadata(location) for name, location in self._locations(names).items()}
-            observed = self._catalog.observe([_observation(name, metas[name]) for name in names])
-            for name, seen in zip(names, observed, strict=True):
-                self._seen[name] = Head(seen.version, metas[name])
+    def _observe(self, metas: Mapping[TableName, TableMeta]) -> None:
+        if metas:
+            observed = self._catalog.observe([_observation(name, meta) for name, meta in metas.items()])
+            for (name, meta), seen in zip(metas.items(), observed, strict=True):
+                self._seen[name] = Head(seen.version, meta)
 
-    def _find(self, names: Iterable[TableName]) -> dict[TableName, str | None]:
-        names = tuple(names)
+    def _kept(self, names: Iterable[TableName]) -> dict[TableName, str]:
         pointers = self._catalog.pointers(LAKE, [n for n in names if n.catalog == LAKE])
-        found: dict[TableName, str | None] = {n: None for n in names}
-        found |= {n: p.metadata_location for n, p in pointers.items()}
-        found |= {n: self._foreign(n) for n in names if n.catalog != LAKE}
-        return found
+        return {name: pointer.metadata_location for name, pointer in pointers.items()}
 
     def _locations(self, names: Iterable[TableName]) -> dict[TableName, str]:
-        locations: dict[TableName, str] = {}
-        for name, location in self._find(names).items():
+        names = tuple(names)
+        kept, locations = self._kept(names), {}
+        for name in names:
+            location = kept.get(name) if name.catalog == LAKE else self._foreign(name)
             if location is None:
                 raise UserError(
                     "SOURCE_NOT_FOUND",

@@ -6,6 +6,7 @@ always show one cut of the database, and a crash at any point repeats a landing 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,7 @@ class Lander:
         warehouse: Where tables are stored.
         format_version: Iceberg format of new tables.
         open_capture: Opens captures.
+        patience: Seconds to wait for others who land, or drop, the same source.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Lander:
         warehouse: str,
         format_version: int,
         open_capture: Open,
+        patience: float = 0.0,
     ) -> None:
         self.catalog = catalog
         self.session = session
@@ -74,6 +77,7 @@ class Lander:
         self.warehouse = warehouse
         self.format_version = format_version
         self.open_capture = open_capture
+        self.patience = patience
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot; a failure leaves nothing behind.
@@ -112,8 +116,12 @@ class Lander:
         self.events.emit(StageStarted(name, "copy"))
         return self._landed(name, lambda capture, _: capture.begin(), "SNAPSHOT")
 
-    def land(self, name: str) -> tuple[LandingResult, ...]:
+    def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time, in one publication or several; none for a source on hold.
+
+        Args:
+            name: The source.
+            until: Set to have it stop after the publication that is under way.
 
         Raises:
             HeadraceError: Nothing more was published than what the results of earlier calls said.
@@ -128,7 +136,7 @@ class Lander:
                 hint=f"Take a new snapshot: `headrace source resnapshot {name}`.",
             )
         results: list[LandingResult] = []
-        while not results or not results[-1].caught_up:
+        while not results or not (results[-1].caught_up or (until is not None and until.is_set())):
             results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
         return tuple(results)
 
@@ -152,7 +160,7 @@ class Lander:
                 f"Mirrors of source {name} are read by {', '.join(readers)}.",
                 hint="Drop those stream tables first.",
             )
-        with held(self.catalog, _resources(source)) as leases:
+        with held(self.catalog, _resources(source), patience=self.patience) as leases:
             capture = self.open_capture(source)
             try:
                 capture.remove()
@@ -172,7 +180,7 @@ class Lander:
 
     def _landed(self, name: str, read: Callable[[Capture, DatabaseSource], Landing], mode: str) -> LandingResult:
         begin = time.perf_counter()
-        with held(self.catalog, _resources(self._source(name))) as leases:
+        with held(self.catalog, _resources(self._source(name)), patience=self.patience) as leases:
             source = self._source(name)  # once more: another process may have landed meanwhile
             stored = [t for m in source.mirrors for t in m.stored]
             self._refuse_foreign(source, stored)

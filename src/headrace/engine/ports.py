@@ -64,6 +64,11 @@ class Runner(Protocol):
 class Session(Protocol):
     """What defining a stream table needs to know of the user's session."""
 
+    @property
+    def started(self) -> bool:
+        """Whether Spark runs."""
+        ...
+
     def runner(self) -> Runner:
         """The runner; starts Spark when it does not run yet."""
         ...

@@ -19,7 +19,8 @@ _UNITS = {
     "week": 604800,
     "w": 604800,
 }
-_AMOUNT = re.compile(r"(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]+)\s*", re.IGNORECASE)
+"""Longer numbers are no durations: Python itself refuses to read numbers of thousands of digits."""
 
 
 def parse_duration(text: str) -> int | None:

@@ -31,20 +31,34 @@ class Dispatch(Generic[Unit]):
         self._left: dict[Unit, float] = {}
         self._pools: dict[Unit, str] = {}
         self._waiting: dict[Unit, set[Unit]] = {}
-        self._running: set[Unit] = set()
+        self._running: dict[Unit, str] = {}
         self._ready: list[tuple[float, int, Unit]] = []
         self._count = 0
         self._busy = Counter[str]()
 
-    def draw(self, dag: Dag[Unit], left: Mapping[Unit, float], pools: Mapping[Unit, str] | None = None) -> None:
-        """Say how units hang together; what waits already keeps waiting for what it waited for.
+    def draw(
+        self, dag: Dag[Unit], left: Mapping[Unit, float], pools: Mapping[Unit, str] | None = None
+    ) -> tuple[Unit, ...]:
+        """Say how units hang together; what waits already keeps waiting for those of its producers that it waited for.
 
         Args:
             dag: Who reads whom.
             left: By unit, the seconds from its start to the end of the last unit behind it.
             pools: By unit, the pool it belongs to; "" or nothing for none.
+
+        Returns:
+            What waited and is no unit any more, because it was dropped or has joined a group: it will not start.
         """
         self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
+        gone = tuple(unit for unit in self._waiting if unit not in dag)
+        for unit in gone:
+            del self._waiting[unit]
+        for unit, missing in self._waiting.items():
+            kept = {p for p in missing & set(dag.producers(unit)) if self.knows(p)}
+            if missing and not kept:
+                self._push(unit)
+            self._waiting[unit] = kept
+        return gone
 
     @property
     def idle(self) -> bool:
@@ -76,14 +90,14 @@ class Dispatch(Generic[Unit]):
         while self._ready and len(self._running) < self.slots:
             entry = heapq.heappop(self._ready)
             unit = entry[2]
-            if unit not in self._waiting:
+            if unit not in self._waiting or self._waiting[unit]:  # given up since, and perhaps added again
                 continue
             pool = self._pools.get(unit, "")
             if pool in self.quotas and self._busy[pool] >= self.quotas[pool]:
                 held_back.append(entry)
                 continue
             del self._waiting[unit]
-            self._running.add(unit)
+            self._running[unit] = pool
             self._busy[pool] += 1
             started.append(unit)
         for entry in held_back:
@@ -118,8 +132,7 @@ class Dispatch(Generic[Unit]):
         return given_up
 
     def _leave(self, unit: Unit) -> None:
-        self._running.discard(unit)
-        self._busy[self._pools.get(unit, "")] -= 1
+        self._busy[self._running.pop(unit)] -= 1
 
     def _release(self, consumer: Unit, done: Unit) -> None:
         missing = self._waiting.get(consumer)

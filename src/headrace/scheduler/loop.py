@@ -18,7 +18,7 @@ from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
-from headrace.engine.results import RefreshResult
+from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
@@ -29,6 +29,7 @@ from headrace.scheduler.dispatch import Dispatch
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
+from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -38,6 +39,9 @@ TTL = dt.timedelta(seconds=30)
 """A scheduler that is silent for so long is taken for dead."""
 
 BEAT_SECONDS = 5.0
+
+UNREAD_PAUSE = dt.timedelta(seconds=5)
+"""Time until sources that could not be read are tried again."""
 
 SPARING = 4
 """After a look the next one waits so many times as long as it took."""
@@ -70,6 +74,9 @@ class Scheduler:
         events: Told what happens.
         rules: How to work.
         clock: Tells the time.
+
+    Attributes:
+        spark: To be told of a Spark that is lost.
     """
 
     def __init__(
@@ -90,9 +97,11 @@ class Scheduler:
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
         self._late: set[TableName] = set()
+        self._unread: dict[TableName, str] = {}
         self._beaten = self._look_after = 0.0
         self._refreshed = self._failed = 0
         self._over = threading.Event()
+        self.spark = LostSpark(events)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -110,6 +119,7 @@ class Scheduler:
 
         Raises:
             UserError: `SCHEDULER_RUNNING`.
+            EnvironmentFault: `SPARK_LOST` when Spark is gone for good: only another process can start it anew.
         """
         self._register()
         results: list[RefreshResult] = []
@@ -123,6 +133,8 @@ class Scheduler:
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
+        if self.spark.gone is not None:
+            raise self.spark.gone
         return RunSummary(self._refreshed, self._failed, tuple(results))
 
     # ---- the loop
@@ -132,7 +144,7 @@ class Scheduler:
     ) -> None:
         told, drained_at = False, None
         while True:
-            if self._beat():
+            if self._beat() or self.spark.gone is not None:
                 stopping.set()
             if stopping.is_set():
                 self._over.set()
@@ -192,17 +204,28 @@ class Scheduler:
 
     def _look(self) -> Scene:
         self._heads = self.worker.heads()
-        self._scene = read_scene(self.catalog, self._heads, self.rules.defaults, self.rules.default_schedule)
-        return self._scene
+        unread: dict[TableName, HeadraceError] = {}
+        rules = self.rules
+        scene = read_scene(self.catalog, self._heads, rules.defaults, rules.default_schedule, unread.__setitem__)
+        for name, error in unread.items():
+            if self._unread.get(name) != error.message:
+                self.events.emit(Notice(f"Source {name} cannot be read. [{error.code}] {error.message}"))
+        self._unread = {name: error.message for name, error in unread.items()}
+        return scene
 
     def _line_up(self, scene: Scene, cycle: Cycle) -> None:
+        self._scene = scene
         units = scene.grouping.units
         pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
-        self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools)
+        for unit in self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools):
+            self._cuts.pop(unit, None)
         new = [unit for unit in cycle.wanted if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
         self._dispatch.add(new)
         self._next = cycle.next_due
+        if self._unread:  # nothing moves when such a table can be read again
+            again = self.clock.now() + UNREAD_PAUSE
+            self._next = min(self._next or again, again)
         for unit, hold in cycle.held.items():
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
@@ -223,11 +246,7 @@ class Scheduler:
 
     def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
         assert self._scene is not None
-        members = self._scene.grouping.units.members.get(unit)
-        if members is None:  # it was dropped, or joined a group, while it waited
-            del self._cuts[unit]
-            self._dispatch.finish(unit)
-            return
+        members = self._scene.grouping.units.members[unit]
         limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
         deadline = time.monotonic() + min(limits) if limits else None
         self._running[unit] = _Running(members, deadline)
@@ -261,6 +280,8 @@ class Scheduler:
         run = self._running.pop(ended.unit)
         if ended.error is None:
             self._refreshed += 1
+            if any(result.mode is not Mode.NO_CHANGE for result in ended.results):
+                self.spark.found()
             self._dispatch.finish(ended.unit)
             return ended.results
         self._give_up(ended.unit)
@@ -268,6 +289,9 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
+        if ended.error.code == "SPARK_LOST":
+            self._look_after = time.monotonic() + self.spark.lost(ended.error)
+            return ()
         late = run.cancelled and ended.error.code == "CANCELLED"
         error = timed_out(ended.unit) if late else ended.error
         note_failure(self.catalog, self.events, run.members, error, self.clock.now())
@@ -303,7 +327,8 @@ class Scheduler:
             return False  # an outage of the catalog is told where it is looked at
         place = next((i for i, s in enumerate(alive) if s.owner == self.owner), None)
         if place is None:
-            self._register()
+            with suppress(EnvironmentFault):  # else at the next beat
+                self._register()
             return False
         self._dispatch.slots = share(self.rules.slots, place, len(alive))
         return alive[place].draining
@@ -315,8 +340,13 @@ class Scheduler:
         begun = since if since is not None else time.monotonic()
         if time.monotonic() - begun > self.rules.grace:
             for run in self._running.values():
-                self.worker.cancel(run.members)
+                self._cancel(run)
         return begun
+
+    def _cancel(self, run: _Running) -> None:
+        """Again at each look; what cannot be reached to be cancelled is about to fail by itself."""
+        with suppress(HeadraceError):
+            self.worker.cancel(run.members)
 
     def _undisturbed(self) -> bool:
         return self._dispatch.idle and not self._over.is_set()
@@ -332,4 +362,4 @@ class Scheduler:
         for run in self._running.values():
             if run.deadline is not None and time.monotonic() > run.deadline:
                 run.cancelled = True
-                self.worker.cancel(run.members)
+                self._cancel(run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
 from headrace.catalog.reader import Reader
 from headrace.engine.grouping import Defaults, Grouping, grouping
 from headrace.engine.heads import Heads
+from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
@@ -70,7 +71,13 @@ def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
     return tuple(sorted({s for t in known.values() for s in t.sources if s not in known}))
 
 
-def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_schedule: Schedule) -> Scene:
+def read_scene(
+    catalog: Catalog,
+    heads: Heads,
+    defaults: Defaults,
+    default_schedule: Schedule,
+    unreadable: Callable[[TableName, HeadraceError], None] | None = None,
+) -> Scene:
     """Read the scene.
 
     Args:
@@ -78,13 +85,14 @@ def read_scene(catalog: Catalog, heads: Heads, defaults: Defaults, default_sched
         heads: A new cut; it observes the sources.
         defaults: What the project wants of diamonds.
         default_schedule: For tables without a schedule that nothing reads.
+        unreadable: Told of sources that cannot be read, and are taken not to have moved; else that is raised.
     """
     bases = bases_of(catalog.stream_tables())
-    moved = heads.versions(bases)
+    moved = heads.versions(bases, unreadable)
     cares = catalog.cares()
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
-        cut = grouping(tables, defaults)
+        cut = grouping(tables, defaults, reader.sources())
         schedules = effective_schedules(cut, tables, default_schedule)
         last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
         lags = _Lags(reader, tables, moved)

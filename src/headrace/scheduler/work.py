@@ -65,9 +65,11 @@ class RunSummary(Record):
         failed: Units that failed.
         results: With `once`, what was refreshed, in the order it was published; else nothing.
         planned: Of a dry run, what would be refreshed, and what waits.
+        landed: With `once`, whether everything that databases had committed was landed before.
     """
 
     refreshed: int = 0
     failed: int = 0
     results: tuple[RefreshResult, ...] = ()
     planned: tuple[Planned, ...] = field(default=())
+    landed: bool = True

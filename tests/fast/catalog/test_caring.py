@@ -165,3 +165,14 @@ def test_events_are_kept_in_order(catalog: Catalog) -> None:
     assert [e.fields["table"] for e in catalog.events(newest[0].id)] == ["t4"]
     assert catalog.forget_events(START + 2 * MINUTE) == 2
     assert len(catalog.events()) == 3
+
+
+def test_a_pause_here_and_an_end_of_one_there_are_noticed(catalog: Catalog, clock: ManualClock) -> None:
+    create(catalog)
+    create(catalog, TOP)
+    catalog.pause([TOP])
+    before = catalog.pulse()
+    clock.advance(1)
+    catalog.pause([REVENUE])
+    catalog.unpause([TOP])
+    assert catalog.pulse() != before

@@ -15,6 +15,9 @@ from headrace.project import init_project
 Run = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
+WIDE = "300"
+"""No terminal breaks lines within the words that tests look for."""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -26,6 +29,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs the command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEADRACE_PROJECT", raising=False)
+    monkeypatch.setenv("COLUMNS", WIDE)
 
     def invoke(*args: object, stdin: str | None = None) -> Result:
         return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin, prog_name="headrace")
@@ -52,4 +56,4 @@ def command(*args: object) -> list[str]:
 def environment() -> dict[str, str]:
     source = Path(__file__).parents[3] / "src"
     kept = {name: value for name, value in os.environ.items() if name != "HEADRACE_PROJECT"}
-    return kept | {"PYTHONPATH": str(source)}
+    return kept | {"PYTHONPATH": str(source), "COLUMNS": WIDE}

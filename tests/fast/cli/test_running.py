@@ -12,7 +12,8 @@ from catalog_kit.samples import lake
 from click.testing import Result
 from kit.pipelines import Lake, define
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Mirror, Publication, SourceMove
+from headrace.sources.postgres.opening import options_of
 
 from .conftest import Process, Run, command, environment
 
@@ -59,6 +60,22 @@ def test_nothing_to_tell(run: Run, project: Path) -> None:
     assert run("drain", "-p", project).output == "No schedules are run at the moment.\n"
     assert run("pause", "-p", project).output == "There are no stream tables.\n"
     assert run("events", "-p", project).output == ""
+
+
+def test_running_once_fails_when_a_source_was_not_landed(run: Run, project: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:9/shop"
+    mirror = Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))
+    with Catalog.open(f"sqlite:///{project / 'headrace.db'}") as catalog:
+        catalog.create_source("shop", "postgres", options_of("shop", url, {"items": ("public", "items")}), [mirror])
+        catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, ()),)))
+    result = run("run", "--once", "--json", "-p", project)
+    assert result.exit_code == 1
+    assert "SOURCE_UNREACHABLE" in result.stdout
+
+
+@pytest.mark.parametrize("grace", ["inf", "nan", "-1", "1e300"])
+def test_no_end_is_no_grace(run: Run, project: Path, grace: str) -> None:
+    assert run("run", "--once", "--grace", grace, "-p", project).exit_code == 2
 
 
 def test_running_once_with_nothing_to_do_tells_json_lines(run: Run, project: Path) -> None:

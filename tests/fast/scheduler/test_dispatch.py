@@ -105,3 +105,47 @@ def test_what_waits_can_be_given_up():
     dispatch.finish("a")
     assert dispatch.start() == ()
     assert dispatch.idle
+
+
+def test_what_is_defined_anew_while_it_waits_waits_for_what_it_reads_now():
+    dispatch = Dispatch(4)
+    dispatch.draw(Dag({"b": ["a"], "c": ["a"], "d": ["b"]}), {})
+    dispatch.add("abcd")
+    assert dispatch.start() == ("a",)
+    dispatch.draw(Dag({"a": [], "b": ["x"], "c": ["a"], "d": []}), {})
+    assert dispatch.start() == ("b", "d")
+    dispatch.finish("a")
+    assert dispatch.start() == ("c",)
+
+
+def test_what_is_no_unit_any_more_holds_nobody_up():
+    dispatch = Dispatch(1)
+    dispatch.draw(Dag({"x": [], "d": [], "e": ["d"], "f": ["d"]}), {"x": 9.0})
+    dispatch.add("xdef")
+    assert dispatch.start() == ("x",)
+    assert dispatch.draw(Dag({"x": [], "e": [], "f": ["e"]}), {}) == ("d",)  # d has joined e
+    dispatch.finish("x")
+    assert dispatch.start() in {("e",), ("f",)}
+    assert not dispatch.knows("d")
+
+
+def test_what_was_given_up_and_comes_again_waits_for_its_producers():
+    dispatch = Dispatch(2)
+    dispatch.draw(Dag({"b": []}), {})
+    dispatch.add("b")
+    dispatch.draw(Dag({"a": []}), {})
+    dispatch.draw(Dag({"b": ["a"]}), {})
+    dispatch.add("ab")
+    assert dispatch.start() == ("a",)
+
+
+def test_a_slot_is_given_back_to_the_pool_it_was_taken_from():
+    dag, quotas = Dag({"a": [], "b": []}), {"finance": 1}
+    dispatch = Dispatch(2, quotas)
+    dispatch.draw(dag, {}, {"a": "finance", "b": "finance"})
+    dispatch.add("a")
+    dispatch.start()
+    dispatch.draw(dag, {}, {"b": "finance"})  # a leaves the pool while it runs
+    dispatch.finish("a")
+    dispatch.add("b")
+    assert dispatch.start() == ("b",)

@@ -3,13 +3,17 @@
 import datetime as dt
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
+from headrace.api import Headrace
 from headrace.catalog import HistoryEntry, Outcome, RanAs, care
-from headrace.errors import EnvironmentFault, UserError
-from headrace.events import Events, LagExceeded, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.project import init_project
+from headrace.running import EngineWorker
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.rules import share
@@ -338,6 +342,24 @@ def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch
         until(lambda: [s.owner for s in catalog.schedulers()] == [known.owner])
 
 
+def test_registering_again_outlasts_an_outage(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    register, calls = type(catalog).register_scheduler, []
+
+    def sometimes(self, owner, ttl, *, is_dead):
+        calls.append(1)
+        if len(calls) == 2:
+            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
+        register(self, owner, ttl, is_dead=is_dead)
+
+    monkeypatch.setattr(type(catalog), "register_scheduler", sometimes)
+    with Running(catalog, PublishingWorker(lake_, catalog)):
+        until(lambda: catalog.schedulers())
+        (known,) = catalog.schedulers()
+        catalog.unregister_scheduler(known.owner)
+        until(lambda: len(calls) == 3 and [s.owner for s in catalog.schedulers()] == [known.owner])
+
+
 def registered(catalog, owner, ttl, *, is_dead):
     with catalog._database.write() as connection:
         care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
@@ -390,6 +412,85 @@ def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):
         free.set()
         until(lambda: ("b",) in worker.ran)
     assert ("c",) not in worker.ran
+
+
+def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c")
+    one = scheduler(catalog, PublishingWorker(lake_, catalog))
+    one._consider(True)
+    define(catalog, "e: b d")
+    one._look_after = 0.0
+    one._consider(True)
+    assert one._dispatch.start() == (full("e"),)
+    assert set(one._cuts) == {full("e")}
+
+
+def test_a_source_that_cannot_be_read_holds_nothing_else_up(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.UNREAD_PAUSE", dt.timedelta())
+    lake_.base("s.a", "s.bad")
+    define(catalog, "b: a; x: bad")
+    once(catalog, PublishingWorker(lake_, catalog))
+    lake_.base("s.a", "s.bad")
+    file = Path(lake_.iceberg.pointer(full("bad")))
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker, events):
+        until(lambda: worker.ran == [("b",)])
+        lake_.base("s.a")
+        until(lambda: worker.ran == 2 * [("b",)])
+        file.write_text(text, encoding="utf-8")
+        until(lambda: ("x",) in worker.ran)
+    assert ["METADATA_UNREADABLE" in e.message for e in told if isinstance(e, Notice)] == [True]
+
+
+def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=8, code="SPARK_LOST"))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    with Running(catalog, worker, events):
+        until(lambda: ("b",) in worker.ran)
+    assert not any(care.failures or care.suspended_at for care in catalog.cares().values())
+    assert any(isinstance(e, Notice) and "SPARK_LOST" in e.message for e in told)
+    assert once(catalog, PublishingWorker(lake_, catalog)).failed == 0
+
+
+def test_a_spark_that_does_not_come_back_ends_the_run(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
+    with pytest.raises(HeadraceError, match="SPARK_LOST"):
+        scheduler(catalog, worker).run(threading.Event())
+    assert catalog.schedulers() == ()
+    assert catalog.cares() == {}
+
+
+def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
+    lake_.base("s.a")
+    define(catalog, "b: a", b={"timeout": "1 second"})
+    worker, tried = PublishingWorker(lake_, catalog, seconds=lambda _: 1.2), []
+
+    def unreachable(_):
+        tried.append(1)
+        raise EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    monkeypatch.setattr(worker, "cancel", unreachable)
+    assert once(catalog, worker).refreshed == 1
+    assert tried
+
+
+def test_nothing_is_cancelled_before_spark_runs(tmp_path):
+    with Headrace(init_project(tmp_path / "shop")) as hr:
+        EngineWorker(hr._engine()[2], hr._lazy).cancel([full("b")])
+        assert not hr._lazy.started
 
 
 def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog, monkeypatch):

@@ -23,6 +23,14 @@ from headrace.events import Event, Events, StageFinished, StageStarted, fields_o
 
 FOLLOW_SECONDS = 1.0
 
+MOST_GRACE = 366 * 86400.0
+
+
+def _grace(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
+    if 0 <= seconds <= MOST_GRACE:  # a range of click's own lets "nan" through
+        return seconds
+    raise click.BadParameter(f"{seconds} is not between 0 and {MOST_GRACE:.0f}.")
+
 
 @click.command()
 @click.option("--once", is_flag=True, help="Refresh what is due now, then end; exit status 1 if something failed.")
@@ -30,7 +38,8 @@ FOLLOW_SECONDS = 1.0
 @click.option("--max-concurrent", type=click.IntRange(1, 32), metavar="N", help="Refreshes at once, 1 to 32.")
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=float,
+    callback=_grace,
     default=60.0,
     show_default=True,
     metavar="SECONDS",
@@ -53,7 +62,7 @@ def run(context: click.Context, once: bool, dry_run: bool, max_concurrent: int |
         summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
     if dry_run:
         show(asked, [p.as_dict() for p in summary.planned], lambda: render.planned(summary.planned))
-    if once and summary.failed:
+    if once and (summary.failed or not summary.landed):
         raise click.exceptions.Exit(FAILED)
 
 

@@ -1,0 +1,81 @@
+"""Landing beside schedules: what goes wrong is told and tried again, and nobody waits for it at the end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from headrace.errors import EnvironmentFault
+from headrace.events import Event, Events, Notice
+from headrace.scheduler.landings import land_once, landing
+from headrace.scheduler.lost import LostSpark
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.landings.LANDING_PAUSE", 0.0)
+    monkeypatch.setattr("headrace.scheduler.landings.FAILED_PAUSE", 0.0)
+
+
+def heard(events: Events) -> list[str]:
+    told: list[str] = []
+
+    def note(event: Event) -> None:
+        assert isinstance(event, Notice)
+        told.append(event.message)
+
+    events.subscribe(note)
+    return told
+
+
+def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
+    events, calls, often = Events(), [], threading.Event()
+    told = heard(events)
+
+    def land(_: threading.Event) -> None:
+        calls.append(1)
+        if len(calls) == 5:
+            often.set()
+        raise KeyError("oid")
+
+    with landing(land, events, LostSpark(events)):
+        assert often.wait(10)
+    assert ["LANDING_BROKE" in text for text in told] == [True]
+
+
+def test_an_end_reaches_a_landing_that_is_under_way() -> None:
+    begun = threading.Event()
+
+    def land(ended: threading.Event) -> None:
+        begun.set()
+        assert ended.wait(10)
+
+    with landing(land, Events(), LostSpark(Events())):  # the block is entered while the first landing still runs
+        assert begun.wait(10)
+
+
+def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    calls, often = [], threading.Event()
+    spark = LostSpark(Events())
+
+    def land(_: threading.Event) -> EnvironmentFault:
+        calls.append(1)
+        if len(calls) == 5:
+            often.set()
+        return EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    with landing(land, Events(), spark):
+        assert often.wait(10)
+    assert spark.gone is not None
+
+
+def test_who_was_faster_is_no_failure() -> None:
+    events = Events()
+    told = heard(events)
+    assert land_once(lambda _: EnvironmentFault("LEASE_HELD", "Somebody lands it."), events) is None
+    failure = EnvironmentFault("SOURCE_UNREACHABLE", "It is down.", retryable=True)
+    assert land_once(lambda _: failure, events) is failure
+    assert land_once(lambda _: failure, events, told=failure) is failure
+    assert len(told) == 1

@@ -95,9 +95,9 @@ class Follower:
         landings: list[Landing] = []
         while not landings or not landings[-1].caught_up:
             capture = self.capture()
-            capture.clear()
             landings.append(capture.land(self.position))
             self._take(landings[-1])
+            capture.clear()
             capture.acknowledge(self.position)
         return landings
 

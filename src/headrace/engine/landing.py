@@ -6,6 +6,7 @@ always show one cut of the database, and a crash at any point repeats a landing 
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,10 @@ Open = Callable[[DatabaseSource], Capture]
 
 STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
 """Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
+
+
+ABANDONED = dt.timedelta(days=1)
+"""Files of a landing to which so long nothing was added are nobody's: its process ended, or lost its lease."""
 
 
 class Lander:
@@ -159,7 +164,7 @@ class Lander:
             except EnvironmentFault:
                 if not force:
                     raise
-            capture.clear()
+            capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)
             self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
@@ -178,7 +183,7 @@ class Lander:
             self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
             capture = self.open_capture(source)
-            capture.clear()
+            capture.sweep(ABANDONED)
             try:
                 landing = read(capture, source)
                 if landing.tables:

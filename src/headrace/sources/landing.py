@@ -7,6 +7,7 @@ database only when it is told that they are published.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -110,5 +111,13 @@ class Capture(Protocol):
         ...
 
     def clear(self) -> None:
-        """Remove the files of landings."""
+        """Remove the files of this landing; no failure to do so is told."""
+        ...
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove the files of landings that did not end.
+
+        Args:
+            age: So long nothing was written there; None removes those of all landings.
+        """
         ...

@@ -10,6 +10,7 @@ others: a snapshot is exported at a position S, the stream is landed exactly up 
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -119,8 +120,12 @@ class PostgresCapture:
             slots.drop_publication(connection, self._what.slot)
 
     def clear(self) -> None:
-        """Remove the files of landings."""
+        """Remove the files of this landing."""
         self._spool.clear()
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove the files of landings that did not end."""
+        self._spool.sweep(age)
 
     # ---- changes
 

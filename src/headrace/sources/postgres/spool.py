@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,26 +26,55 @@ CHUNK = 50_000
 class Spool:
     """A folder for one landing, in the warehouse, where Spark's executors reach it.
 
+    It is nobody else's: a process that was suspended while another one took over its landing writes what nobody reads.
+
     Args:
-        folder: A path, or a URL that Arrow knows (`file:`, `s3:`, `gs:`).
+        home: Where the source's landings have their folders: a path, or a URL that Arrow knows (`file:`, `s3:`).
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, home: str) -> None:
         from pyarrow import fs
 
-        self.folder = folder
+        name = uuid.uuid4().hex
+        self.folder = f"{home}/{name}"
         self._parts = 0
         self._files: Any = fs.LocalFileSystem()
-        self._path = folder
-        if "://" in folder:
-            self._files, self._path = fs.FileSystem.from_uri(folder)
+        self._home = home
+        if "://" in home:
+            self._files, self._home = fs.FileSystem.from_uri(home)
+        self._path = f"{self._home}/{name}"
 
     def clear(self) -> None:
-        """Remove it, with what a crash may have left."""
+        """Remove it; what cannot be removed now is swept later."""
+        self._remove(self._path)
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove what landings that did not end have left.
+
+        Args:
+            age: So long nothing was written there; None removes the folders of all landings.
+        """
         from pyarrow import fs
 
-        if self._files.get_file_info(self._path).type != fs.FileType.NotFound:
-            self._files.delete_dir(self._path)
+        if age is None:
+            self._remove(self._home)
+            return
+        newest: dict[str, dt.datetime] = {}
+        with suppress(OSError):
+            for file in self._files.get_file_info(fs.FileSelector(self._home, allow_not_found=True, recursive=True)):
+                name = file.path.removeprefix(self._home.rstrip("/") + "/").partition("/")[0]
+                written = file.mtime or dt.datetime.min.replace(tzinfo=dt.UTC)  # object stores have no times of folders
+                newest[name] = max(newest.get(name, written), written)
+        for name, written in newest.items():
+            if dt.datetime.now(dt.UTC) - written >= age:
+                self._remove(f"{self._home}/{name}")
+
+    def _remove(self, path: str) -> None:
+        from pyarrow import fs
+
+        with suppress(OSError):
+            if self._files.get_file_info(path).type != fs.FileType.NotFound:
+                self._files.delete_dir(path)
 
     def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> tuple[str | None, int]:
         """Write batches as a part of a table; returns the part's folder (None without rows) and how many rows."""

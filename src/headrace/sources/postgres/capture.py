@@ -89,10 +89,13 @@ class PostgresCapture:
             now = server(connection)
             wanted = {n: f.table for n, f in self._by_mirror(found).items()}
             slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)
+            published = slots.published(connection, self._what.slot)
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
-        return Landing(landed, self._position(now, start, 0), True, 0, sum(t.spooled.rows for t in landed), False)
+        return Landing(
+            landed, self._position(now, start, 0, published), True, 0, sum(t.spooled.rows for t in landed), False
+        )
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""
@@ -156,7 +159,7 @@ class PostgresCapture:
         changed = (*parts, *self._written(collector.changes))
         caught_up = end >= now.position
         worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
-        moved = self._position(now, end, position["changes"] + collector.rows)
+        moved = self._position(now, end, position["changes"] + collector.rows, position["published"])
         return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
@@ -183,6 +186,9 @@ class PostgresCapture:
             preflight.require(preflight.check_table(f, str(role[0]) if role else ""))
         kept = [t for t in self._what.known.values() if t.oid in same]
         slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
+        published = slots.published(connection, self._what.slot) | {
+            str(t.oid): position["published"].get(str(t.oid)) for t in kept
+        }
         mine = replace(self._what, known={n: t for n, t in self._what.known.items() if t.oid in same})
         rest = PostgresCapture(mine, self._spool, most=self._most)
         with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
@@ -201,7 +207,7 @@ class PostgresCapture:
             )
         landed = (*parts, *rest._written(collector.changes), *copied)
         rows = collector.rows + sum(t.spooled.rows for t in copied)
-        moved = self._position(now, start, position["changes"] + rows)
+        moved = self._position(now, start, position["changes"] + rows, published)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
 
@@ -259,8 +265,10 @@ class PostgresCapture:
         return {mirror: by_name[name] for mirror, name in self._what.names.items()}
 
     @staticmethod
-    def _position(now: Server, lsn: int, changes: int) -> dict[str, Any]:
-        return {"lsn": lsn, "changes": changes, "system": now.system, "timeline": now.timeline}
+    def _position(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
+        """Where the source stands; `published` says of the tables, by oid, how they are in the publication."""
+        server = {"system": now.system, "timeline": now.timeline}
+        return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 
     def _check(self, connection: Connection, now: Server, position: Json) -> None:
         """Refuse to go on where something may have been missed.
@@ -283,10 +291,14 @@ class PostgresCapture:
             raise _stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
-        if not self._known.keys() <= slots.published(connection, self._what.slot):
-            there = tables(connection, now.version, oids=self._known)
-            if {f.table.oid for f in there} - slots.published(connection, self._what.slot):
-                raise _stopped("CAPTURE_REMOVED", f"Tables were taken out of the publication {self._what.slot}.")
+        published = slots.published(connection, self._what.slot)
+        changed = [oid for oid in self._known if position["published"].get(str(oid)) != published.get(str(oid))]
+        if changed and tables(connection, now.version, oids=changed):
+            raise _stopped(
+                "CAPTURE_REMOVED",
+                f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
+                "it a row filter, a column list or other options.",
+            )
 
 
 def _stopped(code: str, message: str) -> UserError:

@@ -153,6 +153,41 @@ def test_tables_taken_out_of_the_publication_are_noticed(orders: Follower, db: p
         orders.land()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER PUBLICATION {} DROP TABLE orders; INSERT INTO orders VALUES (9); ALTER PUBLICATION {} ADD TABLE orders",
+        "ALTER PUBLICATION {} SET TABLE orders WHERE (id > 5), beside",
+        "ALTER PUBLICATION {} SET TABLE orders (id, region), beside",
+        "ALTER PUBLICATION {} SET (publish = 'insert')",
+        "ALTER PUBLICATION {} SET (publish = 'insert'); DELETE FROM orders; ALTER PUBLICATION {} "
+        "SET (publish = 'insert, update, delete, truncate')",
+        "DROP PUBLICATION {}; INSERT INTO orders VALUES (9); CREATE PUBLICATION {} FOR TABLE orders, beside",
+    ],
+    ids=["back", "filter", "columns", "operations", "operations back", "recreated"],
+)
+def test_a_publication_that_left_out_changes_is_noticed(orders: Follower, db: psycopg.Connection, change: str) -> None:
+    for statement in change.replace("{}", orders.slot).split("; "):
+        db.execute(statement)
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        orders.land()
+    orders.begin()
+    db.execute("UPDATE orders SET amount = 0; DELETE FROM orders WHERE id = 2")
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+
+
+def test_a_table_that_is_taken_anew_is_not_taken_for_removed(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY)")
+    orders.land()
+    db.execute("INSERT INTO orders VALUES (1); INSERT INTO beside VALUES (1)")
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+    db.execute(f"ALTER PUBLICATION {orders.slot} DROP TABLE beside; ALTER PUBLICATION {orders.slot} ADD TABLE beside")
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        orders.land()
+
+
 @pytest.mark.parametrize("change", [{"system": "1"}, {"timeline": 9}, {"lsn": 1 << 60}])
 def test_another_server_is_noticed(orders: Follower, change: dict[str, object]) -> None:
     orders.position = {**orders.position, **change}

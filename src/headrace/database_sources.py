@@ -125,8 +125,12 @@ class Sources:
         return self._lander().resnapshot(name)
 
     def pause(self, name: str) -> None:
-        """Land nothing until `resume`; the server keeps write-ahead log meanwhile."""
-        self._catalog.set_source_status(name, SourceStatus.PAUSED)
+        """Land nothing until `resume`; the server keeps write-ahead log meanwhile.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE`.
+        """
+        self._catalog.pause_source(name)
 
     def resume(self, name: str) -> None:
         """End a pause; a source that is stopped needs a new snapshot instead.
@@ -134,15 +138,7 @@ class Sources:
         Raises:
             UserError: `SOURCE_NOT_PAUSED`.
         """
-        with self._catalog.reading() as reader:
-            status = reader.source(name).status
-        if status is not SourceStatus.PAUSED:
-            raise UserError(
-                "SOURCE_NOT_PAUSED",
-                f"Source {name} is not paused; it is {status.value}.",
-                hint=f"Take a new snapshot of a stopped source: `headrace source resnapshot {name}`.",
-            )
-        self._catalog.set_source_status(name, SourceStatus.ACTIVE)
+        self._catalog.resume_source(name)
 
     def list(self) -> tuple[SourceInfo, ...]:
         """All sources; reads the catalog only."""

@@ -44,6 +44,23 @@ def test_a_source_lives(catalog: Catalog, iceberg: Iceberg) -> None:
     assert (source(catalog).status, source(catalog).stopped_reason) == (SourceStatus.ACTIVE, None)
 
 
+def test_a_pause_is_no_way_round_a_stop(catalog: Catalog, iceberg: Iceberg) -> None:
+    catalog.create_source("shop", "postgres", OPTIONS, [MIRROR])
+    with pytest.raises(UserError, match="SOURCE_NOT_ACTIVE"):
+        catalog.pause_source("shop")
+    landed(catalog, iceberg, 0, None)
+    with pytest.raises(UserError, match="SOURCE_NOT_PAUSED"):
+        catalog.resume_source("shop")
+    catalog.pause_source("shop")
+    assert source(catalog).status is SourceStatus.PAUSED
+    catalog.resume_source("shop")
+    assert source(catalog).status is SourceStatus.ACTIVE
+    catalog.set_source_status("shop", SourceStatus.STOPPED, "SLOT_LOST", "It is lost.")
+    with pytest.raises(UserError, match="SOURCE_NOT_ACTIVE"):
+        catalog.pause_source("shop")
+    assert source(catalog).stopped_code == "SLOT_LOST"
+
+
 def test_a_landing_that_was_overtaken_publishes_nothing(catalog: Catalog, iceberg: Iceberg) -> None:
     catalog.create_source("shop", "postgres", OPTIONS, [MIRROR])
     landed(catalog, iceberg, 0, None)

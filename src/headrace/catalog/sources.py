@@ -82,19 +82,22 @@ class DatabaseSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceMove:
-    """A source's position after a publication; the source becomes ACTIVE.
+    """A source's position after a publication.
 
     Args:
         source: Its name.
         expected: The position that the landing started from; another one in the catalog refuses the publication.
         position: The new one.
         mirrors: Mirrors that are made of another table, or another shape of it, from now on.
+        activates: The source is ACTIVE from now on, as a new snapshot makes it; else it stays as it is, so that
+            whoever pauses it while it is landed is heard.
     """
 
     source: str
     expected: Json | None
     position: Json
     mirrors: tuple[Mirror, ...] = field(default=())
+    activates: bool = False
 
 
 def read(connection: Connection, name: str | None = None) -> tuple[DatabaseSource, ...]:
@@ -235,7 +238,8 @@ def move(connection: Connection, moves: Sequence[SourceMove], now: dt.datetime) 
                 retryable=True,
             )
         values: dict[str, Any] = {"position_json": dict(wanted.position), "landed_at": now}
-        values |= {"status": SourceStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
+        if wanted.activates:
+            values |= {"status": SourceStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
         connection.execute(sa.update(t.source).where(t.source.c.id == row["id"]).values(values))
         _write_mirrors(connection, wanted.mirrors)
 

@@ -135,6 +135,8 @@ class Lander:
         results: list[LandingResult] = []
         while not results or not results[-1].caught_up:
             results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
+            if self._source(name).status is SourceStatus.PAUSED:
+                break
         return tuple(results)
 
     def drop(self, name: str, *, force: bool = False) -> tuple[TableName, ...]:
@@ -258,7 +260,8 @@ class Lander:
                 meta, known = of.written[name], newest.get(name)
                 number = 0 if known is None else known.version + 1
                 versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
-        move = SourceMove(source.name, source.position, landing.position, _mirrors(source, landing))
+        mirrors = _mirrors(source, landing)
+        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
         try:
             self.catalog.publish(publication)

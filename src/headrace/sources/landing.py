@@ -76,6 +76,7 @@ class Landing:
         rows: How many changes of rows they had, or rows of new snapshots.
         caught_up: Whether nothing more was committed when reading began.
         gone: Mirrors whose table was dropped.
+        begins: The source begins here: nothing that may have been missed before counts any more.
     """
 
     tables: tuple[LandedTable, ...]
@@ -85,6 +86,7 @@ class Landing:
     rows: int
     caught_up: bool
     gone: tuple[TableName, ...] = ()
+    begins: bool = False
 
 
 class Capture(Protocol):

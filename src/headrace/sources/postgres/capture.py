@@ -93,9 +93,8 @@ class PostgresCapture:
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
-        return Landing(
-            landed, self._position(now, start, 0, published), True, 0, sum(t.spooled.rows for t in landed), False
-        )
+        position, rows = self._position(now, start, 0, published), sum(t.spooled.rows for t in landed)
+        return Landing(landed, position, True, 0, rows, False, begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""

@@ -101,7 +101,7 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
         WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts AND CASE c.relreplident
-            WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate ELSE i.indisprimary END),
+            WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
             (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
             a.attgenerated) ORDER BY a.attnum)

@@ -117,6 +117,21 @@ def test_partitions_come_and_go(url: str, db: psycopg.Connection, tmp_path: Path
     follower.capture().remove()
 
 
+def test_a_key_that_may_exist_twice_for_a_while_is_no_key(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    db.execute("CREATE TABLE later (id int PRIMARY KEY DEFERRABLE); ALTER TABLE later REPLICA IDENTITY FULL")
+    db.execute("CREATE TABLE now (id int PRIMARY KEY); ALTER TABLE now REPLICA IDENTITY FULL")
+    db.execute("INSERT INTO later SELECT generate_series(1, 10)")
+    follower = Follower(url, tmp_path / "spool", "later", "now")
+    follower.begin()
+    assert {n.table: t.key for n, t in follower.mirrors.tables.items()} == {"later": (), "now": ("id",)}
+    db.execute("UPDATE later SET id = id + 1")
+    landing = follower.capture(most=4).land(follower.position)
+    assert [t.key for t in landing.tables] == [None] * 3  # between two of them a key is there twice
+    follower.land()
+    assert follower.rows("later") == truth(db, "later")
+    follower.capture().remove()
+
+
 def test_an_identity_that_is_taken_away_is_told(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
     with pytest.raises(UserError, match="REPLICA IDENTITY FULL"):

@@ -99,3 +99,9 @@ def test_passwords_are_refused() -> None:
         with pytest.raises(UserError, match="SOURCE_URL_INVALID") as caught:
             check_url(url)
         assert "secret" not in str(caught.value)
+
+
+def test_rows_that_arrow_cannot_read_are_told() -> None:
+    rows = iter([b"1,caf\xe9,\n", b""])
+    with pytest.raises(EnvironmentFault, match="VALUE_NOT_REPRESENTABLE"):
+        list(csv_batches(m.table(), lambda: next(rows)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -104,7 +104,7 @@ class PostgresCapture:
             parts: list[PostgresTable] = []
             until = settled(connection)
             collector = self._collect(connection, position, until, self._limit, parts)
-            found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
+            found = self._tables(connection, now.version, self._known)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
                 return self._landing(replace(now, position=until), collector, position, parts)
@@ -223,7 +223,7 @@ class PostgresCapture:
                 holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
             version = server(connection).version
             oids = [t.oid for t in wanted.values()]
-            now = {f.table.oid: f.table for f in tables(holder, version, oids=oids, as_text=self._what.as_text)}
+            now = {f.table.oid: f.table for f in self._tables(holder, version, oids)}
             yield {name: now[table.oid] for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
@@ -249,6 +249,9 @@ class PostgresCapture:
         return Spooled(folder, rows)
 
     # ---- surroundings
+
+    def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
+        return tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
 
     def _check_text_columns(self, found: Sequence[Found]) -> None:
         there = {f"{f.table.schema}.{f.table.name}.{c.name}" for f in found for c in f.table.columns}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +128,7 @@ def tables(
     oids: Collection[int] = (),
     names: Sequence[tuple[str, str]] = (),
     as_text: Collection[str] = (),
+    known: Mapping[int, RemoteTable] | None = None,
 ) -> tuple[Found, ...]:
     """Tables as they are now, by oid or by name; those that do not exist are left out.
 
@@ -137,23 +138,25 @@ def tables(
         oids: Tables by oid.
         names: Tables by schema and name.
         as_text: Columns that the user wants as text, as `schema.table.column`.
+        known: Tables by oid, as they were before. Their columns stay text or not, whatever names they have now.
     """
     values = {"oids": list(oids), "schemas": [s for s, _ in names], "names": [n for _, n in names]}
     rows = connection.execute(_TABLES, values).fetchall()
-    return tuple(_found(row, version, frozenset(as_text)) for row in rows)
+    return tuple(_found(row, version, frozenset(as_text), known or {}) for row in rows)
 
 
-def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str]) -> Found:
+def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
     oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks = row
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     left_out = tuple(c[1] for c in columns or () if c not in carried)
+    former = {c.number: c.as_text for c in known[oid].columns} if oid in known else {}
     table = RemoteTable(
         oid=oid,
         schema=schema,
         name=name,
         identity=identity,
         key=tuple(key),
-        columns=tuple(_column(c, f"{schema}.{name}.{c[1]}" in as_text) for c in carried),
+        columns=tuple(_column(c, former.get(c[0], f"{schema}.{name}.{c[1]}" in as_text)) for c in carried),
         marks=marks,
         partitioned=kind == "p",
     )

@@ -82,6 +82,28 @@ def test_a_renamed_table_is_followed(orders: Follower, db: psycopg.Connection) -
     assert orders.rows("orders") == truth(db, "moved.sales")
 
 
+@pytest.mark.parametrize(
+    ("rename", "name", "replaced"),
+    [
+        ("ALTER TABLE terms RENAME TO deals", "deals", []),
+        ("CREATE SCHEMA moved; ALTER TABLE terms SET SCHEMA moved", "moved.terms", []),
+        ("ALTER TABLE terms RENAME COLUMN until TO ends", "terms", ["terms"]),
+    ],
+    ids=["table", "schema", "column"],
+)
+def test_what_is_kept_as_text_stays_text_under_another_name(
+    url: str, db: psycopg.Connection, tmp_path: Path, rename: str, name: str, replaced: list[str]
+) -> None:
+    db.execute("CREATE TABLE terms (id int PRIMARY KEY, until date); INSERT INTO terms VALUES (1, 'infinity')")
+    follower = Follower(url, tmp_path / "spool", "terms", as_text=("public.terms.until",))
+    follower.begin()
+    db.execute(rename)
+    db.execute(f"INSERT INTO {name} VALUES (2, '2026-01-01')")
+    assert [t.name.table for landing in follower.land() for t in landing.tables if t.replaced] == replaced
+    assert follower.rows("terms") == Counter([(1, "infinity"), (2, "2026-01-01")])
+    follower.capture().remove()
+
+
 def test_a_dropped_table_leaves_its_last_rows(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("INSERT INTO beside VALUES (1)")
     db.execute("DROP TABLE orders; INSERT INTO beside VALUES (2)")

@@ -116,7 +116,22 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         (SELECT string_agg(a.xmin::text, ',' ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
         CASE WHEN c.relkind = 'p' THEN (SELECT string_agg(p.oid || ':' || p.relfilenode, ',' ORDER BY p.oid)
-            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END)
+            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END,
+        (WITH RECURSIVE used (oid) AS (
+                SELECT a.atttypid FROM pg_attribute a
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            UNION
+                SELECT part.oid FROM used JOIN pg_type t USING (oid), LATERAL (
+                        VALUES (t.typbasetype), (t.typelem)
+                    UNION ALL
+                        SELECT a.atttypid FROM pg_attribute a
+                        WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+                    UNION ALL
+                        SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+                ) part (oid))
+            SELECT encode(sha256(convert_to(
+                string_agg(e.oid || ' ' || e.enumlabel, ',' ORDER BY e.oid), 'UTF8')), 'hex')
+            FROM used JOIN pg_enum e ON e.enumtypid = used.oid))
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
 

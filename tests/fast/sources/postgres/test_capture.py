@@ -104,6 +104,33 @@ def test_what_is_kept_as_text_stays_text_under_another_name(
     follower.capture().remove()
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("mood", "sad"),
+        ("felt", "sad"),
+        ("pair", "(1,sad)"),
+        ("many", "({sad})"),
+        ("moods", "[sad,ok]"),
+        ("multimoods", "{[sad,ok]}"),
+    ],
+)
+def test_a_renamed_value_of_an_enum_is_followed(
+    url: str, db: psycopg.Connection, tmp_path: Path, type_: str, value: str
+) -> None:
+    db.execute("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN felt AS mood")
+    db.execute("CREATE TYPE pair AS (a int, b mood); CREATE TYPE many AS (a mood[])")
+    db.execute("CREATE TYPE moods AS RANGE (subtype = mood, multirange_type_name = multimoods)")
+    db.execute(f"CREATE TABLE people (id int PRIMARY KEY, m {type_}); INSERT INTO people VALUES (1, '{value}')")
+    follower = Follower(url, tmp_path / "spool", "people")
+    follower.begin()
+    db.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+    follower.land()
+    assert follower.rows("people") == Counter([(1, value.replace("sad", "blue"))])
+    assert not any(landing.tables for landing in follower.land())
+    follower.capture().remove()
+
+
 def test_a_dropped_table_leaves_its_last_rows(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("INSERT INTO beside VALUES (1)")
     db.execute("DROP TABLE orders; INSERT INTO beside VALUES (2)")

@@ -1,7 +1,7 @@
 """Connections to a captured server, and what their failures mean.
 
-Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one is refused, because URLs
-are kept in the catalog and shown.
+Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one, or another secret, is
+refused, because URLs are kept in the catalog and shown.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ that would hide rows is an error. A new slot waits for the transactions that are
 
 CONNECT_SECONDS = 10
 
+SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+"""Parameters of libpq that nobody but their owner may see."""
+
 
 def check_url(url: str) -> None:
-    """Refuse what is no connection string, and passwords.
+    """Refuse what is no connection string, and secrets.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`.
@@ -45,15 +48,17 @@ def check_url(url: str) -> None:
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise _invalid("The connection string of the source cannot be read.") from error
-    if parts.get("password"):
-        raise _invalid("The connection string of the source holds a password, which would be kept in the catalog.")
+    for name in SECRETS:
+        if parts.get(name):
+            raise _invalid(f"The connection string of the source holds a {name}, which would be kept in the catalog.")
 
 
 def _invalid(message: str) -> UserError:
     return UserError(
         "SOURCE_URL_INVALID",
         message,
-        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass.",
+        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
+        "rest by a service file.",
     )
 
 

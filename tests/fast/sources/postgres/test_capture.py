@@ -12,6 +12,7 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import check, health
 
 
@@ -346,6 +347,18 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
             Follower(url, tmp_path, "t").begin()
         assert caught.value.retryable
+
+
+def test_a_server_that_falls_silent_is_noticed_within_a_minute(url: str) -> None:
+    """What libpq and the kernel do then is theirs; here they are asked to."""
+    names = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    for replication in (False, True):
+        with connected(url, replication=replication) as connection:
+            found = connection.info.get_parameters()
+        assert [found.get(name) for name in names] == ["30", "10", "3", "60000"]
+    with connected(f"{url}&keepalives_idle=5&tcp_user_timeout=0") as connection:
+        found = connection.info.get_parameters()
+    assert [found.get(name, "0") for name in names] == ["5", "10", "3", "0"]
 
 
 def test_a_wrong_database_is_told(url: str, tmp_path: Path) -> None:

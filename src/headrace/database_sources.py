@@ -57,7 +57,8 @@ class Sources:
             The first landing, or None when there was nothing to do.
 
         Raises:
-            HeadraceError: It cannot be captured; nothing is left behind then.
+            HeadraceError: It cannot be captured; nothing is left behind then. Only where the server cannot be reached
+                any more, the source stays, stopped, to be dropped.
         """
         from headrace.sources.postgres.opening import KIND, options_of
         from headrace.sql.source_statements import split_column

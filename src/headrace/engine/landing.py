@@ -31,7 +31,7 @@ from headrace.engine.mirrors import Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.source_results import LandingResult
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
-from headrace.events import Events, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
@@ -81,7 +81,10 @@ class Lander:
         self.open_capture = open_capture
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
-        """Install capture of a source and land its first snapshot; a failure leaves nothing behind.
+        """Install capture of a source and land its first snapshot.
+
+        A failure leaves nothing behind; only where the server cannot be reached any more, the source stays, stopped,
+        so that dropping it takes away what was installed there.
 
         Args:
             name: The source, and the namespace of its mirrors.
@@ -102,20 +105,16 @@ class Lander:
                 hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
             )
         source = self.catalog.create_source(name, kind, options, mirrors)
+        begun: list[Capture] = []
         try:
-            return self.resnapshot(name)
+            return self._begin(name, begun)
         except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
-            with suppress(HeadraceError):
-                self.open_capture(source).remove()
-            with suppress(HeadraceError):
-                self.catalog.publish(Publication(source_drops=(name,)))
+            self._undo(source, [capture for capture in begun if capture.installed])
             raise
 
     def resnapshot(self, name: str) -> LandingResult:
         """Take a source anew from its tables as they are now; stream tables receive the difference only."""
-        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
-        self.events.emit(StageStarted(name, "copy"))
-        return self._landed(name, lambda capture, _: capture.begin(), "SNAPSHOT")
+        return self._begin(name, [])
 
     def land(self, name: str) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time, in one publication or several; none for a source on hold.
@@ -171,6 +170,34 @@ class Lander:
             self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
 
+    # ---- the first landing
+
+    def _begin(self, name: str, begun: list[Capture]) -> LandingResult:
+        """Install capture and land a snapshot; puts the capture that did it into `begun`."""
+
+        def begin(capture: Capture, _: DatabaseSource) -> Landing:
+            begun.append(capture)
+            return capture.begin()
+
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, begin, "SNAPSHOT")
+
+    def _undo(self, source: DatabaseSource, installed: Sequence[Capture]) -> None:
+        """Forget a source that could not be created; where its server is out of reach, keep it to be dropped later."""
+        name = source.name
+        try:
+            for capture in installed:
+                capture.remove()
+        except Exception:  # whatever it is: the error that is told is the one that made creating it fail
+            left = f"The first snapshot of source {name} failed, and what was installed on its server is still there."
+            with suppress(Exception):
+                self.catalog.set_source_status(name, SourceStatus.STOPPED, "SOURCE_NOT_LOADED", left)
+            self.events.emit(Notice(f"{left} Run `headrace source drop {name}` when the server can be reached."))
+        else:
+            with suppress(Exception):
+                self.catalog.publish(Publication(source_drops=(name,)))
+
     # ---- one landing
 
     def _source(self, name: str) -> DatabaseSource:
@@ -203,7 +230,8 @@ class Lander:
                 capture.clear()
             if landing.worth:
                 self.events.emit(StageStarted(name, "acknowledge"))
-                capture.acknowledge(landing.position)
+                with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
+                    capture.acknowledge(landing.position)
         result = _result(name, landing, moved, time.perf_counter() - begin)
         if landing.tables:
             self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))

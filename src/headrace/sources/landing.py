@@ -92,6 +92,11 @@ class Landing:
 class Capture(Protocol):
     """Reads one database source."""
 
+    @property
+    def installed(self) -> bool:
+        """Whether `begin` went so far that something of it may be on the server."""
+        ...
+
     def begin(self) -> Landing:
         """Install capture and take the first snapshot; also anew, when what was installed is lost.
 

@@ -73,6 +73,7 @@ class PostgresCapture:
         self._spool = spool
         self._limit = limit
         self._most = most
+        self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
 
     # ---- the protocol
@@ -86,6 +87,7 @@ class PostgresCapture:
             preflight.require(checks)
             self._check_text_columns(found)
             slots.drop_slot(connection, self._what.slot)
+            self.installed = True
             now = server(connection)
             wanted = {n: f.table for n, f in self._by_mirror(found).items()}
             slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)

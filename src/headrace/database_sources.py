@@ -34,6 +34,7 @@ class Sources:
         self._lazy = lazy
         self._events = events
         self._settings = settings
+        self._told: dict[str, tuple[str, str]] = {}
 
     def create(
         self,
@@ -209,9 +210,8 @@ class Sources:
         from headrace.engine.landing import Lander
 
         settings = self._settings
-        return Lander(
-            self._catalog, self._lazy, self._events, settings.warehouse, settings.format_version, self._capture
-        )
+        warehouse, version = settings.warehouse, settings.format_version
+        return Lander(self._catalog, self._lazy, self._events, warehouse, version, self._capture, self._told)
 
     def _capture(self, source: DatabaseSource) -> PostgresCapture:
         from headrace.sources.postgres.opening import open_capture

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -62,6 +62,8 @@ class Lander:
         warehouse: Where tables are stored.
         format_version: Iceberg format of new tables.
         open_capture: Opens captures.
+        told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
+            fails at every attempt is told of once.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Lander:
         warehouse: str,
         format_version: int,
         open_capture: Open,
+        told: MutableMapping[str, tuple[str, str]],
     ) -> None:
         self.catalog = catalog
         self.session = session
@@ -79,6 +82,7 @@ class Lander:
         self.warehouse = warehouse
         self.format_version = format_version
         self.open_capture = open_capture
+        self.told = told
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.
@@ -232,14 +236,18 @@ class Lander:
                 self.events.emit(StageStarted(name, "acknowledge"))
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
+        self.told.pop(name, None)
         result = _result(name, landing, moved, time.perf_counter() - begin)
         if landing.tables:
             self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
         return result
 
     def _failed(self, name: str, error: HeadraceError) -> None:
-        """Say so, and stop the source where changes may have been missed."""
-        self.events.emit(RefreshFailed(name, error.code, error.message))
+        """Say so, unless it was said, and stop the source where changes may have been missed."""
+        failure = (error.code, error.message)
+        if self.told.get(name) != failure:
+            self.told[name] = failure
+            self.events.emit(RefreshFailed(name, *failure))
         if error.code in STOPPING:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 

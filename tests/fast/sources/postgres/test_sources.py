@@ -9,12 +9,15 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer
 
-from headrace.catalog import Catalog, SourceStatus
+from headrace.api import Headrace
+from headrace.catalog import Catalog, Mirror, Publication, SourceMove, SourceStatus
 from headrace.config import Settings
 from headrace.database_sources import Sources
 from headrace.engine.ports import Runner
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Event, Events, Notice
+from headrace.events import Event, Events, Notice, RefreshFailed
+from headrace.names import TableName
+from headrace.sources.postgres.opening import KIND, options_of
 
 
 class NoSpark:
@@ -79,3 +82,23 @@ def test_a_slot_that_cannot_be_removed_is_known(house: House) -> None:
     house.reachable(True)
     house.sources().drop("shop")
     assert (house.sources().list(), house.slots()) == ((), 0)
+
+
+def test_a_failure_is_told_once(house: House) -> None:
+    options = options_of("shop", house.url, {"orders": ("public", "orders")})
+    name = TableName("lake", ("shop",), "orders")
+    house.catalog.create_source("shop", KIND, options, [Mirror(name, name)])
+    house.catalog.publish(Publication(sources=(SourceMove("shop", None, {"system": "1", "timeline": 1}, (), True),)))
+    hr = Headrace(house.settings)
+    hr.events.subscribe(house.told.append)
+
+    def told() -> list[str]:
+        with pytest.raises(HeadraceError):
+            hr.sources.land("shop")
+        return [e.code for e in house.told if isinstance(e, RefreshFailed)]
+
+    house.reachable(False)
+    assert told() == told() == ["SOURCE_UNREACHABLE"]
+    house.reachable(True)
+    assert told() == ["SOURCE_UNREACHABLE", "SOURCE_CHANGED"]
+    hr.close()

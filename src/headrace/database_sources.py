@@ -122,7 +122,8 @@ class Sources:
         """Take a source anew from its tables as they are now; stream tables receive the difference only.
 
         Raises:
-            HeadraceError: It could not; the mirrors stay as they are.
+            HeadraceError: It could not; the mirrors stay as they are. The old slot may be gone then, so that nothing is
+                landed before another new snapshot succeeds.
         """
         return self._lander().resnapshot(name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -176,7 +177,7 @@ class Headrace:
         """The Spark session; the first use starts it."""
         return self._lazy.session()
 
-    @property
+    @cached_property
     def sources(self) -> Sources:
         """Databases whose tables are mirrored in the lake."""
         from headrace.database_sources import Sources

@@ -39,6 +39,7 @@ class Sources:
         self._lazy = lazy
         self._events = events
         self._settings = settings
+        self._told: dict[str, tuple[str, str]] = {}
 
     def create(
         self,
@@ -62,7 +63,8 @@ class Sources:
             The first landing, or None when there was nothing to do.
 
         Raises:
-            HeadraceError: It cannot be captured; nothing is left behind then.
+            HeadraceError: It cannot be captured; nothing is left behind then. Only where the server cannot be reached
+                any more, the source stays, stopped, to be dropped.
         """
         from headrace.sources.postgres.opening import KIND, options_of
         from headrace.sql.source_statements import split_column
@@ -132,13 +134,18 @@ class Sources:
         """Take a source anew from its tables as they are now; stream tables receive the difference only.
 
         Raises:
-            HeadraceError: It could not; the mirrors stay as they are.
+            HeadraceError: It could not; the mirrors stay as they are. The old slot may be gone then, so that nothing is
+                landed before another new snapshot succeeds.
         """
         return self._lander().resnapshot(name)
 
     def pause(self, name: str) -> None:
-        """Land nothing until `resume`; the server keeps write-ahead log meanwhile."""
-        self._catalog.set_source_status(name, SourceStatus.PAUSED)
+        """Land nothing until `resume`; the server keeps write-ahead log meanwhile.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE`.
+        """
+        self._catalog.pause_source(name)
 
     def resume(self, name: str) -> None:
         """End a pause; a source that is stopped needs a new snapshot instead.
@@ -146,15 +153,7 @@ class Sources:
         Raises:
             UserError: `SOURCE_NOT_PAUSED`.
         """
-        with self._catalog.reading() as reader:
-            status = reader.source(name).status
-        if status is not SourceStatus.PAUSED:
-            raise UserError(
-                "SOURCE_NOT_PAUSED",
-                f"Source {name} is not paused; it is {status.value}.",
-                hint=f"Take a new snapshot of a stopped source: `headrace source resnapshot {name}`.",
-            )
-        self._catalog.set_source_status(name, SourceStatus.ACTIVE)
+        self._catalog.resume_source(name)
 
     def list(self) -> tuple[SourceInfo, ...]:
         """All sources; reads the catalog only."""
@@ -229,7 +228,16 @@ class Sources:
         from headrace.engine.landing import Lander
 
         of = self._settings
-        return Lander(self._catalog, self._lazy, self._events, of.warehouse, of.format_version, self._capture, patience)
+        return Lander(
+            self._catalog,
+            self._lazy,
+            self._events,
+            of.warehouse,
+            of.format_version,
+            self._capture,
+            self._told,
+            patience=patience,
+        )
 
     def _capture(self, source: DatabaseSource) -> PostgresCapture:
         from headrace.sources.postgres.opening import open_capture

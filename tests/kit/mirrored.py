@@ -14,6 +14,7 @@ import sqlglot
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
 from headrace.sources.postgres.capture import Captured, PostgresCapture
+from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
@@ -74,18 +75,23 @@ class Follower:
         url: The database.
         folder: Where rows are written on the way.
         tables: Tables in schema `public`.
+        slot: Name of slot and publication.
+        as_text: Columns that are kept as text.
     """
 
-    def __init__(self, url: str, folder: Path, *tables: str, slot: str = "headrace_f") -> None:
-        self.url, self.slot = url, slot
+    def __init__(
+        self, url: str, folder: Path, *tables: str, slot: str = "headrace_f", as_text: tuple[str, ...] = ()
+    ) -> None:
+        self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
         self.folder, self.mirrors = folder, Mirrors()
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
 
-    def capture(self) -> PostgresCapture:
+    def capture(self, *, most: int = MOST) -> PostgresCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
-        return PostgresCapture(Captured(self.url, self.slot, self.names, known=known), Spool(str(self.folder)))
+        captured = Captured(self.url, self.slot, self.names, self.as_text, known)
+        return PostgresCapture(captured, Spool(str(self.folder)), most=most)
 
     def begin(self) -> None:
         self._take(self.capture().begin())
@@ -95,9 +101,9 @@ class Follower:
         landings: list[Landing] = []
         while not landings or not landings[-1].caught_up:
             capture = self.capture()
-            capture.clear()
             landings.append(capture.land(self.position))
             self._take(landings[-1])
+            capture.clear()
             capture.acknowledge(self.position)
         return landings
 

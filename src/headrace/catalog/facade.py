@@ -215,6 +215,24 @@ class Catalog(Answers, Caring):
         with self._database.write() as connection:
             _sources.set_status(connection, name, status, code, reason)
 
+    def pause_source(self, name: str) -> None:
+        """Put an active database source on hold.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `SOURCE_NOT_ACTIVE`.
+        """
+        with self._database.write() as connection:
+            _sources.pause(connection, name)
+
+    def resume_source(self, name: str) -> None:
+        """End the pause of a database source.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `SOURCE_NOT_PAUSED`.
+        """
+        with self._database.write() as connection:
+            _sources.resume(connection, name)
+
     def trim_versions(self, name: TableName, before: int) -> int:
         """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""
         with self._database.write() as connection:

@@ -82,19 +82,22 @@ class DatabaseSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceMove:
-    """A source's position after a publication; the source becomes ACTIVE.
+    """A source's position after a publication.
 
     Args:
         source: Its name.
         expected: The position that the landing started from; another one in the catalog refuses the publication.
         position: The new one.
         mirrors: Mirrors that are made of another table, or another shape of it, from now on.
+        activates: The source is ACTIVE from now on, as a new snapshot makes it; else it stays as it is, so that
+            whoever pauses it while it is landed is heard.
     """
 
     source: str
     expected: Json | None
     position: Json
     mirrors: tuple[Mirror, ...] = field(default=())
+    activates: bool = False
 
 
 def read(connection: Connection, name: str | None = None) -> tuple[DatabaseSource, ...]:
@@ -180,6 +183,44 @@ def set_status(
     connection.execute(sa.update(t.source).where(t.source.c.name == name).values(values))
 
 
+def pause(connection: Connection, name: str) -> None:
+    """Put an active source on hold.
+
+    Raises:
+        UserError: `SOURCE_NOT_ACTIVE`; a source that is stopped stays stopped.
+    """
+    status = _locked_status(connection, name)
+    if status is not SourceStatus.ACTIVE:
+        raise UserError(
+            "SOURCE_NOT_ACTIVE",
+            f"Source {name} cannot be paused; it is {status.value}.",
+            hint="Only a source that is landed can be put on hold; the others are not landed anyway.",
+        )
+    set_status(connection, name, SourceStatus.PAUSED)
+
+
+def resume(connection: Connection, name: str) -> None:
+    """End a pause.
+
+    Raises:
+        UserError: `SOURCE_NOT_PAUSED`.
+    """
+    status = _locked_status(connection, name)
+    if status is not SourceStatus.PAUSED:
+        raise UserError(
+            "SOURCE_NOT_PAUSED",
+            f"Source {name} is not paused; it is {status.value}.",
+            hint=f"Take a new snapshot of a stopped source: `headrace source resnapshot {name}`.",
+        )
+    set_status(connection, name, SourceStatus.ACTIVE)
+
+
+def _locked_status(connection: Connection, name: str) -> SourceStatus:
+    """A source's status, which nobody else changes before this transaction ends."""
+    connection.execute(sa.select(t.source.c.id).where(t.source.c.name == name).with_for_update())
+    return one(connection, name).status
+
+
 def move(connection: Connection, moves: Sequence[SourceMove], now: dt.datetime) -> None:
     """Move the positions of sources.
 
@@ -197,7 +238,8 @@ def move(connection: Connection, moves: Sequence[SourceMove], now: dt.datetime) 
                 retryable=True,
             )
         values: dict[str, Any] = {"position_json": dict(wanted.position), "landed_at": now}
-        values |= {"status": SourceStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
+        if wanted.activates:
+            values |= {"status": SourceStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
         connection.execute(sa.update(t.source).where(t.source.c.id == row["id"]).values(values))
         _write_mirrors(connection, wanted.mirrors)
 

@@ -6,9 +6,10 @@ always show one cut of the database, and a crash at any point repeats a landing 
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -31,7 +32,7 @@ from headrace.engine.mirrors import Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.source_results import LandingResult
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
-from headrace.events import Events, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
@@ -48,6 +49,10 @@ STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
 """Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
 
 
+ABANDONED = dt.timedelta(days=1)
+"""Files of a landing to which so long nothing was added are nobody's: its process ended, or lost its lease."""
+
+
 class Lander:
     """Lands sources of one catalog.
 
@@ -58,6 +63,8 @@ class Lander:
         warehouse: Where tables are stored.
         format_version: Iceberg format of new tables.
         open_capture: Opens captures.
+        told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
+            fails at every attempt is told of once.
         patience: Seconds to wait for others who land, or drop, the same source.
     """
 
@@ -69,6 +76,7 @@ class Lander:
         warehouse: str,
         format_version: int,
         open_capture: Open,
+        told: MutableMapping[str, tuple[str, str]],
         patience: float = 0.0,
     ) -> None:
         self.catalog = catalog
@@ -77,10 +85,14 @@ class Lander:
         self.warehouse = warehouse
         self.format_version = format_version
         self.open_capture = open_capture
+        self.told = told
         self.patience = patience
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
-        """Install capture of a source and land its first snapshot; a failure leaves nothing behind.
+        """Install capture of a source and land its first snapshot.
+
+        A failure leaves nothing behind; only where the server cannot be reached any more, the source stays, stopped,
+        so that dropping it takes away what was installed there.
 
         Args:
             name: The source, and the namespace of its mirrors.
@@ -101,20 +113,16 @@ class Lander:
                 hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
             )
         source = self.catalog.create_source(name, kind, options, mirrors)
+        begun: list[Capture] = []
         try:
-            return self.resnapshot(name)
+            return self._begin(name, begun)
         except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
-            with suppress(HeadraceError):
-                self.open_capture(source).remove()
-            with suppress(HeadraceError):
-                self.catalog.publish(Publication(source_drops=(name,)))
+            self._undo(source, [capture for capture in begun if capture.installed])
             raise
 
     def resnapshot(self, name: str) -> LandingResult:
         """Take a source anew from its tables as they are now; stream tables receive the difference only."""
-        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
-        self.events.emit(StageStarted(name, "copy"))
-        return self._landed(name, lambda capture, _: capture.begin(), "SNAPSHOT")
+        return self._begin(name, [])
 
     def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time, in one publication or several; none for a source on hold.
@@ -138,6 +146,8 @@ class Lander:
         results: list[LandingResult] = []
         while not results or not (results[-1].caught_up or (until is not None and until.is_set())):
             results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
+            if self._source(name).status is SourceStatus.PAUSED:
+                break
         return tuple(results)
 
     def drop(self, name: str, *, force: bool = False) -> tuple[TableName, ...]:
@@ -167,10 +177,38 @@ class Lander:
             except EnvironmentFault:
                 if not force:
                     raise
-            capture.clear()
+            capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)
             self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
+
+    # ---- the first landing
+
+    def _begin(self, name: str, begun: list[Capture]) -> LandingResult:
+        """Install capture and land a snapshot; puts the capture that did it into `begun`."""
+
+        def begin(capture: Capture, _: DatabaseSource) -> Landing:
+            begun.append(capture)
+            return capture.begin()
+
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, begin, "SNAPSHOT")
+
+    def _undo(self, source: DatabaseSource, installed: Sequence[Capture]) -> None:
+        """Forget a source that could not be created; where its server is out of reach, keep it to be dropped later."""
+        name = source.name
+        try:
+            for capture in installed:
+                capture.remove()
+        except Exception:  # whatever it is: the error that is told is the one that made creating it fail
+            left = f"The first snapshot of source {name} failed, and what was installed on its server is still there."
+            with suppress(Exception):
+                self.catalog.set_source_status(name, SourceStatus.STOPPED, "SOURCE_NOT_LOADED", left)
+            self.events.emit(Notice(f"{left} Run `headrace source drop {name}` when the server can be reached."))
+        else:
+            with suppress(Exception):
+                self.catalog.publish(Publication(source_drops=(name,)))
 
     # ---- one landing
 
@@ -186,7 +224,7 @@ class Lander:
             self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
             capture = self.open_capture(source)
-            capture.clear()
+            capture.sweep(ABANDONED)
             try:
                 landing = read(capture, source)
                 if landing.tables:
@@ -204,15 +242,20 @@ class Lander:
                 capture.clear()
             if landing.worth:
                 self.events.emit(StageStarted(name, "acknowledge"))
-                capture.acknowledge(landing.position)
+                with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
+                    capture.acknowledge(landing.position)
+        self.told.pop(name, None)
         result = _result(name, landing, moved, time.perf_counter() - begin)
         if landing.tables:
             self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
         return result
 
     def _failed(self, name: str, error: HeadraceError) -> None:
-        """Say so, and stop the source where changes may have been missed."""
-        self.events.emit(RefreshFailed(name, error.code, error.message))
+        """Say so, unless it was said, and stop the source where changes may have been missed."""
+        failure = (error.code, error.message)
+        if self.told.get(name) != failure:
+            self.told[name] = failure
+            self.events.emit(RefreshFailed(name, *failure))
         if error.code in STOPPING:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
@@ -261,7 +304,8 @@ class Lander:
                 meta, known = of.written[name], newest.get(name)
                 number = 0 if known is None else known.version + 1
                 versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
-        move = SourceMove(source.name, source.position, landing.position, _mirrors(source, landing))
+        mirrors = _mirrors(source, landing)
+        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
         try:
             self.catalog.publish(publication)

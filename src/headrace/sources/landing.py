@@ -7,6 +7,7 @@ database only when it is told that they are published.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -75,6 +76,7 @@ class Landing:
         rows: How many changes of rows they had, or rows of new snapshots.
         caught_up: Whether nothing more was committed when reading began.
         gone: Mirrors whose table was dropped.
+        begins: The source begins here: nothing that may have been missed before counts any more.
     """
 
     tables: tuple[LandedTable, ...]
@@ -84,10 +86,16 @@ class Landing:
     rows: int
     caught_up: bool
     gone: tuple[TableName, ...] = ()
+    begins: bool = False
 
 
 class Capture(Protocol):
     """Reads one database source."""
+
+    @property
+    def installed(self) -> bool:
+        """Whether `begin` went so far that something of it may be on the server."""
+        ...
 
     def begin(self) -> Landing:
         """Install capture and take the first snapshot; also anew, when what was installed is lost.
@@ -110,5 +118,13 @@ class Capture(Protocol):
         ...
 
     def clear(self) -> None:
-        """Remove the files of landings."""
+        """Remove the files of this landing; no failure to do so is told."""
+        ...
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove the files of landings that did not end.
+
+        Args:
+            age: So long nothing was written there; None removes those of all landings.
+        """
         ...

@@ -14,10 +14,14 @@ MIRROR = Mirror(ITEMS, LOG)
 OPTIONS = {"url": "postgresql://db/shop", "tables": {"items": ["public", "items"]}}
 
 
-def landed(catalog: Catalog, iceberg: Iceberg, version: int, expected: dict[str, int] | None) -> None:
+def landed(
+    catalog: Catalog, iceberg: Iceberg, version: int, expected: dict[str, int] | None, *, begins: bool = False
+) -> None:
     for name in (ITEMS, LOG):
         iceberg.commit(name, f"{name.table}-{version}")
-    move = SourceMove("shop", expected, {"lsn": version}, (Mirror(ITEMS, LOG, {"oid": version}),))
+    move = SourceMove(
+        "shop", expected, {"lsn": version}, (Mirror(ITEMS, LOG, {"oid": version}),), expected is None or begins
+    )
     before = {n: p.metadata_location for n, p in catalog.pointers(names=[ITEMS, LOG]).items()}
     swaps = tuple(Swap(n, before.get(n)) for n in (ITEMS, LOG))
     catalog.publish(Publication(swaps=swaps, versions=(NewVersion(ITEMS, version, 7, 3),), sources=(move,)))
@@ -40,8 +44,36 @@ def test_a_source_lives(catalog: Catalog, iceberg: Iceberg) -> None:
     assert [v.version for v in catalog.versions(ITEMS)] == [0, 1]
     catalog.set_source_status("shop", SourceStatus.STOPPED, "SLOT_LOST", "It is lost.")
     assert source(catalog).stopped_code == "SLOT_LOST"
-    landed(catalog, iceberg, 2, {"lsn": 1})
+    landed(catalog, iceberg, 2, {"lsn": 1}, begins=True)
     assert (source(catalog).status, source(catalog).stopped_reason) == (SourceStatus.ACTIVE, None)
+
+
+def test_a_pause_is_no_way_round_a_stop(catalog: Catalog, iceberg: Iceberg) -> None:
+    catalog.create_source("shop", "postgres", OPTIONS, [MIRROR])
+    with pytest.raises(UserError, match="SOURCE_NOT_ACTIVE"):
+        catalog.pause_source("shop")
+    landed(catalog, iceberg, 0, None)
+    with pytest.raises(UserError, match="SOURCE_NOT_PAUSED"):
+        catalog.resume_source("shop")
+    catalog.pause_source("shop")
+    assert source(catalog).status is SourceStatus.PAUSED
+    catalog.resume_source("shop")
+    assert source(catalog).status is SourceStatus.ACTIVE
+    catalog.set_source_status("shop", SourceStatus.STOPPED, "SLOT_LOST", "It is lost.")
+    with pytest.raises(UserError, match="SOURCE_NOT_ACTIVE"):
+        catalog.pause_source("shop")
+    assert source(catalog).stopped_code == "SLOT_LOST"
+
+
+def test_a_landing_under_way_ends_no_pause_and_no_stop(catalog: Catalog, iceberg: Iceberg) -> None:
+    catalog.create_source("shop", "postgres", OPTIONS, [MIRROR])
+    landed(catalog, iceberg, 0, None)
+    catalog.pause_source("shop")
+    landed(catalog, iceberg, 1, {"lsn": 0})
+    assert (source(catalog).status, source(catalog).position) == (SourceStatus.PAUSED, {"lsn": 1})
+    catalog.set_source_status("shop", SourceStatus.STOPPED, "SLOT_LOST", "It is lost.")
+    landed(catalog, iceberg, 2, {"lsn": 1})
+    assert (source(catalog).status, source(catalog).stopped_code) == (SourceStatus.STOPPED, "SLOT_LOST")
 
 
 def test_a_landing_that_was_overtaken_publishes_nothing(catalog: Catalog, iceberg: Iceberg) -> None:

@@ -59,7 +59,7 @@ def catalog(hr: Headrace) -> Catalog:
 
 
 def lander(hr: Headrace, patience: float = 0.0) -> Lander:
-    return Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Still, patience)
+    return Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Still, {}, patience=patience)
 
 
 def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog) -> None:

@@ -10,8 +10,9 @@ others: a snapshot is exported at a position S, the stream is landed exactly up 
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,6 +73,7 @@ class PostgresCapture:
         self._spool = spool
         self._limit = limit
         self._most = most
+        self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
 
     # ---- the protocol
@@ -85,13 +87,16 @@ class PostgresCapture:
             preflight.require(checks)
             self._check_text_columns(found)
             slots.drop_slot(connection, self._what.slot)
+            self.installed = True
             now = server(connection)
             wanted = {n: f.table for n, f in self._by_mirror(found).items()}
             slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)
+            published = slots.published(connection, self._what.slot)
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
-        return Landing(landed, self._position(now, start, 0), True, 0, sum(t.spooled.rows for t in landed), False)
+        position, rows = self._position(now, start, 0, published), sum(t.spooled.rows for t in landed)
+        return Landing(landed, position, True, 0, rows, False, begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""
@@ -101,7 +106,7 @@ class PostgresCapture:
             parts: list[PostgresTable] = []
             until = settled(connection)
             collector = self._collect(connection, position, until, self._limit, parts)
-            found = tables(connection, now.version, oids=self._known, as_text=self._what.as_text)
+            found = self._tables(connection, now.version, self._known)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
                 return self._landing(replace(now, position=until), collector, position, parts)
@@ -119,8 +124,12 @@ class PostgresCapture:
             slots.drop_publication(connection, self._what.slot)
 
     def clear(self) -> None:
-        """Remove the files of landings."""
+        """Remove the files of this landing."""
         self._spool.clear()
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove the files of landings that did not end."""
+        self._spool.sweep(age)
 
     # ---- changes
 
@@ -151,7 +160,7 @@ class PostgresCapture:
         changed = (*parts, *self._written(collector.changes))
         caught_up = end >= now.position
         worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
-        moved = self._position(now, end, position["changes"] + collector.rows)
+        moved = self._position(now, end, position["changes"] + collector.rows, position["published"])
         return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
@@ -178,6 +187,9 @@ class PostgresCapture:
             preflight.require(preflight.check_table(f, str(role[0]) if role else ""))
         kept = [t for t in self._what.known.values() if t.oid in same]
         slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
+        published = slots.published(connection, self._what.slot) | {
+            str(t.oid): position["published"].get(str(t.oid)) for t in kept
+        }
         mine = replace(self._what, known={n: t for n, t in self._what.known.items() if t.oid in same})
         rest = PostgresCapture(mine, self._spool, most=self._most)
         with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
@@ -196,7 +208,7 @@ class PostgresCapture:
             )
         landed = (*parts, *rest._written(collector.changes), *copied)
         rows = collector.rows + sum(t.spooled.rows for t in copied)
-        moved = self._position(now, start, position["changes"] + rows)
+        moved = self._position(now, start, position["changes"] + rows, published)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
 
@@ -213,7 +225,7 @@ class PostgresCapture:
                 holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
             version = server(connection).version
             oids = [t.oid for t in wanted.values()]
-            now = {f.table.oid: f.table for f in tables(holder, version, oids=oids, as_text=self._what.as_text)}
+            now = {f.table.oid: f.table for f in self._tables(holder, version, oids)}
             yield {name: now[table.oid] for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
@@ -240,6 +252,9 @@ class PostgresCapture:
 
     # ---- surroundings
 
+    def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
+        return tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+
     def _check_text_columns(self, found: Sequence[Found]) -> None:
         there = {f"{f.table.schema}.{f.table.name}.{c.name}" for f in found for c in f.table.columns}
         if missing := [name for name in self._what.as_text if name not in there]:
@@ -254,8 +269,10 @@ class PostgresCapture:
         return {mirror: by_name[name] for mirror, name in self._what.names.items()}
 
     @staticmethod
-    def _position(now: Server, lsn: int, changes: int) -> dict[str, Any]:
-        return {"lsn": lsn, "changes": changes, "system": now.system, "timeline": now.timeline}
+    def _position(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
+        """Where the source stands; `published` says of the tables, by oid, how they are in the publication."""
+        server = {"system": now.system, "timeline": now.timeline}
+        return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 
     def _check(self, connection: Connection, now: Server, position: Json) -> None:
         """Refuse to go on where something may have been missed.
@@ -278,10 +295,14 @@ class PostgresCapture:
             raise _stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
-        if not self._known.keys() <= slots.published(connection, self._what.slot):
-            there = tables(connection, now.version, oids=self._known)
-            if {f.table.oid for f in there} - slots.published(connection, self._what.slot):
-                raise _stopped("CAPTURE_REMOVED", f"Tables were taken out of the publication {self._what.slot}.")
+        published = slots.published(connection, self._what.slot)
+        changed = [oid for oid in self._known if position["published"].get(str(oid)) != published.get(str(oid))]
+        if changed and tables(connection, now.version, oids=changed):
+            raise _stopped(
+                "CAPTURE_REMOVED",
+                f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
+                "it a row filter, a column list or other options.",
+            )
 
 
 def _stopped(code: str, message: str) -> UserError:

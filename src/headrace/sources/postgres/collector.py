@@ -18,6 +18,9 @@ Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
 MOST = 250_000
 """Changes that are held at most; those of 10 columns of 20 bytes take 180 MB of Python's memory."""
 
+MOST_BYTES = 256 << 20
+"""And so many bytes of messages about them: rows may be large."""
+
 
 @dataclass(slots=True)
 class Collector:
@@ -29,6 +32,7 @@ class Collector:
         until: Transactions whose commit record begins here or later belong to a later batch; None for no end.
         spill: Takes what is left so far, by oid, when it has become much; the batch goes on with nothing held.
         most: How many rows are held at most.
+        most_bytes: How many bytes of messages about them, about.
         changes: What is left, by oid.
         stale: Tables that no longer look as their mirror does; their changes are not collected.
         end: The position after the last transaction that was read.
@@ -43,6 +47,7 @@ class Collector:
     until: int | None = None
     spill: Spill | None = None
     most: int = MOST
+    most_bytes: int = MOST_BYTES
     changes: dict[int, KeyedChanges | WeighedChanges] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
     end: int = 0
@@ -54,6 +59,7 @@ class Collector:
     _skip: bool = True
     _begun: int = 0
     _held: int = 0
+    _bytes: int = 0
 
     def feed(self, messages: Iterable[bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""
@@ -62,7 +68,7 @@ class Collector:
             message = decode(data)
             if isinstance(message, (Insert, Update, Delete)):
                 if not self._skip:
-                    self._row(message)
+                    self._row(message, len(data))
             elif isinstance(message, Begin):
                 self._skip = message.lsn < self.landed or (self.until is not None and message.lsn >= self.until)
                 self._begun = message.time
@@ -76,7 +82,7 @@ class Collector:
                         changes.truncate()
                         self.rows += 1
 
-    def _row(self, message: Insert | Update | Delete) -> None:
+    def _row(self, message: Insert | Update | Delete, size: int) -> None:
         changes = self._of(message.oid)
         if changes is None:
             return
@@ -87,10 +93,10 @@ class Collector:
             changes.update(message)
         else:
             changes.delete(message)
-        self._held += 1
-        if self._held >= self.most and self.spill is not None:
+        self._held, self._bytes = self._held + 1, self._bytes + size
+        if self.spill is not None and (self._held >= self.most or self._bytes >= self.most_bytes):
             self.spill(self.changes)
-            self.changes, self._held = {}, 0
+            self.changes, self._held, self._bytes = {}, 0, 0
 
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
         """Where a table's changes go; None for tables that are not captured, or not as they are."""

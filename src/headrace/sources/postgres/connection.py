@@ -1,7 +1,7 @@
 """Connections to a captured server, and what their failures mean.
 
-Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one is refused, because URLs
-are kept in the catalog and shown.
+Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one, or another secret, is
+refused, because URLs are kept in the catalog and shown.
 """
 
 from __future__ import annotations
@@ -32,11 +32,22 @@ OPTIONS = {
 """Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
 that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever."""
 
-CONNECT_SECONDS = 10
+PATIENCE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""When a server that says nothing is taken for gone, unless the URL says otherwise: in seconds; the last in
+milliseconds. Without it a host that vanishes blocks a landing, and its lease, for hours."""
+
+SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+"""Parameters of libpq that nobody but their owner may see."""
 
 
 def check_url(url: str) -> None:
-    """Refuse what is no connection string, and passwords.
+    """Refuse what is no connection string, and secrets.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`.
@@ -45,15 +56,17 @@ def check_url(url: str) -> None:
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise _invalid("The connection string of the source cannot be read.") from error
-    if parts.get("password"):
-        raise _invalid("The connection string of the source holds a password, which would be kept in the catalog.")
+    for name in SECRETS:
+        if parts.get(name):
+            raise _invalid(f"The connection string of the source holds a {name}, which would be kept in the catalog.")
 
 
 def _invalid(message: str) -> UserError:
     return UserError(
         "SOURCE_URL_INVALID",
         message,
-        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass.",
+        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
+        "rest by a service file.",
     )
 
 
@@ -68,16 +81,13 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
-    kind = {"replication": "database"} if replication else {}
     with faults():
         try:
-            connection = psycopg.connect(
-                url,
-                autocommit=True,
-                application_name="headrace",
-                connect_timeout=CONNECT_SECONDS,
-                **kind,  # type: ignore[arg-type]
-            )
+            given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
+            parameters = {**PATIENCE, **given, "application_name": "headrace"}
+            if replication:
+                parameters["replication"] = "database"
+            connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except psycopg.OperationalError as error:
             raise EnvironmentFault(
                 "SOURCE_UNREACHABLE",

@@ -53,7 +53,7 @@ def open_capture(
     Args:
         options: As `options_of` made them.
         mirrors: What the catalog keeps of each mirror; None for those never landed, or gone.
-        folder: Where rows are written between reading and landing.
+        folder: Where landings of the source have their folders, for rows between reading and landing.
     """
     captured = Captured(
         url=options["url"],

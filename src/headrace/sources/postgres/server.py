@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
         WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts AND CASE c.relreplident
-            WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate ELSE i.indisprimary END),
+            WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
             (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
             a.attgenerated) ORDER BY a.attnum)
@@ -116,7 +116,22 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         (SELECT string_agg(a.xmin::text, ',' ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
         CASE WHEN c.relkind = 'p' THEN (SELECT string_agg(p.oid || ':' || p.relfilenode, ',' ORDER BY p.oid)
-            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END)
+            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END,
+        (WITH RECURSIVE used (oid) AS (
+                SELECT a.atttypid FROM pg_attribute a
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            UNION
+                SELECT part.oid FROM used JOIN pg_type t USING (oid), LATERAL (
+                        VALUES (t.typbasetype), (t.typelem)
+                    UNION ALL
+                        SELECT a.atttypid FROM pg_attribute a
+                        WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+                    UNION ALL
+                        SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+                ) part (oid))
+            SELECT encode(sha256(convert_to(
+                string_agg(e.oid || ' ' || e.enumlabel, ',' ORDER BY e.oid), 'UTF8')), 'hex')
+            FROM used JOIN pg_enum e ON e.enumtypid = used.oid))
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
 
@@ -128,6 +143,7 @@ def tables(
     oids: Collection[int] = (),
     names: Sequence[tuple[str, str]] = (),
     as_text: Collection[str] = (),
+    known: Mapping[int, RemoteTable] | None = None,
 ) -> tuple[Found, ...]:
     """Tables as they are now, by oid or by name; those that do not exist are left out.
 
@@ -137,23 +153,25 @@ def tables(
         oids: Tables by oid.
         names: Tables by schema and name.
         as_text: Columns that the user wants as text, as `schema.table.column`.
+        known: Tables by oid, as they were before. Their columns stay text or not, whatever names they have now.
     """
     values = {"oids": list(oids), "schemas": [s for s, _ in names], "names": [n for _, n in names]}
     rows = connection.execute(_TABLES, values).fetchall()
-    return tuple(_found(row, version, frozenset(as_text)) for row in rows)
+    return tuple(_found(row, version, frozenset(as_text), known or {}) for row in rows)
 
 
-def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str]) -> Found:
+def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
     oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks = row
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     left_out = tuple(c[1] for c in columns or () if c not in carried)
+    former = {c.number: c.as_text for c in known[oid].columns} if oid in known else {}
     table = RemoteTable(
         oid=oid,
         schema=schema,
         name=name,
         identity=identity,
         key=tuple(key),
-        columns=tuple(_column(c, f"{schema}.{name}.{c[1]}" in as_text) for c in carried),
+        columns=tuple(_column(c, former.get(c[0], f"{schema}.{name}.{c[1]}" in as_text)) for c in carried),
         marks=marks,
         partitioned=kind == "p",
     )

@@ -107,15 +107,23 @@ def drop_slot(connection: Connection, name: str) -> None:
     )
 
 
+_COMPLETE = """
+SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot
+    AND to_jsonb(p) ->> 'pubgencols' IS DISTINCT FROM 'n'
+FROM pg_publication p WHERE pubname = %s
+"""
+
+
 def publish_tables(connection: Connection, name: str, tables: Sequence[RemoteTable], version: int) -> None:
     """Make the publication, or make it hold these tables; none leave it as it is."""
     if not tables:
         return
     listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(t.schema, t.name)) for t in tables)
-    there = connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
-    if there is not None:
+    there = connection.execute(_COMPLETE, (name,)).fetchone()
+    if there == (True,):
         connection.execute(sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), listed))
         return
+    drop_publication(connection, name)
     generated = sql.SQL(", publish_generated_columns = stored" if version >= STORED_GENERATED else "")
     connection.execute(
         sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true{})").format(
@@ -129,14 +137,20 @@ def drop_publication(connection: Connection, name: str) -> None:
     connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
 
 
-def published(connection: Connection, name: str) -> frozenset[int]:
-    """Oids of the tables in a publication."""
-    rows = connection.execute(
-        "SELECT r.prrelid::bigint FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid "
-        "WHERE p.pubname = %s",
-        (name,),
-    ).fetchall()
-    return frozenset(int(str(row[0])) for row in rows)
+_PUBLISHED = """
+SELECT r.prrelid::text, r.oid || ':' || p.xmin FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+WHERE p.pubname = %s AND to_jsonb(r) ->> 'prqual' IS NULL AND to_jsonb(r) ->> 'prattrs' IS NULL
+"""
+
+
+def published(connection: Connection, name: str) -> dict[str, str]:
+    """The tables of a publication by oid, each with a mark that changes when it was taken out meanwhile.
+
+    Tables with a row filter or a column list (15 and newer) are left out. A table that leaves and comes back has
+    another row in `pg_publication_rel`; other operations, or no longer the root of partitions, another publication's
+    `xmin`.
+    """
+    return {str(oid): str(mark) for oid, mark in connection.execute(_PUBLISHED, (name,)).fetchall()}
 
 
 def peek(connection: Connection, slot: str, publication: str, until: int, limit: int | None) -> Iterator[bytes]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,26 +26,55 @@ CHUNK = 50_000
 class Spool:
     """A folder for one landing, in the warehouse, where Spark's executors reach it.
 
+    It is nobody else's: a process that was suspended while another one took over its landing writes what nobody reads.
+
     Args:
-        folder: A path, or a URL that Arrow knows (`file:`, `s3:`, `gs:`).
+        home: Where the source's landings have their folders: a path, or a URL that Arrow knows (`file:`, `s3:`).
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, home: str) -> None:
         from pyarrow import fs
 
-        self.folder = folder
+        name = uuid.uuid4().hex
+        self.folder = f"{home}/{name}"
         self._parts = 0
         self._files: Any = fs.LocalFileSystem()
-        self._path = folder
-        if "://" in folder:
-            self._files, self._path = fs.FileSystem.from_uri(folder)
+        self._home = home
+        if "://" in home:
+            self._files, self._home = fs.FileSystem.from_uri(home)
+        self._path = f"{self._home}/{name}"
 
     def clear(self) -> None:
-        """Remove it, with what a crash may have left."""
+        """Remove it; what cannot be removed now is swept later."""
+        self._remove(self._path)
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove what landings that did not end have left.
+
+        Args:
+            age: So long nothing was written there; None removes the folders of all landings.
+        """
         from pyarrow import fs
 
-        if self._files.get_file_info(self._path).type != fs.FileType.NotFound:
-            self._files.delete_dir(self._path)
+        if age is None:
+            self._remove(self._home)
+            return
+        newest: dict[str, dt.datetime] = {}
+        with suppress(OSError):
+            for file in self._files.get_file_info(fs.FileSelector(self._home, allow_not_found=True, recursive=True)):
+                name = file.path.removeprefix(self._home.rstrip("/") + "/").partition("/")[0]
+                written = file.mtime or dt.datetime.min.replace(tzinfo=dt.UTC)  # object stores have no times of folders
+                newest[name] = max(newest.get(name, written), written)
+        for name, written in newest.items():
+            if dt.datetime.now(dt.UTC) - written >= age:
+                self._remove(f"{self._home}/{name}")
+
+    def _remove(self, path: str) -> None:
+        from pyarrow import fs
+
+        with suppress(OSError):
+            if self._files.get_file_info(path).type != fs.FileType.NotFound:
+                self._files.delete_dir(path)
 
     def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> tuple[str | None, int]:
         """Write batches as a part of a table; returns the part's folder (None without rows) and how many rows."""
@@ -172,67 +204,62 @@ def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 Reader = Callable[[], bytes | bytearray | memoryview]
-"""Gives the next piece of a COPY; an empty one at the end."""
+"""Gives the next piece of a COPY, which has whole rows: the server sends each row as a message; empty at the end."""
 
-
-class CopyFile:
-    """The output of COPY as a file that Arrow reads."""
-
-    def __init__(self, read: Reader) -> None:
-        self._read = read
-        self._rest = bytearray()
-        self.closed = False
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes; fewer only at the end."""
-        while size < 0 or len(self._rest) < size:
-            piece = self._read()
-            if not piece:
-                break
-            self._rest += piece
-        size = len(self._rest) if size < 0 else size
-        found = bytes(self._rest[:size])
-        del self._rest[:size]
-        return found
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def close(self) -> None:
-        """Nothing is to be closed."""
-        self.closed = True
+BLOCK = 4 << 20
+"""Bytes of text that are turned into columns at once, about; a row is never cut, however large it is."""
 
 
 def csv_batches(table: RemoteTable, read: Reader) -> Iterator[pa.RecordBatch]:
     """What `COPY … TO STDOUT (FORMAT csv)` sends, as batches of text columns.
 
     NULL is nothing between two commas, the empty text is `""`.
+
+    Raises:
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`.
     """
     import pyarrow as pa
     from pyarrow import csv
 
     names = [place_of(i) for i in range(len(table.columns))]
-    file = pa.PythonFile(CopyFile(read), mode="r")
-    try:
-        reader = csv.open_csv(
-            file,
-            csv.ReadOptions(column_names=names, block_size=4 << 20, use_threads=False),
-            csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-            csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
-            return
-        raise
+    parsed = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    converted = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
     arrays = [i for i, c in enumerate(table.columns) if c.kept.array]
-    for batch in reader:
-        yield _with_arrays(table, batch, arrays) if arrays else batch
+    for block in _blocks(read):
+        # a block of Arrow's must hold the whole of ours: it does not look for the end of a row in the next one
+        whole = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+        try:
+            batches = csv.read_csv(pa.BufferReader(block), whole, parsed, converted).to_batches()
+        except pa.ArrowInvalid as error:
+            raise _unreadable(table, error) from error
+        for batch in batches:
+            yield _with_arrays(table, batch, arrays) if arrays else batch
+
+
+def _blocks(read: Reader) -> Iterator[bytes]:
+    """Pieces of a COPY put together, until they are worth Arrow's while."""
+    block = bytearray()
+    while piece := read():
+        block += piece
+        if len(block) >= BLOCK:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
+
+
+def _unreadable(table: RemoteTable, error: pa.ArrowInvalid) -> EnvironmentFault:
+    return EnvironmentFault(
+        "VALUE_NOT_REPRESENTABLE",
+        f"A row of {table} has a value that the mirror cannot hold; nothing was landed.",
+        detail=str(error),
+        hint="Correct the value: text must be UTF-8.",
+    )
 
 
 def _with_arrays(table: RemoteTable, batch: pa.RecordBatch, arrays: Sequence[int]) -> pa.RecordBatch:

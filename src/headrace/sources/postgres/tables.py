@@ -62,7 +62,7 @@ class RemoteTable:
         key: Columns that tell its rows apart at the end of every transaction; none for a bag.
         columns: The captured columns, in order.
         marks: A text that changes with what can change rows without a message: columns rewritten by ALTER TABLE,
-            partitions attached, detached or emptied.
+            partitions attached, detached or emptied, labels of enums.
         partitioned: Its rows are in partitions.
     """
 

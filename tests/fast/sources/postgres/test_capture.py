@@ -12,6 +12,7 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import check, health
 
 
@@ -82,6 +83,55 @@ def test_a_renamed_table_is_followed(orders: Follower, db: psycopg.Connection) -
     assert orders.rows("orders") == truth(db, "moved.sales")
 
 
+@pytest.mark.parametrize(
+    ("rename", "name", "replaced"),
+    [
+        ("ALTER TABLE terms RENAME TO deals", "deals", []),
+        ("CREATE SCHEMA moved; ALTER TABLE terms SET SCHEMA moved", "moved.terms", []),
+        ("ALTER TABLE terms RENAME COLUMN until TO ends", "terms", ["terms"]),
+    ],
+    ids=["table", "schema", "column"],
+)
+def test_what_is_kept_as_text_stays_text_under_another_name(
+    url: str, db: psycopg.Connection, tmp_path: Path, rename: str, name: str, replaced: list[str]
+) -> None:
+    db.execute("CREATE TABLE terms (id int PRIMARY KEY, until date); INSERT INTO terms VALUES (1, 'infinity')")
+    follower = Follower(url, tmp_path / "spool", "terms", as_text=("public.terms.until",))
+    follower.begin()
+    db.execute(rename)
+    db.execute(f"INSERT INTO {name} VALUES (2, '2026-01-01')")
+    assert [t.name.table for landing in follower.land() for t in landing.tables if t.replaced] == replaced
+    assert follower.rows("terms") == Counter([(1, "infinity"), (2, "2026-01-01")])
+    follower.capture().remove()
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("mood", "sad"),
+        ("felt", "sad"),
+        ("pair", "(1,sad)"),
+        ("many", "({sad})"),
+        ("moods", "[sad,ok]"),
+        ("multimoods", "{[sad,ok]}"),
+    ],
+)
+def test_a_renamed_value_of_an_enum_is_followed(
+    url: str, db: psycopg.Connection, tmp_path: Path, type_: str, value: str
+) -> None:
+    db.execute("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN felt AS mood")
+    db.execute("CREATE TYPE pair AS (a int, b mood); CREATE TYPE many AS (a mood[])")
+    db.execute("CREATE TYPE moods AS RANGE (subtype = mood, multirange_type_name = multimoods)")
+    db.execute(f"CREATE TABLE people (id int PRIMARY KEY, m {type_}); INSERT INTO people VALUES (1, '{value}')")
+    follower = Follower(url, tmp_path / "spool", "people")
+    follower.begin()
+    db.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+    follower.land()
+    assert follower.rows("people") == Counter([(1, value.replace("sad", "blue"))])
+    assert not any(landing.tables for landing in follower.land())
+    follower.capture().remove()
+
+
 def test_a_dropped_table_leaves_its_last_rows(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("INSERT INTO beside VALUES (1)")
     db.execute("DROP TABLE orders; INSERT INTO beside VALUES (2)")
@@ -117,6 +167,21 @@ def test_partitions_come_and_go(url: str, db: psycopg.Connection, tmp_path: Path
     follower.capture().remove()
 
 
+def test_a_key_that_may_exist_twice_for_a_while_is_no_key(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    db.execute("CREATE TABLE later (id int PRIMARY KEY DEFERRABLE); ALTER TABLE later REPLICA IDENTITY FULL")
+    db.execute("CREATE TABLE now (id int PRIMARY KEY); ALTER TABLE now REPLICA IDENTITY FULL")
+    db.execute("INSERT INTO later SELECT generate_series(1, 10)")
+    follower = Follower(url, tmp_path / "spool", "later", "now")
+    follower.begin()
+    assert {n.table: t.key for n, t in follower.mirrors.tables.items()} == {"later": (), "now": ("id",)}
+    db.execute("UPDATE later SET id = id + 1")
+    landing = follower.capture(most=4).land(follower.position)
+    assert [t.key for t in landing.tables] == [None] * 3  # between two of them a key is there twice
+    follower.land()
+    assert follower.rows("later") == truth(db, "later")
+    follower.capture().remove()
+
+
 def test_an_identity_that_is_taken_away_is_told(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
     with pytest.raises(UserError, match="REPLICA IDENTITY FULL"):
@@ -126,6 +191,18 @@ def test_an_identity_that_is_taken_away_is_told(orders: Follower, db: psycopg.Co
     assert orders.rows("orders") == truth(db, "orders")
     with pytest.raises(psycopg.Error, match="replica identity"):
         db.execute("DELETE FROM orders")
+
+
+@pytest.mark.parametrize("size", [9_000_000, 40_000_000])
+def test_large_rows_are_captured(url: str, db: psycopg.Connection, tmp_path: Path, size: int) -> None:
+    db.execute("CREATE TABLE large (id int PRIMARY KEY, v text)")
+    db.execute("INSERT INTO large SELECT g, repeat('x' || chr(10), %s) FROM generate_series(1, 2) g", (size // 2,))
+    follower = Follower(url, tmp_path / "spool", "large")
+    follower.begin()
+    db.execute("INSERT INTO large SELECT 3, repeat('y', %s)", (size,))
+    follower.land()
+    assert follower.rows("large") == truth(db, "large")
+    follower.capture().remove()
 
 
 # ---- slots and servers
@@ -149,6 +226,41 @@ def test_a_slot_that_somebody_moved_is_noticed(orders: Follower, db: psycopg.Con
 
 def test_tables_taken_out_of_the_publication_are_noticed(orders: Follower, db: psycopg.Connection) -> None:
     db.execute(f"ALTER PUBLICATION {orders.slot} DROP TABLE orders")
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        orders.land()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER PUBLICATION {} DROP TABLE orders; INSERT INTO orders VALUES (9); ALTER PUBLICATION {} ADD TABLE orders",
+        "ALTER PUBLICATION {} SET TABLE orders WHERE (id > 5), beside",
+        "ALTER PUBLICATION {} SET TABLE orders (id, region), beside",
+        "ALTER PUBLICATION {} SET (publish = 'insert')",
+        "ALTER PUBLICATION {} SET (publish = 'insert'); DELETE FROM orders; ALTER PUBLICATION {} "
+        "SET (publish = 'insert, update, delete, truncate')",
+        "DROP PUBLICATION {}; INSERT INTO orders VALUES (9); CREATE PUBLICATION {} FOR TABLE orders, beside",
+    ],
+    ids=["back", "filter", "columns", "operations", "operations back", "recreated"],
+)
+def test_a_publication_that_left_out_changes_is_noticed(orders: Follower, db: psycopg.Connection, change: str) -> None:
+    for statement in change.replace("{}", orders.slot).split("; "):
+        db.execute(statement)
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        orders.land()
+    orders.begin()
+    db.execute("UPDATE orders SET amount = 0; DELETE FROM orders WHERE id = 2")
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+
+
+def test_a_table_that_is_taken_anew_is_not_taken_for_removed(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY)")
+    orders.land()
+    db.execute("INSERT INTO orders VALUES (1); INSERT INTO beside VALUES (1)")
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+    db.execute(f"ALTER PUBLICATION {orders.slot} DROP TABLE beside; ALTER PUBLICATION {orders.slot} ADD TABLE beside")
     with pytest.raises(UserError, match="CAPTURE_REMOVED"):
         orders.land()
 
@@ -235,6 +347,18 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
             Follower(url, tmp_path, "t").begin()
         assert caught.value.retryable
+
+
+def test_a_server_that_falls_silent_is_noticed_within_a_minute(url: str) -> None:
+    """What libpq and the kernel do then is theirs; here they are asked to."""
+    names = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    for replication in (False, True):
+        with connected(url, replication=replication) as connection:
+            found = connection.info.get_parameters()
+        assert [found.get(name) for name in names] == ["30", "10", "3", "60000"]
+    with connected(f"{url}&keepalives_idle=5&tcp_user_timeout=0") as connection:
+        found = connection.info.get_parameters()
+    assert [found.get(name, "0") for name in names] == ["5", "10", "3", "0"]
 
 
 def test_a_wrong_database_is_told(url: str, tmp_path: Path) -> None:

@@ -119,6 +119,19 @@ def test_a_table_that_looks_otherwise_is_stale() -> None:
     assert landed.stale == set()
 
 
+def test_much_is_spilled_by_rows_and_by_bytes() -> None:
+    parts: list[list[int]] = []
+    large = [m.insert(1, str(k), "x" * 1000, "") for k in range(5)]
+    small = [m.insert(1, str(k), "", "") for k in range(5, 10)]
+    collector = Collector(
+        {T.oid: T}, 0, spill=lambda c: parts.append([int(k[0]) for k in c[T.oid].rows]), most=4, most_bytes=2000
+    )
+    collector.feed([m.relation(T), m.begin(10), *large, *small, m.commit(10, 20)])
+    assert parts == [[0, 1], [2, 3], [4, 5, 6, 7]]
+    assert list(collector.changes[T.oid].rows) == [(b"8",), (b"9",)]
+    assert collector.rows == 10
+
+
 def test_tables_that_are_not_captured_do_not_count() -> None:
     found = collect(m.begin(10), m.insert(99, "1"), m.truncate(99), m.commit(10, 20))
     assert (found.changes, found.rows, found.end) == ({}, 0, 20)

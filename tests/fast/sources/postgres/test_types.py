@@ -7,7 +7,7 @@ import pytest
 from fast.sources.postgres import messages as m
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.connection import check_url
+from headrace.sources.postgres.connection import SECRETS, check_url
 from headrace.sources.postgres.slots import lsn_of, position_of
 from headrace.sources.postgres.spool import csv_batches, text_column
 from headrace.sources.postgres.tables import RemoteColumn, RemoteTable, from_json, to_json
@@ -94,8 +94,15 @@ def test_positions_and_names() -> None:
 
 
 def test_passwords_are_refused() -> None:
-    check_url("postgresql://reader@db/shop?sslmode=require")
-    for url in ("postgresql://reader:secret@db/shop", "host=db password=secret", "mysql://x"):
+    check_url("postgresql://reader@db/shop?sslmode=require&sslpassword=")
+    others = [f"postgresql://reader@db/shop?{name}=hunter2" for name in SECRETS]
+    for url in ("postgresql://reader:hunter2@db/shop", "host=db password=hunter2", "mysql://x", *others):
         with pytest.raises(UserError, match="SOURCE_URL_INVALID") as caught:
             check_url(url)
-        assert "secret" not in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_rows_that_arrow_cannot_read_are_told() -> None:
+    rows = iter([b"1,caf\xe9,\n", b""])
+    with pytest.raises(EnvironmentFault, match="VALUE_NOT_REPRESENTABLE"):
+        list(csv_batches(m.table(), lambda: next(rows)))

@@ -28,19 +28,19 @@ def check(case: Case) -> None:
         raise
 
 
-@settings(FAST, max_examples=30 * TIMES)
+@settings(FAST, max_examples=24 * TIMES)
 @given(cases(depth=1))
 def test_shallow_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=25 * TIMES)
+@settings(FAST, max_examples=16 * TIMES)
 @given(cases(depth=3, windows=2))
 def test_deep_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=20 * TIMES)
+@settings(FAST, max_examples=14 * TIMES)
 @given(cases(depth=2, windows=3))
 def test_one_window_or_many_come_to_the_same(case: Case) -> None:
     """Refreshing less often changes what consumers see in between, not what they see in the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,6 +44,9 @@ class Still:
 
     def clear(self) -> None:
         """There are no files."""
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Nor any of former landings."""
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ def types_in(context: Context, relation: Relation) -> tuple[Column, ...] | None:
         context: Knows whom to ask.
         relation: What has been read so far.
     """
-    findings = context.findings
-    if context.describe is None or findings.refusals or findings.doubts:
+    if context.describe is None or context.findings.any:
         return None
     return context.describe(lower(relation, _by_name))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.schema import Column
@@ -75,10 +75,17 @@ class Findings:
     Args:
         refusals: Constructs that are not maintained.
         doubts: Names that could not be resolved; they count only when nothing else explains them.
+        around: What was found before a part was read on trial.
     """
 
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)
+    around: Findings | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything stands in the way, found on trial or before."""
+        return bool(self.refusals or self.doubts) or (self.around is not None and self.around.any)
 
     def all(self) -> tuple[Refusal, ...]:
         """Everything worth telling, each once, in the order of the text."""
@@ -122,6 +129,10 @@ class Context:
     views: tuple[TableName, ...] = ()
     depth: int = 0
     describe: Callable[[str], tuple[Column, ...]] | None = None
+
+    def trial(self) -> Context:
+        """A context to read a part in whose findings may be dropped."""
+        return replace(self, findings=Findings(around=self.findings), read_ctes=dict(self.read_ctes))
 
     def place(self, token: int) -> Place:
         """The place of a token in the user's text."""

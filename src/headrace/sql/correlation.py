@@ -15,7 +15,7 @@ from headrace.algebra.scalar import Scalar, as_column, column
 from headrace.algebra.tree import identity
 from headrace.sql.aggregates import has_aggregate
 from headrace.sql.booleans import conjuncts, has_subquery
-from headrace.sql.context import Context, Ctes, Findings, Output
+from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader
 from headrace.sql.generators import as_generator, is_generator
 from headrace.sql.naming import Names
@@ -109,7 +109,7 @@ def alone(context: Context, query: Query, ctes: Ctes) -> Output | None:
     Raises:
         RefusedError: Something in it is not maintained.
     """
-    trial = replace(context, findings=Findings(), read_ctes=dict(context.read_ctes))
+    trial = context.trial()
     output = trial.read_query(trial, query, ctes)
     if trial.findings.refusals:
         context.findings.refusals.extend(trial.findings.refusals)

@@ -8,14 +8,14 @@ without partners. A subquery that reads no column of L is a derived table like a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.algebra.relations import Filter, Join, OuterJoin, Project, Relation, Values
 from headrace.algebra.scalar import TRUE, Scalar, all_of
 from headrace.algebra.tree import identity
 from headrace.sql.aggregates import has_aggregate
 from headrace.sql.booleans import has_subquery
-from headrace.sql.context import Context, Findings, Output
+from headrace.sql.context import Context, Output
 from headrace.sql.generators import as_generator, is_generator
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, scalar, unquoted
@@ -52,7 +52,7 @@ def alone(context: Context, read: ReadQuery) -> Output | None:
         context: The text.
         read: Reads it.
     """
-    trial = replace(context, findings=Findings(), read_ctes=dict(context.read_ctes))
+    trial = context.trial()
     output = read(trial)
     if trial.findings.doubts and not trial.findings.refusals:
         return None

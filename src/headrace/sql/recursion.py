@@ -23,7 +23,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import walk
-from headrace.sql.context import BoundCte, Context, Findings, Output
+from headrace.sql.context import BoundCte, Context, Output
 from headrace.sql.shape import Body, Query, SetOperation
 
 CONSTRUCT = "WITH RECURSIVE"
@@ -40,7 +40,7 @@ def recursion(context: Context, bound: BoundCte) -> Output | None:
     operation = _operation(cte.query)
     if operation is None:
         return None
-    trial = replace(context, findings=Findings(), read_ctes=dict(context.read_ctes))
+    trial = context.trial()
     start = trial.read_query(trial, _query(operation.left, cte.at), bound.env)
     name = f"__hr_r{cte.at}"
     shown = replace(start, relation=Round(name, start.relation), names=cte.columns or start.names)

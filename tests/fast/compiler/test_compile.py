@@ -243,3 +243,16 @@ def test_columns_without_equality_are_refused(executor: DuckExecutor) -> None:
 def test_an_unknown_table_is_the_users_mistake(executor: DuckExecutor) -> None:
     with pytest.raises(UserError, match="TABLE_NOT_FOUND"):
         compiled(executor, "SELECT 1 AS one FROM nowhere")
+
+
+def test_what_is_refused_already_is_not_asked_for_its_types(executor: DuckExecutor) -> None:
+    """Its text still has outer columns; a subquery read on trial must know of it, or a valid query ends in an error."""
+    query = """
+        WITH w AS (
+            SELECT DISTINCT o.id AS k, (SELECT c.name FROM customers AS c WHERE c.id = o.id) AS n FROM orders AS o
+        )
+        SELECT c.id FROM customers AS c JOIN w ON w.k = c.id WHERE c.id < 3 OR c.id IN (
+            SELECT q.k FROM w AS q WHERE q.k < (SELECT max(c.amount) FROM customers AS c WHERE c.id < q.k)
+        )"""
+    view = compiled(executor, query)
+    assert [r.construct for r in view.refusals] == ["subquery in an expression"]

@@ -54,6 +54,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "alembic": frozenset({"catalog"}),
     "psycopg": frozenset({"catalog", "sources"}),
     "pyarrow": frozenset({"sources"}),
+    "pyroaring": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
     "cronsim": frozenset({"schedule"}),

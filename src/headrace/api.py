@@ -23,7 +23,7 @@ from headrace.engine.results import (
     VerifyResult,
 )
 from headrace.errors import HeadraceError, UserError
-from headrace.events import Events
+from headrace.events import Event, Events, fields_of, kind_of
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headrace.engine.plans import Plans
     from headrace.engine.refresh import Refresher
     from headrace.running import DiamondGroup, LoggedEvent
+    from headrace.safeguards.fuses import BlownFuse
     from headrace.scheduler.work import RunSummary
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
@@ -189,9 +190,11 @@ class Headrace:
             from headrace.engine.create import Creator
             from headrace.engine.plans import Plans
             from headrace.engine.refresh import Refresher
+            from headrace.running import defaults_of
 
             plans = Plans(self._lazy)
-            refresher = Refresher(self._catalog, self._lazy, plans, self.events)
+            defaults = defaults_of(self.settings)
+            refresher = Refresher(self._catalog, self._lazy, plans, self.events, defaults=defaults)
             creator = Creator(
                 self._catalog, self._lazy, plans, refresher, self.settings.warehouse, self.settings.format_version
             )
@@ -247,7 +250,7 @@ class Headrace:
             if_not_exists: Do nothing when it exists.
             or_replace: Give an existing one this definition; readers see the old contents until the new are there.
             options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
-                `refresh_group`; None keeps those of the one that is replaced.
+                `refresh_group`, `fuse_ceiling`, `fuse_factor`; None keeps those of the one that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.
@@ -307,6 +310,8 @@ class Headrace:
         self._catalog.alter_stream_table(
             full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule, options=changed
         )
+        if options is not None and any(key.lower().startswith("fuse_") for key in options):
+            self._catalog.mend_fuse(full_name)
 
     def drop_stream_table(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> tuple[str, ...]:
         """Drop a stream table.
@@ -409,6 +414,49 @@ class Headrace:
         if first is not None:
             raise first
         return tuple(results)
+
+    def fuses(self) -> tuple[BlownFuse, ...]:
+        """Stream tables whose fuses have blown, with the evidence; reads the catalog only."""
+        from headrace.safeguards.fuses import blown_fuses
+
+        return blown_fuses(self._catalog)
+
+    def resolve_fuse(self, name: str, resolution: str) -> tuple[RefreshResult, ...]:
+        """Decide about a change that was larger than a stream table's fuse allows, and carry it out.
+
+        Of a group that is published together, all blown fuses are resolved so.
+
+        Args:
+            name: The stream table.
+            resolution: `apply`: refresh it, to what its sources are now. `reinitialize`: recompute it. `skip`: move its
+                frontier and leave its contents, which then are known to differ from its query until it is recomputed.
+
+        Returns:
+            The refreshes of the table and of its group.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `STREAM_TABLE_NOT_FOUND`, `FUSE_NOT_BLOWN`.
+            HeadraceError: It could not be carried out; the fuse stays as it was.
+        """
+        from headrace.engine.fuse import Resolution
+        from headrace.events import FuseResolved
+        from headrace.safeguards.fuses import parse_resolution, to_resolve
+
+        how, cut = parse_resolution(resolution), self._grouping()
+        wanted = to_resolve(self._catalog, cut, self._name(name))
+        results = self._engine()[2].refresh_group(
+            cut.members(wanted[0]),
+            self._heads(),
+            full=wanted if how is Resolution.REINITIALIZE else (),
+            resolved=dict.fromkeys(wanted, how),
+        )
+        self._decided(*(FuseResolved(str(table), how.value) for table in wanted))
+        return results
+
+    def _decided(self, *events: Event) -> None:
+        """Tell what somebody decided, also those who only read the log of events."""
+        now = dt.datetime.now(dt.UTC)
+        self._catalog.write_events([(now, kind_of(event), fields_of(event)) for event in events])
 
     def _grouping(self) -> Grouping:
         from headrace.engine.grouping import grouping

@@ -82,6 +82,10 @@ def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
         )
 
 
+def _resolve_fuse(hr: Headrace, statement: st.ResolveFuse, script: str) -> Any:
+    return hr.resolve_fuse(_text(statement.name), statement.resolution)
+
+
 def _drop(hr: Headrace, statement: st.DropStreamTable, script: str) -> Any:
     return hr.drop_stream_table(_text(statement.name), if_exists=statement.if_exists, cascade=statement.cascade)
 
@@ -140,6 +144,7 @@ def _drop_group(hr: Headrace, statement: st.DropRefreshGroup, script: str) -> An
 _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateStreamTable: _create,
     st.AlterStreamTable: _alter,
+    st.ResolveFuse: _resolve_fuse,
     st.DropStreamTable: _drop,
     st.RefreshStreamTable: _refresh,
     st.ExplainStreamTable: _explain,

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.engine.fuse import Fuse, evidence_from
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import Consistency, Policy
+from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.cycle import Hold, holds
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
@@ -116,7 +117,8 @@ class EngineWorker:
 
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""
-    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy))
+    fuse = Fuse(parse_ceiling(settings.fuse_ceiling), parse_factor(settings.fuse_factor))
+    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy), fuse)
 
 
 def run(
@@ -266,6 +268,9 @@ def _scheduled(
         lag=table.standing.lag(now) if table.standing.loaded else None,
         target=wanted.get(name),
         held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+        fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
+        skipped_rows=table.care.skipped_rows,
+        skipped_since=table.care.skipped_at,
     )
 
 

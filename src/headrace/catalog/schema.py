@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -186,6 +186,10 @@ care = sa.Table(
     sa.Column("suspended_at", UtcTime),
     sa.Column("error_code", sa.String(64)),
     sa.Column("error_message", sa.Text),
+    sa.Column("fuse_at", UtcTime),
+    sa.Column("fuse_json", JSON),
+    sa.Column("skipped_at", UtcTime),
+    sa.Column("skipped_rows", sa.BigInteger),
 )
 """What schedulers know of a stream table; no row for one that gave no cause."""
 

@@ -6,6 +6,7 @@
     ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | PROPERTIES (key = value, …) | QUERY AS query}
         (several, comma-separated)
     ALTER STREAM TABLE name DROP SCHEDULE
+    ALTER STREAM TABLE name RESOLVE FUSE {APPLY | SKIP | REINITIALIZE}
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
@@ -86,6 +87,14 @@ class AlterStreamTable(Statement):
     query: Query | None = None
     drop_schedule: bool = False
     properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveFuse(Statement):
+    """ALTER STREAM TABLE … RESOLVE FUSE; `resolution` as written, upper-case."""
+
+    name: Name
+    resolution: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +308,11 @@ def _alter(reader: _Reader) -> Statement:
     name = reader.table()
     schedule, mode, query, drop = None, None, None, False
     properties: dict[str, str] = {}
+    if reader.take("RESOLVE"):
+        reader.need("FUSE")
+        resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
+        reader.end()
+        return ResolveFuse(sql=reader.part.text, start=reader.part.start, name=name, resolution=resolution)
     if reader.take("DROP"):
         reader.need("SCHEDULE")
         drop = True

@@ -137,6 +137,30 @@ def test_a_straggler_delays_only_what_reads_from_it(lake_, catalog):
         until(lambda: ("below",) in worker.ran)
 
 
+def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+
+    def blow(name):
+        if name.table == "b" and full("b") not in catalog.cares():
+            catalog.blow_fuse(name, {"rows": 5})
+            raise EnvironmentFault("FUSE_BLOWN", "Too much.")
+
+    worker = PublishingWorker(lake_, catalog, fails=blow)
+    summary = once(catalog, worker, events)
+    assert (summary.refreshed, summary.failed, worker.ran) == (1, 1, [("x",)])
+    assert not [e for e in told if isinstance(e, (RetryPlanned, Suspended))]
+    once(catalog, worker, events, ahead=600)
+    assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)] == [
+        ("s.c", "s.b", "stopped by its fuse")
+    ]
+    assert worker.ran == [("x",)]
+    catalog.mend_fuse(full("b"))
+    assert once(catalog, worker, events).refreshed == 2
+
+
 def test_a_failure_is_tried_again_later(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; x: a")

@@ -13,6 +13,7 @@ from headrace.sql.statements import (
     DropStreamTable,
     ExplainStreamTable,
     RefreshStreamTable,
+    ResolveFuse,
     ShowStreamTables,
     SparkStatement,
     Statement,
@@ -74,6 +75,12 @@ def test_alter(sql: str, expected: dict[str, object]) -> None:
     assert isinstance(statement, AlterStreamTable)
     assert {key: getattr(statement, key) for key in expected} == expected
     assert statement.query is None
+
+
+def test_fuses_are_resolved() -> None:
+    statement = parse_statement("ALTER STREAM TABLE a.b RESOLVE FUSE skip")
+    assert isinstance(statement, ResolveFuse)
+    assert (statement.name, statement.resolution) == (("a", "b"), "SKIP")
 
 
 def test_alter_query() -> None:
@@ -139,6 +146,7 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("CREATE STREAM TABLE x WITH (a) AS SELECT 1", ")", "WITH (key = value"),
         ("CREATE STREAM TABLE x INITIALIZE maybe AS SELECT 1", "maybe", "INITIALIZE TRUE|FALSE"),
         ("ALTER STREAM TABLE x SET y", "y", "SET REFRESH MODE"),
+        ("ALTER STREAM TABLE x RESOLVE FUSE", "", "RESOLVE FUSE APPLY|SKIP|REINITIALIZE"),
         ("ALTER STREAM TABLE x DROP SCHEDULE now", "now", "DROP SCHEDULE"),
         ("DROP STREAM TABLE", "", "[CASCADE]"),
         ("DROP STREAM TABLE x y", "y", "[CASCADE]"),

@@ -23,7 +23,7 @@ from headrace.engine.results import (
     VerifyResult,
 )
 from headrace.errors import HeadraceError, UserError
-from headrace.events import Event, Events, fields_of, kind_of
+from headrace.events import Event, Events, Notice, fields_of, kind_of
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.engine.refresh import Refresher
     from headrace.running import DiamondGroup, LoggedEvent
     from headrace.safeguards.fuses import BlownFuse
+    from headrace.safeguards.gates import GateInfo
     from headrace.scheduler.work import RunSummary
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
@@ -364,7 +365,11 @@ class Headrace:
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
         """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        from headrace.safeguards.gates import gated_above
+
         failure = self.sources.land_for(wanted)
+        if held := gated_above(self._catalog, wanted):
+            self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
         result = refresh(wanted)
         if failure is not None:
             raise failure
@@ -452,6 +457,63 @@ class Headrace:
         )
         self._decided(*(FuseResolved(str(table), how.value) for table in wanted))
         return results
+
+    def gates(self) -> tuple[GateInfo, ...]:
+        """Sources that are held back; reads the catalog only."""
+        from headrace.safeguards.gates import gate_infos
+
+        return gate_infos(self._catalog)
+
+    def close_gate(self, sources: str | Names) -> tuple[str, ...]:
+        """Hold sources back at what they are now, as while they are loaded, until their gate is opened.
+
+        No refresh, scheduled or not, and no new stream table reads a later version. Mirrors of one database are held
+        back together. One that is held back already stays where it is.
+
+        Args:
+            sources: Tables, or database sources.
+
+        Returns:
+            The tables that are held back.
+
+        Raises:
+            UserError: `TABLE_NOT_FOUND`; `INVALID_OPTION` for a stream table. Then no gate is closed.
+        """
+        from headrace.events import GateClosed
+        from headrace.safeguards.gates import close_gate
+
+        wanted = self._gated(sources)
+        close_gate(self._catalog, wanted, self._heads())
+        names = tuple(str(n) for n in wanted)
+        self._decided(GateClosed(names))
+        return names
+
+    def open_gate(self, sources: str | Names | None = None) -> tuple[str, ...]:
+        """Hold sources back no longer.
+
+        Args:
+            sources: Tables, or database sources; all that are held back when None.
+
+        Returns:
+            The tables.
+
+        Raises:
+            UserError: `GATE_NOT_CLOSED`; then no gate is opened.
+        """
+        from headrace.events import GateOpened
+
+        wanted = tuple(self._catalog.gates()) if sources is None else self._gated(sources)
+        self._catalog.open_gates(wanted)
+        names = tuple(str(n) for n in wanted)
+        if names:
+            self._decided(GateOpened(names))
+        return names
+
+    def _gated(self, sources: str | Names) -> tuple[TableName, ...]:
+        from headrace.safeguards.gates import to_gate
+
+        texts = [sources] if isinstance(sources, str) else sources
+        return tuple(dict.fromkeys(n for text in texts for n in to_gate(self._catalog, text, self._name)))
 
     def _decided(self, *events: Event) -> None:
         """Tell what somebody decided, also those who only read the log of events."""

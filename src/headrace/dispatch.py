@@ -133,6 +133,15 @@ def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
     return hr.sources.list()
 
 
+def _set_gate(hr: Headrace, statement: st.SetGate, script: str) -> Any:
+    sources = [_text(name) for name in statement.sources]
+    return hr.close_gate(sources) if statement.closes else hr.open_gate(sources)
+
+
+def _show_gates(hr: Headrace, statement: st.ShowGates, script: str) -> Any:
+    return hr.gates()
+
+
 def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
     hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
 
@@ -152,6 +161,8 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateSource: _create_source,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
+    st.SetGate: _set_gate,
+    st.ShowGates: _show_gates,
     st.CreateRefreshGroup: _create_group,
     st.DropRefreshGroup: _drop_group,
 }

@@ -109,6 +109,20 @@ class FuseResolved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GateClosed(Event):
+    """Somebody holds sources back at what they are: nothing that reads them goes past that."""
+
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOpened(Event):
+    """Sources are held back no longer."""
+
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPlanned(Event):
     """A failed refresh will be tried again in `seconds`."""
 

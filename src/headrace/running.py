@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Gate
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.fuse import Fuse, evidence_from
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
+from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.cycle import Hold, holds
@@ -248,7 +249,19 @@ def with_schedules(
     now = dt.datetime.now(dt.UTC)
     wanted, found = targets(scene), holds(scene, now)
     by_text = {str(name): name for name in scene.tables}
-    return tuple(_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos)
+    infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
+    return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+
+
+def _gated(
+    infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
+) -> Sequence[StreamTableInfo]:
+    """The same with the gates that hold tables back."""
+    below: dict[str, list[str]] = {}
+    for source in (n for n in gates if n in graph):
+        for name in graph.downstream(source):
+            below.setdefault(str(name), []).append(str(source))
+    return [dataclasses.replace(i, gated=tuple(below[i.name])) if i.name in below else i for i in infos]
 
 
 def _scheduled(

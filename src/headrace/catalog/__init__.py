@@ -1,6 +1,7 @@
 """The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL."""
 
 from headrace.catalog.facade import Catalog
+from headrace.catalog.gates import Gate
 from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
     Care,
@@ -36,6 +37,7 @@ __all__ = [
     "EventRecord",
     "ForeignWrite",
     "FrontierMove",
+    "Gate",
     "GroupEpoch",
     "HistoryEntry",
     "Json",

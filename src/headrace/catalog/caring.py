@@ -40,6 +40,8 @@ class Caring:
                         sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
                         sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
                         sa.select(sa.func.count(t.care.c.fuse_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.gate).scalar_subquery(),
+                        sa.select(sa.func.max(t.gate.c.closed_at)).scalar_subquery(),
                     )
                 ).one()
             )

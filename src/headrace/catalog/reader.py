@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import history, pointers, sources, versions
+from headrace.catalog import gates, history, pointers, sources, versions
 from headrace.catalog import schema as t
+from headrace.catalog.gates import Gate
 from headrace.catalog.leases import lease_of
 from headrace.catalog.records import (
     ForeignWrite,
@@ -63,6 +64,10 @@ class Reader:
         if found is None:
             raise not_found(name)
         return found
+
+    def gates(self) -> dict[TableName, Gate]:
+        """The closed gates, by source."""
+        return gates.read(self._connection)
 
     def sources(self) -> tuple[DatabaseSource, ...]:
         """All database sources, by name."""

@@ -247,6 +247,15 @@ mirror = sa.Table(
     sa.Column("gone", sa.Boolean, nullable=False),
 )
 
+gate = sa.Table(
+    "hr_gate",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("closed_at", UtcTime, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+"""Sources that are held back, each at a version."""
+
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:
     """An insert of rows that skips those that exist already; both databases write it alike, unlike SQLAlchemy."""

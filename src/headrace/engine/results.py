@@ -162,6 +162,7 @@ class StreamTableInfo(Record):
         skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
             from its query.
         skipped_since: When the first of them were.
+        gated: Sources that it reads, directly or through others, and that are held back by a gate.
     """
 
     name: str
@@ -188,6 +189,7 @@ class StreamTableInfo(Record):
     fuse: str | None = None
     skipped_rows: int = 0
     skipped_since: dt.datetime | None = None
+    gated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ SHOW_SOURCES = "  SHOW SOURCES"
 
 CREATE_GROUP = "  CREATE REFRESH GROUP name AS namespace.table, namespace.table, …"
 
+GATE = """  CLOSE GATE ON namespace.table, …
+  OPEN GATE ON namespace.table, …
+  SHOW GATES"""
+
 DROP_GROUP = "  DROP REFRESH GROUP [IF EXISTS] name"
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)

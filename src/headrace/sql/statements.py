@@ -12,6 +12,7 @@
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
@@ -164,6 +165,19 @@ class DropRefreshGroup(Statement):
 
     name: str
     if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGate(Statement):
+    """CLOSE GATE, OPEN GATE; a name of one part may be that of a database source."""
+
+    sources: tuple[Name, ...]
+    closes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowGates(Statement):
+    """SHOW GATES."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -448,6 +462,21 @@ def _drop_group(reader: _Reader) -> Statement:
     return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
 
 
+def _gate(reader: _Reader) -> Statement:
+    closes = reader.peek(-2).word == "CLOSE"
+    reader.need("ON")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.end()
+    return SetGate(sql=reader.part.text, start=reader.part.start, sources=tuple(sources), closes=closes)
+
+
+def _show_gates(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowGates(sql=reader.part.text, start=reader.part.start)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -462,6 +491,9 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
+    (("CLOSE", "GATE"), "", forms.GATE, _gate),
+    (("OPEN", "GATE"), "", forms.GATE, _gate),
+    (("SHOW", "GATES"), "", forms.GATE, _show_gates),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
     (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )

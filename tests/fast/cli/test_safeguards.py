@@ -64,3 +64,31 @@ def test_limits_of_a_project_are_checked(
     monkeypatch.setenv(f"HEADRACE_{name}", value)
     result = run("status", "-p", pipeline)
     assert (result.exit_code, name.lower() in result.output) == (1, True)
+
+
+def test_gates(run: Run, pipeline: Path) -> None:
+    assert run("gate", "list", "-p", pipeline).output == "No gate is closed.\n"
+    assert run("gate", "close", "s.a", "-p", pipeline).output == "Held back: s.a.\n"
+    (gate,) = json.loads(run("gate", "list", "--json", "-p", pipeline).stdout)
+    assert (gate["source"], gate["version"], gate["holds"]) == ("s.a", 0, ["s.b", "s.c"])
+    assert "s.b, s.c" in run("gate", "list", "-p", pipeline).output
+    assert json.loads(run("gate", "close", "s.a", "--json", "-p", pipeline).stdout) == ["s.a"]  # it stays where it was
+    assert "gate_closed sources=['s.a']" in run("events", "-p", pipeline).output
+    assert run("gate", "open", "-p", pipeline).output == "Open: s.a.\n"
+    assert run("gate", "open", "-p", pipeline).output == "No gate is closed.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("close", "s.nothing"), "TABLE_NOT_FOUND"),
+        (("close", "s.a", "s.nothing"), "TABLE_NOT_FOUND"),
+        (("close", "s.b"), "INVALID_OPTION"),
+        (("close", "a..b"), "INVALID_NAME"),
+        (("open", "s.a"), "GATE_NOT_CLOSED"),
+    ],
+)
+def test_what_is_no_gate(run: Run, pipeline: Path, args: tuple[str, ...], code: str) -> None:
+    result = run("gate", *args, "-p", pipeline)
+    assert (result.exit_code, code in result.output) == (1, True)
+    assert json.loads(run("gate", "list", "--json", "-p", pipeline).stdout) == []

@@ -161,6 +161,38 @@ def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, ca
     assert once(catalog, worker, events).refreshed == 2
 
 
+def test_nothing_goes_past_a_closed_gate(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b z; x: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    worker.heads().versions([full("a")])
+    catalog.close_gates([full("a")])
+    for _ in range(2):
+        lake_.base("s.a", "s.z")
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}, "z": {1}}, "x": {"a": {1}}}
+    assert once(catalog, worker, ahead=90).refreshed == 0  # what waits at the gate makes nothing due
+    catalog.open_gates([full("a")])
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog)["c"] == {"a": {2}, "z": {1}}
+
+
+def test_a_gate_that_opens_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.close_gates([full("a")])
+    lake_.base("s.a")
+    with Running(catalog, worker, ahead=90):
+        time.sleep(0.3)
+        assert roots(lake_, catalog) == {"b": {"a": {0}}}
+        catalog.open_gates([full("a")])
+        until(lambda: roots(lake_, catalog) == {"b": {"a": {1}}})
+
+
 def test_a_failure_is_tried_again_later(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; x: a")

@@ -14,6 +14,8 @@ from headrace.sql.statements import (
     ExplainStreamTable,
     RefreshStreamTable,
     ResolveFuse,
+    SetGate,
+    ShowGates,
     ShowStreamTables,
     SparkStatement,
     Statement,
@@ -83,6 +85,16 @@ def test_fuses_are_resolved() -> None:
     assert (statement.name, statement.resolution) == (("a", "b"), "SKIP")
 
 
+def test_gates() -> None:
+    closing = parse_statement("CLOSE GATE ON a.b, crm")
+    assert isinstance(closing, SetGate)
+    assert (closing.sources, closing.closes) == ((("a", "b"), ("crm",)), True)
+    opening = parse_statement("OPEN GATE ON a.b")
+    assert isinstance(opening, SetGate)
+    assert not opening.closes
+    assert isinstance(parse_statement("SHOW GATES"), ShowGates)
+
+
 def test_alter_query() -> None:
     statement = parse_statement("ALTER STREAM TABLE a SET REFRESH MODE FULL, QUERY AS SELECT 1, 2 FROM t")
     assert isinstance(statement, AlterStreamTable)
@@ -148,6 +160,9 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("ALTER STREAM TABLE x SET y", "y", "SET REFRESH MODE"),
         ("ALTER STREAM TABLE x RESOLVE FUSE", "", "RESOLVE FUSE APPLY|SKIP|REINITIALIZE"),
         ("ALTER STREAM TABLE x DROP SCHEDULE now", "now", "DROP SCHEDULE"),
+        ("CLOSE GATE a", "a", "CLOSE GATE ON"),
+        ("OPEN GATE ON", "", "OPEN GATE ON"),
+        ("SHOW GATES now", "now", "SHOW GATES"),
         ("DROP STREAM TABLE", "", "[CASCADE]"),
         ("DROP STREAM TABLE x y", "y", "[CASCADE]"),
         ("REFRESH STREAM TABLE a b", "b", "[FULL]"),

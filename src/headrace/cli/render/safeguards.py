@@ -1,4 +1,4 @@
-"""What keeps changes back: blown fuses."""
+"""What keeps changes back: blown fuses, closed gates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from headrace.safeguards.fuses import BlownFuse
+    from headrace.safeguards.gates import GateInfo
 
 
 def fuses(found: Sequence[BlownFuse]) -> Iterator[RenderableType]:
@@ -31,3 +32,14 @@ def fuses(found: Sequence[BlownFuse]) -> Iterator[RenderableType]:
     yield table
     for fuse in found:
         yield f"{fuse.name}: {fuse.evidence}"
+
+
+def gates(found: Sequence[GateInfo]) -> Iterator[RenderableType]:
+    """Closed gates, and what they hold back."""
+    if not found:
+        yield "No gate is closed."
+        return
+    table = fmt.grid("Source", "Since", ("Version", "right"), "Holds back")
+    for gate in found:
+        table.add_row(gate.source, fmt.moment(gate.closed_at), str(gate.version), ", ".join(gate.holds) or fmt.NOTHING)
+    yield table

@@ -130,6 +130,8 @@ def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     for info in infos:
         if info.skipped_rows:
             yield _skipped(info.name, info.skipped_rows, info.skipped_since)
+        if info.gated:
+            yield f"[yellow]{info.name}[/] is held back by closed gates: {', '.join(info.gated)}"
         if info.fuse:
             resolve = f"headrace fuse {info.name} apply, skip or reinitialize"
             yield f"[bold red]{info.name}[/] is stopped by its fuse: {_escaped(info.fuse)} Look, then {resolve}."

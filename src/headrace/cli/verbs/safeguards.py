@@ -1,10 +1,10 @@
-"""fuse."""
+"""fuse, gate."""
 
 from __future__ import annotations
 
 import click
 
-from headrace.cli.console import show
+from headrace.cli.console import confirm, show
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import following
 from headrace.cli.render import safeguards as render
@@ -39,4 +39,51 @@ def fuse(context: click.Context, name: str | None, resolution: str | None) -> No
     show(asked, [result.as_dict() for result in results], lambda: tables.refreshes(results))
 
 
-VERBS = (fuse,)
+@click.group()
+def gate() -> None:
+    """Hold sources back while they are loaded: nothing that reads them goes past what they were, until it is opened.
+
+    \b
+    Examples:
+      headrace gate close shop.orders
+      headrace gate open shop.orders
+      headrace gate list
+    """
+
+
+SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+
+
+@gate.command("close")
+@SOURCES
+@click.pass_context
+def close(context: click.Context, sources: tuple[str, ...]) -> None:
+    """Hold sources back at what they are now; of a database, all mirrors together."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        held = hr.close_gate(sources)
+    confirm(asked, list(held), f"Held back: {', '.join(held)}.")
+
+
+@gate.command("open")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.pass_context
+def open_(context: click.Context, sources: tuple[str, ...]) -> None:
+    """Let go of sources, or of all that are held back."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        opened = hr.open_gate(sources or None)
+    confirm(asked, list(opened), f"Open: {', '.join(opened)}." if opened else "No gate is closed.")
+
+
+@gate.command("list")
+@click.pass_context
+def listed(context: click.Context) -> None:
+    """Show closed gates and what they hold back."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.gates()
+    show(asked, [g.as_dict() for g in found], lambda: render.gates(found))
+
+
+VERBS = (fuse, gate)

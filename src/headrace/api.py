@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.running import DiamondGroup, LoggedEvent
     from headrace.safeguards.fuses import BlownFuse
     from headrace.safeguards.gates import GateInfo
+    from headrace.safeguards.watermarks import WatermarkInfo
     from headrace.scheduler.work import RunSummary
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
@@ -376,8 +377,12 @@ class Headrace:
         return result
 
     def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
+        from headrace.safeguards.watermarks import refuse_apart
+
         name = self._catalog.stream_table(name).name
-        members = self._grouping().members(name)
+        cut = self._grouping()
+        members = cut.members(name)
+        refuse_apart(self._catalog, cut, members)
         results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
         return next(r for r in results if r.name == str(name))
 
@@ -396,6 +401,8 @@ class Headrace:
     def _refresh_in_order(
         self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
     ) -> tuple[RefreshResult, ...]:
+        from headrace.safeguards.watermarks import apart_units
+
         heads, cut = self._heads(), self._grouping()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
@@ -405,19 +412,27 @@ class Headrace:
             order = self._behind(order, heads)
         asked = frozenset(order)
         results: list[RefreshResult] = []
-        failed, first = set[TableName](), None
+        failed, errors = set[TableName](), list[HeadraceError]()
+        apart = apart_units(self._catalog, cut)
         for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
             if any(above in failed for above in cut.units.dag.producers(unit)):
                 failed.add(unit)
+                continue
+            if unit in apart:
+                failed.add(unit)
+                if wanted is None:  # nobody asked for these in particular
+                    self.events.emit(Notice(apart[unit].message))
+                else:
+                    errors.append(apart[unit])
                 continue
             try:
                 members = cut.units.members[unit]
                 results += self._refresh_unit(members, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
-                first = first or error
-        if first is not None:
-            raise first
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return tuple(results)
 
     def fuses(self) -> tuple[BlownFuse, ...]:
@@ -446,9 +461,11 @@ class Headrace:
         from headrace.engine.fuse import Resolution
         from headrace.events import FuseResolved
         from headrace.safeguards.fuses import parse_resolution, to_resolve
+        from headrace.safeguards.watermarks import refuse_apart
 
         how, cut = parse_resolution(resolution), self._grouping()
         wanted = to_resolve(self._catalog, cut, self._name(name))
+        refuse_apart(self._catalog, cut, wanted)
         results = self._engine()[2].refresh_group(
             cut.members(wanted[0]),
             self._heads(),
@@ -508,6 +525,55 @@ class Headrace:
         if names:
             self._decided(GateOpened(names))
         return names
+
+    def watermarks(self) -> tuple[WatermarkInfo, ...]:
+        """Groups of sources that must agree, and where they are; reads the catalog only."""
+        from headrace.safeguards.watermarks import watermark_infos
+
+        return watermark_infos(self._catalog)
+
+    def create_watermark_group(self, name: str, sources: Names, tolerance: dt.timedelta | str) -> None:
+        """Have what reads several sources refreshed only while these are complete up to about the same moment.
+
+        Args:
+            name: The group.
+            sources: Its tables, two or more; nothing waits for a table that is in no group.
+            tolerance: By how much their watermarks may be apart: a duration, zero or more.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `TABLE_NOT_FOUND`, `WATERMARK_GROUP_EXISTS`, `WATERMARK_TAKEN`.
+        """
+        from headrace.safeguards.watermarks import create_group
+
+        wanted = tuple(dict.fromkeys(self._name(s) for s in sources))
+        create_group(self._catalog, name, wanted, tolerance, self._heads())
+
+    def drop_watermark_group(self, name: str, *, if_exists: bool = False) -> None:
+        """Have nothing wait for a group of sources any more.
+
+        Raises:
+            UserError: `WATERMARK_GROUP_NOT_FOUND`.
+        """
+        from headrace.safeguards.watermarks import drop_group
+
+        drop_group(self._catalog, name, if_exists=if_exists)
+
+    def advance_watermark(self, source: str, moment: dt.datetime | str) -> None:
+        """Say that a source is complete up to a moment.
+
+        Args:
+            source: A table that is in a watermark group.
+            moment: The moment, with a time zone; as text in ISO format. It may not go back.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `WATERMARK_UNKNOWN`, `WATERMARK_BACKWARDS`.
+        """
+        from headrace.events import WatermarkAdvanced
+        from headrace.safeguards.watermarks import parse_moment
+
+        name, until = self._name(source), parse_moment(moment)
+        self._catalog.advance_watermark(name, until)
+        self._decided(WatermarkAdvanced(str(name), until.isoformat()))
 
     def _gated(self, sources: str | Names) -> tuple[TableName, ...]:
         from headrace.safeguards.gates import to_gate

@@ -142,6 +142,22 @@ def _show_gates(hr: Headrace, statement: st.ShowGates, script: str) -> Any:
     return hr.gates()
 
 
+def _create_watermarks(hr: Headrace, statement: st.CreateWatermarkGroup, script: str) -> Any:
+    hr.create_watermark_group(statement.name, [_text(n) for n in statement.sources], statement.tolerance)
+
+
+def _drop_watermarks(hr: Headrace, statement: st.DropWatermarkGroup, script: str) -> Any:
+    hr.drop_watermark_group(statement.name, if_exists=statement.if_exists)
+
+
+def _advance(hr: Headrace, statement: st.AdvanceWatermark, script: str) -> Any:
+    hr.advance_watermark(_text(statement.source), statement.moment)
+
+
+def _show_watermarks(hr: Headrace, statement: st.ShowWatermarks, script: str) -> Any:
+    return hr.watermarks()
+
+
 def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
     hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
 
@@ -163,6 +179,10 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ShowSources: _show_sources,
     st.SetGate: _set_gate,
     st.ShowGates: _show_gates,
+    st.CreateWatermarkGroup: _create_watermarks,
+    st.DropWatermarkGroup: _drop_watermarks,
+    st.AdvanceWatermark: _advance,
+    st.ShowWatermarks: _show_watermarks,
     st.CreateRefreshGroup: _create_group,
     st.DropRefreshGroup: _drop_group,
 }

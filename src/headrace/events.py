@@ -123,6 +123,14 @@ class GateOpened(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class WatermarkAdvanced(Event):
+    """Somebody says that a source is complete up to a moment, in ISO format."""
+
+    source: str
+    moment: str
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPlanned(Event):
     """A failed refresh will be tried again in `seconds`."""
 

@@ -1,4 +1,4 @@
-"""Gates on Spark: what is read at a gate is the table as it was, whatever happens to it meanwhile."""
+"""Gates on Spark: what is read at a gate is the table as it was, whatever happens to it meanwhile. And watermarks."""
 
 from __future__ import annotations
 
@@ -63,3 +63,29 @@ def test_a_state_at_the_gate_that_is_gone_is_told(hr: Headrace, ns: str) -> None
     hr.open_gate(f"{ns}.a")
     hr.refresh(f"{ns}.b")
     assert hr.verify(f"{ns}.b").ok
+
+
+def test_what_waits_for_watermarks_is_left_out_of_a_refresh_of_everything(hr: Headrace, ns: str) -> None:
+    hr.sql(f"""
+    CREATE TABLE {ns}.a (k BIGINT) USING iceberg;
+    CREATE TABLE {ns}.z (k BIGINT) USING iceberg;
+    CREATE STREAM TABLE {ns}.b AS SELECT k FROM {ns}.a;
+    CREATE STREAM TABLE {ns}.d AS SELECT b.k FROM {ns}.b JOIN {ns}.z ON b.k = z.k;
+    CREATE WATERMARK GROUP {ns} ({ns}.a, {ns}.z) TOLERANCE '0 seconds';
+    INSERT INTO {ns}.a VALUES (1);
+    INSERT INTO {ns}.z VALUES (1)
+    """)
+    told = list[Event]()
+    unsubscribe = hr.events.subscribe(told.append)
+    hr.refresh()
+    unsubscribe()
+    assert (count(hr, f"{ns}.b"), count(hr, f"{ns}.d")) == (1, 0)
+    assert any(f"{ns}.d waits for watermark group {ns}" in e.message for e in told if isinstance(e, Notice))
+    with pytest.raises(HeadraceError, match="WATERMARKS_APART") as caught:
+        hr.refresh([f"{ns}.b", f"{ns}.d"])
+    assert caught.value.retryable
+    for source in "az":
+        hr.sql(f"ADVANCE WATERMARK OF {ns}.{source} TO '2026-03-01T06:00:00Z'")
+    hr.refresh()
+    assert count(hr, f"{ns}.d") == 1
+    hr.drop_watermark_group(ns)

@@ -28,6 +28,7 @@ from headrace.catalog.records import (
     resource_of,
 )
 from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
+from headrace.catalog.watermarks import WatermarkGroup
 
 __all__ = [
     "Care",
@@ -62,6 +63,7 @@ __all__ = [
     "StreamTable",
     "Swap",
     "Version",
+    "WatermarkGroup",
     "new_uuid",
     "resource_of",
 ]

@@ -42,6 +42,8 @@ class Caring:
                         sa.select(sa.func.count(t.care.c.fuse_at)).scalar_subquery(),
                         sa.select(sa.func.count()).select_from(t.gate).scalar_subquery(),
                         sa.select(sa.func.max(t.gate.c.closed_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.watermark).scalar_subquery(),
+                        sa.select(sa.func.max(t.watermark.c.advanced_at)).scalar_subquery(),
                     )
                 ).one()
             )

@@ -68,5 +68,6 @@ def open_(connection: Connection, sources: Sequence[TableName]) -> None:
 
 
 def forget(connection: Connection, relations: Sequence[int]) -> None:
-    """Forget gates of relations that end, or become stream tables."""
-    connection.execute(sa.delete(t.gate).where(t.gate.c.relation_id.in_(relations)))
+    """Forget gates and watermarks of relations that end, or become stream tables."""
+    for table in (t.gate, t.watermark):
+        connection.execute(sa.delete(table).where(table.c.relation_id.in_(relations)))

@@ -256,6 +256,23 @@ gate = sa.Table(
 )
 """Sources that are held back, each at a version."""
 
+watermark_group = sa.Table(
+    "hr_watermark_group",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("tolerance_ms", sa.BigInteger, nullable=False),
+)
+
+watermark = sa.Table(
+    "hr_watermark",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("group_name", sa.Text, sa.ForeignKey("hr_watermark_group.name"), nullable=False),
+    sa.Column("complete_until", UtcTime),
+    sa.Column("advanced_at", UtcTime),
+)
+"""Up to which moment sources are complete, as their users say; a source is in one group."""
+
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:
     """An insert of rows that skips those that exist already; both databases write it alike, unlike SQLAlchemy."""

@@ -42,6 +42,11 @@ GATE = """  CLOSE GATE ON namespace.table, …
   OPEN GATE ON namespace.table, …
   SHOW GATES"""
 
+WATERMARK = """  CREATE WATERMARK GROUP name (namespace.table, namespace.table, …) TOLERANCE '5 minutes'
+  DROP WATERMARK GROUP [IF EXISTS] name
+  ADVANCE WATERMARK OF namespace.table TO '2026-03-01T06:00:00Z'
+  SHOW WATERMARKS"""
+
 DROP_GROUP = "  DROP REFRESH GROUP [IF EXISTS] name"
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)

@@ -13,6 +13,7 @@
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
+    CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
@@ -178,6 +179,36 @@ class SetGate(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowGates(Statement):
     """SHOW GATES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateWatermarkGroup(Statement):
+    """CREATE WATERMARK GROUP."""
+
+    name: str
+    sources: tuple[Name, ...]
+    tolerance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropWatermarkGroup(Statement):
+    """DROP WATERMARK GROUP."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceWatermark(Statement):
+    """ADVANCE WATERMARK."""
+
+    source: Name
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowWatermarks(Statement):
+    """SHOW WATERMARKS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,6 +508,42 @@ def _show_gates(reader: _Reader) -> Statement:
     return ShowGates(sql=reader.part.text, start=reader.part.start)
 
 
+def _create_watermarks(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("(")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.need(")", "TOLERANCE")
+    tolerance = reader.string("A duration")
+    reader.end()
+    part = reader.part
+    return CreateWatermarkGroup(sql=part.text, start=part.start, name=name, sources=tuple(sources), tolerance=tolerance)
+
+
+def _drop_watermarks(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropWatermarkGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _advance(reader: _Reader) -> Statement:
+    reader.need("OF")
+    source = reader.table()
+    reader.need("TO")
+    moment = reader.string("A moment")
+    reader.end()
+    return AdvanceWatermark(sql=reader.part.text, start=reader.part.start, source=source, moment=moment)
+
+
+def _show_watermarks(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowWatermarks(sql=reader.part.text, start=reader.part.start)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -494,6 +561,10 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("CLOSE", "GATE"), "", forms.GATE, _gate),
     (("OPEN", "GATE"), "", forms.GATE, _gate),
     (("SHOW", "GATES"), "", forms.GATE, _show_gates),
+    (("CREATE", "WATERMARK"), "GROUP", forms.WATERMARK, _create_watermarks),
+    (("DROP", "WATERMARK"), "GROUP", forms.WATERMARK, _drop_watermarks),
+    (("ADVANCE", "WATERMARK"), "", forms.WATERMARK, _advance),
+    (("SHOW", "WATERMARKS"), "", forms.WATERMARK, _show_watermarks),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
     (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )

@@ -1,4 +1,6 @@
-"""Gates in the catalog, on both databases."""
+"""Gates and watermarks in the catalog, on both databases."""
+
+import datetime as dt
 
 import pytest
 from catalog_kit.clock import START
@@ -35,3 +37,22 @@ def test_a_source_that_becomes_a_stream_table_is_held_back_no_longer(catalog: Ca
     catalog.close_gates([REVENUE])
     create(catalog)
     assert catalog.gates() == {}
+
+
+def test_watermarks_advance(catalog: Catalog) -> None:
+    see(catalog)
+    see(catalog, ITEMS)
+    catalog.create_watermark_group("loads", [ORDERS, ITEMS], dt.timedelta(seconds=1.5))
+    before = catalog.pulse()
+    catalog.advance_watermark(ORDERS, START)
+    assert catalog.pulse() != before
+    (group,) = catalog.watermark_groups()
+    assert (group.tolerance, group.marks) == (dt.timedelta(seconds=1.5), {ORDERS: START, ITEMS: None})
+    catalog.advance_watermark(ORDERS, START)
+    with pytest.raises(UserError, match="WATERMARK_BACKWARDS"):
+        catalog.advance_watermark(ORDERS, START - dt.timedelta(seconds=1))
+    with pytest.raises(UserError, match="WATERMARK_TAKEN"):
+        catalog.create_watermark_group("more", [REVENUE, ITEMS], dt.timedelta(0))
+    assert catalog.drop_watermark_group("loads")
+    assert not catalog.drop_watermark_group("loads")
+    assert catalog.watermark_groups() == ()

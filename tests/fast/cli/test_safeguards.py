@@ -92,3 +92,59 @@ def test_what_is_no_gate(run: Run, pipeline: Path, args: tuple[str, ...], code: 
     result = run("gate", *args, "-p", pipeline)
     assert (result.exit_code, code in result.output) == (1, True)
     assert json.loads(run("gate", "list", "--json", "-p", pipeline).stdout) == []
+
+
+@pytest.fixture
+def two(pipeline: Path, tmp_path: Path, catalog: Catalog) -> Path:
+    Lake(f"sqlite:///{pipeline / 'headrace.db'}", tmp_path).base("s.z")
+    define(catalog, "d: b z")
+    return pipeline
+
+
+def test_watermarks(run: Run, two: Path) -> None:
+    assert run("watermark", "list", "-p", two).output == "There are no watermark groups.\n"
+    result = run("watermark", "create", "loads", "s.a", "s.z", "--tolerance", "5 minutes", "-p", two)
+    assert result.output.startswith("Created loads")
+    run("watermark", "advance", "s.a", "2026-03-01T06:00:00+01:00", "-p", two)
+    (group,) = json.loads(run("watermark", "list", "--json", "-p", two).stdout)
+    assert group["marks"] == {"s.a": "2026-03-01T05:00:00+00:00", "s.z": None}
+    assert (group["agrees"], group["apart"], group["dependants"]) == (False, None, ["s.d"])
+    assert "watermark_advanced source=s.a" in run("events", "-p", two).output
+    assert "s.d is waiting for watermark group loads" in run("run", "--dry-run", "-p", two).output
+    result = run("refresh", "s.d", "-p", two)
+    assert (result.exit_code, "WATERMARKS_APART" in result.output) == (1, True)
+    run("watermark", "advance", "s.z", "2026-03-01T05:05:00Z", "-p", two)
+    (group,) = json.loads(run("watermark", "list", "--json", "-p", two).stdout)
+    assert (group["agrees"], group["apart"]) == (True, 300.0)
+    assert "s.d is waiting" not in run("run", "--dry-run", "-p", two).output
+    assert "2026-03-01 05:05:00 UTC" in run("watermark", "list", "-p", two).output
+    assert run("watermark", "drop", "loads", "-p", two).output == "Dropped loads.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("create", "g", "s.a", "s.z", "--tolerance", "-5 minutes"), "INVALID_OPTION"),
+        (("create", "g", "s.a", "s.z", "--tolerance", "soon"), "INVALID_OPTION"),
+        (("create", "g", "s.a", "s.a", "--tolerance", "0 seconds"), "INVALID_OPTION"),
+        (("create", " ", "s.a", "s.z", "--tolerance", "0 seconds"), "INVALID_OPTION"),
+        (("create", "g", "s.a", "s.b", "--tolerance", "0 seconds"), "INVALID_OPTION"),
+        (("create", "g", "s.a", "s.nothing", "--tolerance", "0 seconds"), "TABLE_NOT_FOUND"),
+        (("create", "loads", "s.y", "s.x", "--tolerance", "0 seconds"), "WATERMARK_GROUP_EXISTS"),
+        (("create", "g", "s.a", "s.x", "--tolerance", "0 seconds"), "WATERMARK_TAKEN"),
+        (("drop", "g"), "WATERMARK_GROUP_NOT_FOUND"),
+        (("advance", "s.x", "2026-03-01T06:00:00Z"), "WATERMARK_UNKNOWN"),
+        (("advance", "s.a", "2026-03-01T06:00:00"), "INVALID_OPTION"),
+        (("advance", "s.a", "tomorrow"), "INVALID_OPTION"),
+        (("advance", "s.a", "0001-01-01T00:00:00+14:00"), "INVALID_OPTION"),
+        (("advance", "s.a", "2025-12-31T00:00:00Z"), "WATERMARK_BACKWARDS"),
+    ],
+)
+def test_what_is_no_watermark(run: Run, two: Path, tmp_path: Path, args: tuple[str, ...], code: str) -> None:
+    Lake(f"sqlite:///{two / 'headrace.db'}", tmp_path).base("s.x", "s.y")
+    run("watermark", "create", "loads", "s.a", "s.z", "--tolerance", "0 seconds", "-p", two)
+    run("watermark", "advance", "s.a", "2026-01-01T00:00:00Z", "-p", two)
+    before = run("watermark", "list", "--json", "-p", two).stdout
+    result = run("watermark", *args, "-p", two)
+    assert (result.exit_code, code in result.output) == (1, True), result.output
+    assert run("watermark", "list", "--json", "-p", two).stdout == before

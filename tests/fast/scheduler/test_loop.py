@@ -193,6 +193,48 @@ def test_a_gate_that_opens_is_noticed_while_it_runs(lake_, catalog):
         until(lambda: roots(lake_, catalog) == {"b": {"a": {1}}})
 
 
+def test_what_reads_sources_that_are_apart_waits(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: z; d: b c; e: d", {"*": "ON CHANGE"})
+    group = (full("a"), full("z"))
+    catalog.create_watermark_group("loads", group, dt.timedelta(minutes=5))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker, events)
+    assert sorted(worker.ran) == [("b",), ("c",)]  # over one source of the group there is nothing to wait for
+    assert {(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)} == {
+        ("s.d", "s.d", "waiting for watermark group loads"),
+        ("s.e", "s.e", "waiting for watermark group loads"),
+    }
+    catalog.advance_watermark(full("a"), NOW)
+    assert once(catalog, worker).refreshed == 0
+    catalog.advance_watermark(full("z"), NOW - dt.timedelta(minutes=5))
+    assert once(catalog, worker).refreshed == 2
+    lake_.base("s.a")
+    catalog.advance_watermark(full("a"), NOW + dt.timedelta(seconds=1))
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {
+        "b": {"a": {1}},
+        "c": {"z": {0}},
+        "d": {"a": {0}, "z": {0}},
+        "e": {"a": {0}, "z": {0}},
+    }
+
+
+def test_a_watermark_that_is_advanced_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "d: a z")
+    catalog.create_watermark_group("loads", (full("a"), full("z")), dt.timedelta(0))
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        catalog.advance_watermark(full("a"), NOW)
+        time.sleep(0.3)
+        assert worker.ran == []
+        catalog.advance_watermark(full("z"), NOW)
+        until(lambda: worker.ran == [("d",)])
+
+
 def test_a_failure_is_tried_again_later(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; x: a")

@@ -8,15 +8,19 @@ import pytest
 
 from headrace.errors import UserError
 from headrace.sql.statements import (
+    AdvanceWatermark,
     AlterStreamTable,
     CreateStreamTable,
+    CreateWatermarkGroup,
     DropStreamTable,
+    DropWatermarkGroup,
     ExplainStreamTable,
     RefreshStreamTable,
     ResolveFuse,
     SetGate,
     ShowGates,
     ShowStreamTables,
+    ShowWatermarks,
     SparkStatement,
     Statement,
     parse_script,
@@ -95,6 +99,19 @@ def test_gates() -> None:
     assert isinstance(parse_statement("SHOW GATES"), ShowGates)
 
 
+def test_watermarks() -> None:
+    group = parse_statement("CREATE WATERMARK GROUP loads (a.b, `c`.d) TOLERANCE '5 minutes'")
+    assert isinstance(group, CreateWatermarkGroup)
+    assert (group.name, group.sources, group.tolerance) == ("loads", (("a", "b"), ("c", "d")), "5 minutes")
+    dropped = parse_statement("DROP WATERMARK GROUP IF EXISTS loads")
+    assert isinstance(dropped, DropWatermarkGroup)
+    assert dropped.if_exists
+    advanced = parse_statement("ADVANCE WATERMARK OF a.b TO '2026-03-01T06:00:00Z'")
+    assert isinstance(advanced, AdvanceWatermark)
+    assert (advanced.source, advanced.moment) == (("a", "b"), "2026-03-01T06:00:00Z")
+    assert isinstance(parse_statement("SHOW WATERMARKS"), ShowWatermarks)
+
+
 def test_alter_query() -> None:
     statement = parse_statement("ALTER STREAM TABLE a SET REFRESH MODE FULL, QUERY AS SELECT 1, 2 FROM t")
     assert isinstance(statement, AlterStreamTable)
@@ -162,6 +179,9 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("ALTER STREAM TABLE x DROP SCHEDULE now", "now", "DROP SCHEDULE"),
         ("CLOSE GATE a", "a", "CLOSE GATE ON"),
         ("OPEN GATE ON", "", "OPEN GATE ON"),
+        ("CREATE WATERMARK GROUP x AS a", "AS", "CREATE WATERMARK GROUP name ("),
+        ("CREATE WATERMARK GROUP x (a, b)", "", "TOLERANCE '5 minutes'"),
+        ("ADVANCE WATERMARK OF a TO now", "now", "ADVANCE WATERMARK OF"),
         ("SHOW GATES now", "now", "SHOW GATES"),
         ("DROP STREAM TABLE", "", "[CASCADE]"),
         ("DROP STREAM TABLE x y", "y", "[CASCADE]"),

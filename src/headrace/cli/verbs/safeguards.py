@@ -1,4 +1,4 @@
-"""fuse, gate."""
+"""fuse, gate, watermark."""
 
 from __future__ import annotations
 
@@ -86,4 +86,63 @@ def listed(context: click.Context) -> None:
     show(asked, [g.as_dict() for g in found], lambda: render.gates(found))
 
 
-VERBS = (fuse, gate)
+@click.group()
+def watermark() -> None:
+    """Have what reads several sources refreshed only while these are complete up to about the same moment.
+
+    \b
+    Examples:
+      headrace watermark create loads shop.orders shop.items --tolerance "5 minutes"
+      headrace watermark advance shop.orders 2026-03-01T06:00:00Z
+      headrace watermark list
+    """
+
+
+@watermark.command("create")
+@click.argument("name")
+@SOURCES
+@click.option("--tolerance", required=True, metavar="DURATION", help="By how much they may be apart: '5 minutes'.")
+@click.pass_context
+def create(context: click.Context, name: str, sources: tuple[str, ...], tolerance: str) -> None:
+    """Make a group of sources that must agree."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.create_watermark_group(name, sources, tolerance)
+    confirm(asked, {"created": name}, f"Created {name}; what reads its sources waits until each has a watermark.")
+
+
+@watermark.command("advance")
+@click.argument("source")
+@click.argument("moment")
+@click.pass_context
+def advance(context: click.Context, source: str, moment: str) -> None:
+    """Say that a source is complete up to a moment: ISO format with a time zone."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.advance_watermark(source, moment)
+    confirm(asked, {"advanced": source, "to": moment}, f"{source} is complete up to {moment}.")
+
+
+@watermark.command("drop")
+@click.argument("name")
+@click.option("--if-exists", is_flag=True, help="No error when there is none.")
+@click.pass_context
+def drop(context: click.Context, name: str, if_exists: bool) -> None:
+    """Have nothing wait for a group any more."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.drop_watermark_group(name, if_exists=if_exists)
+    confirm(asked, {"dropped": name}, f"Dropped {name}.")
+
+
+@watermark.command("list")
+@click.pass_context
+def groups(context: click.Context) -> None:
+    """Show the groups, where their sources are, and what waits for them."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.watermarks()
+    show(asked, [g.as_dict() for g in found], lambda: render.watermarks(found))
+
+
+VERBS = (fuse, gate, watermark)

@@ -1,4 +1,4 @@
-"""What keeps changes back: fuses, and what was skipped because of one; gates."""
+"""What keeps changes back: fuses, and what was skipped because of one; gates; watermarks."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,6 +12,7 @@ down_revision = "0004"
 def upgrade() -> None:
     _fuses()
     _gates()
+    _watermarks()
 
 
 def _fuses() -> None:
@@ -32,4 +33,23 @@ def _gates() -> None:
         sa.Column("version", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("relation_id", name="pk_hr_gate"),
         sa.ForeignKeyConstraint(["relation_id"], ["hr_relation.id"], name="fk_hr_gate_relation_id"),
+    )
+
+
+def _watermarks() -> None:
+    op.create_table(
+        "hr_watermark_group",
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("tolerance_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_hr_watermark_group"),
+    )
+    op.create_table(
+        "hr_watermark",
+        sa.Column("relation_id", BIG_ID, nullable=False, autoincrement=False),
+        sa.Column("group_name", sa.Text, nullable=False),
+        sa.Column("complete_until", UtcTime),
+        sa.Column("advanced_at", UtcTime),
+        sa.PrimaryKeyConstraint("relation_id", name="pk_hr_watermark"),
+        sa.ForeignKeyConstraint(["relation_id"], ["hr_relation.id"], name="fk_hr_watermark_relation_id"),
+        sa.ForeignKeyConstraint(["group_name"], ["hr_watermark_group.name"], name="fk_hr_watermark_group_name"),
     )

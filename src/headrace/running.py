@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Gate
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.engine.fuse import Fuse, evidence_from
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
+from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import Consistency, Policy
+from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.cycle import Hold, holds
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
@@ -116,7 +118,8 @@ class EngineWorker:
 
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""
-    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy))
+    fuse = Fuse(parse_ceiling(settings.fuse_ceiling), parse_factor(settings.fuse_factor))
+    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy), fuse)
 
 
 def run(
@@ -246,7 +249,19 @@ def with_schedules(
     now = dt.datetime.now(dt.UTC)
     wanted, found = targets(scene), holds(scene, now)
     by_text = {str(name): name for name in scene.tables}
-    return tuple(_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos)
+    infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
+    return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+
+
+def _gated(
+    infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
+) -> Sequence[StreamTableInfo]:
+    """The same with the gates that hold tables back."""
+    below: dict[str, list[str]] = {}
+    for source in (n for n in gates if n in graph):
+        for name in graph.downstream(source):
+            below.setdefault(str(name), []).append(str(source))
+    return [dataclasses.replace(i, gated=tuple(below[i.name])) if i.name in below else i for i in infos]
 
 
 def _scheduled(
@@ -266,6 +281,9 @@ def _scheduled(
         lag=table.standing.lag(now) if table.standing.loaded else None,
         target=wanted.get(name),
         held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+        fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
+        skipped_rows=table.care.skipped_rows,
+        skipped_since=table.care.skipped_at,
     )
 
 

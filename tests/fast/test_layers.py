@@ -21,7 +21,7 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor", "running"})),
+    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor", "running", "safeguards"})),
     ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),

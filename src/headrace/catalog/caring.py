@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from headrace.catalog import care
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
-from headrace.catalog.records import Care, EventRecord, GroupEpoch, SchedulerRecord
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, SchedulerRecord
 from headrace.clock import Clock
 from headrace.names import TableName
 
@@ -39,6 +39,11 @@ class Caring:
                         sa.select(sa.func.max(t.care.c.paused_at)).scalar_subquery(),  # one paused, another resumed
                         sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
                         sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
+                        sa.select(sa.func.count(t.care.c.fuse_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.gate).scalar_subquery(),
+                        sa.select(sa.func.max(t.gate.c.closed_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.watermark).scalar_subquery(),
+                        sa.select(sa.func.max(t.watermark.c.advanced_at)).scalar_subquery(),
                     )
                 ).one()
             )
@@ -82,6 +87,28 @@ class Caring:
         """
         with self._database.write() as connection:
             return care.note_failure(connection, names, code, message, retry_at, self._clock.now())
+
+    def blow_fuse(self, name: TableName, evidence: Json) -> None:
+        """Note that a change was too large to be applied without being asked; ended by the next publication.
+
+        Args:
+            name: The stream table.
+            evidence: What was found, in the engine's own form.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            care.blow_fuse(connection, name, evidence, self._clock.now())
+
+    def mend_fuse(self, name: TableName) -> None:
+        """Forget that a change was too large, so that the next refresh judges it anew.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            care.mend_fuse(connection, name)
 
     def epochs(self) -> dict[str, GroupEpoch]:
         """How often groups were published."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import history, published
+from headrace.catalog import gates, history, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
 from headrace.catalog.relations import ensure_relations, lock_relations, not_found, relation_ids, stored_name, stream_id
@@ -46,6 +46,7 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
     connection.execute(
         sa.update(t.relation).where(t.relation.c.id == own).values(kind=RelationKind.STREAM.value, schema_json=None)
     )
+    gates.forget(connection, [own])
     values = _definition_values(definition) | {
         "relation_id": own,
         "generation": 1,

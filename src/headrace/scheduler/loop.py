@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
+from headrace.engine.fuse import BLOWN
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import Mode, RefreshResult
@@ -289,6 +290,8 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
+        if ended.error.code == BLOWN:  # noted already, with its evidence; no retry would help, nor is anything broken
+            return ()
         if ended.error.code == "SPARK_LOST":
             self._look_after = time.monotonic() + self.spark.lost(ended.error)
             return ()

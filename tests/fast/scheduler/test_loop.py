@@ -137,6 +137,104 @@ def test_a_straggler_delays_only_what_reads_from_it(lake_, catalog):
         until(lambda: ("below",) in worker.ran)
 
 
+def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+
+    def blow(name):
+        if name.table == "b" and full("b") not in catalog.cares():
+            catalog.blow_fuse(name, {"rows": 5})
+            raise EnvironmentFault("FUSE_BLOWN", "Too much.")
+
+    worker = PublishingWorker(lake_, catalog, fails=blow)
+    summary = once(catalog, worker, events)
+    assert (summary.refreshed, summary.failed, worker.ran) == (1, 1, [("x",)])
+    assert not [e for e in told if isinstance(e, (RetryPlanned, Suspended))]
+    once(catalog, worker, events, ahead=600)
+    assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)] == [
+        ("s.c", "s.b", "stopped by its fuse")
+    ]
+    assert worker.ran == [("x",)]
+    catalog.mend_fuse(full("b"))
+    assert once(catalog, worker, events).refreshed == 2
+
+
+def test_nothing_goes_past_a_closed_gate(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b z; x: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    worker.heads().versions([full("a")])
+    catalog.close_gates([full("a")])
+    for _ in range(2):
+        lake_.base("s.a", "s.z")
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}, "z": {1}}, "x": {"a": {1}}}
+    assert once(catalog, worker, ahead=90).refreshed == 0  # what waits at the gate makes nothing due
+    catalog.open_gates([full("a")])
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog)["c"] == {"a": {2}, "z": {1}}
+
+
+def test_a_gate_that_opens_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.close_gates([full("a")])
+    lake_.base("s.a")
+    with Running(catalog, worker, ahead=90):
+        time.sleep(0.3)
+        assert roots(lake_, catalog) == {"b": {"a": {0}}}
+        catalog.open_gates([full("a")])
+        until(lambda: roots(lake_, catalog) == {"b": {"a": {1}}})
+
+
+def test_what_reads_sources_that_are_apart_waits(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: z; d: b c; e: d", {"*": "ON CHANGE"})
+    group = (full("a"), full("z"))
+    catalog.create_watermark_group("loads", group, dt.timedelta(minutes=5))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker, events)
+    assert sorted(worker.ran) == [("b",), ("c",)]  # over one source of the group there is nothing to wait for
+    assert {(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)} == {
+        ("s.d", "s.d", "waiting for watermark group loads"),
+        ("s.e", "s.e", "waiting for watermark group loads"),
+    }
+    catalog.advance_watermark(full("a"), NOW)
+    assert once(catalog, worker).refreshed == 0
+    catalog.advance_watermark(full("z"), NOW - dt.timedelta(minutes=5))
+    assert once(catalog, worker).refreshed == 2
+    lake_.base("s.a")
+    catalog.advance_watermark(full("a"), NOW + dt.timedelta(seconds=1))
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {
+        "b": {"a": {1}},
+        "c": {"z": {0}},
+        "d": {"a": {0}, "z": {0}},
+        "e": {"a": {0}, "z": {0}},
+    }
+
+
+def test_a_watermark_that_is_advanced_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "d: a z")
+    catalog.create_watermark_group("loads", (full("a"), full("z")), dt.timedelta(0))
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        catalog.advance_watermark(full("a"), NOW)
+        time.sleep(0.3)
+        assert worker.ran == []
+        catalog.advance_watermark(full("z"), NOW)
+        until(lambda: worker.ran == [("d",)])
+
+
 def test_a_failure_is_tried_again_later(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; x: a")

@@ -111,6 +111,29 @@ class LazySpark:
                 self._runner = SparkRunner(self.session())
             return self._runner
 
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark was started here; over Spark Connect it is the server's."""
+        return self.owned and not self._settings.spark_remote
+
+    def restart(self) -> None:
+        """End Spark, in whatever state it is, and start it anew; nothing may use it meanwhile."""
+        from headrace.spark.ending import end
+
+        with self._lock:
+            session, self._session, self._runner = self._session, None, None
+            if session is not None:
+                end(session)
+            self.session()
+
+    def stop(self) -> None:
+        """Stop the session, if it was started here; its driver may be dead already."""
+        from headrace.spark.ending import stop
+
+        with self._lock:
+            if self.owned and self._session is not None:
+                stop(self._session, remote=self._settings.spark_remote is not None)
+
     def namespace(self) -> tuple[str, ...]:
         """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
         if not self.started:
@@ -162,7 +185,7 @@ class Headrace:
         """Close the catalog and stop the Spark session, if this object started it."""
         self._catalog.close()
         if self._lazy.owned:
-            self._lazy.session().stop()
+            self._lazy.stop()
         elif self._parts is not None:
             self._parts[1].changes.clear()
 

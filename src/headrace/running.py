@@ -113,6 +113,19 @@ class EngineWorker:
             for name in members:
                 self._session.runner().cancel_all(f"refresh {name}")
 
+    @property
+    def restartable(self) -> bool:
+        """Whether this project started Spark."""
+        return self._session.restartable
+
+    def restart(self) -> bool:
+        """Start Spark anew, if this project started it; what was kept in the lost one is forgotten."""
+        if not self._session.restartable:
+            return False
+        self._creator.refresher.changes.clear()
+        self._session.restart()
+        return True
+
 
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""

@@ -30,6 +30,7 @@ from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
 from headrace.scheduler.lost import LostSpark
+from headrace.scheduler.outage import Outage
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -103,6 +104,7 @@ class Scheduler:
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
+        self._outage = Outage(events)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -155,7 +157,7 @@ class Scheduler:
             elif not (once and told):
                 told = self._consider(told, once)
                 self._maintain_if_quiet()
-            for unit in () if self.spark.away else self._dispatch.start():
+            for unit in () if self.spark.away or self._outage.lasts else self._dispatch.start():
                 self._begin(pool, unit)
             if self._dispatch.idle and (once or stopping.is_set()):
                 return
@@ -177,6 +179,7 @@ class Scheduler:
         self._nudged = False
         try:
             if self._quiet():
+                self._outage.over()
                 return True
             scene = self._look()
             # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
@@ -188,8 +191,9 @@ class Scheduler:
             if once or not error.retryable:
                 raise
             self._seen = None
-            self.events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
+            self._look_after = time.monotonic() + self._outage.failed(error)
             return told
+        self._outage.over()
         return True
 
     def _quiet(self) -> bool:
@@ -299,7 +303,8 @@ class Scheduler:
         self._failed += 1
         if ended.error.code == "SPARK_LOST" and not self.worker.restartable:
             return ()
-        late = run.cancelled and ended.error.code == "CANCELLED"
+        # whatever Spark says of a job that was cancelled
+        late = run.cancelled and ended.error.code != "SPARK_LOST"
         error = timed_out(ended.unit) if late else ended.error
         note_failure(self.catalog, self.events, run.members, error, self.clock.now())
         return ()

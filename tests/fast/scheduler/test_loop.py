@@ -509,6 +509,16 @@ def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, m
     assert catalog.cares()[full("b")].error_code == "SPARK_LOST"
 
 
+def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.backoff.FIRST", 0.01)
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code="CATALOG_UNAVAILABLE"))
+    with Running(catalog, worker):
+        until(lambda: ("b",) in worker.ran)
+    assert catalog.cares()[full("b")].failures == 0
+
+
 def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):
     monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
     lake_.base("s.a")

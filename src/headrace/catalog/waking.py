@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, Connection
 CHANNEL = "headrace_changed"
 
 LISTEN_SECONDS = 1.0
-"""An end is noticed after that time."""
+"""An end is noticed after that time at most."""
 
 RECONNECT_SECONDS = 2.0
 
@@ -51,8 +51,7 @@ def listening(url: URL, woken: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        ended.set()
-        thread.join()
+        ended.set()  # the thread sees it within a second; nobody has to wait for that
 
 
 def _listen(address: str, woken: Callable[[], None], ended: threading.Event) -> None:

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from headrace.catalog import Catalog
@@ -126,7 +126,7 @@ class Scheduler:
         """
         self._register()
         results: list[RefreshResult] = []
-        waking = self.catalog.listening(lambda: self._ended.put(None))
+        waking = nullcontext() if once else self.catalog.listening(lambda: self._ended.put(None))
         with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:

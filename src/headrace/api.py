@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -114,6 +115,29 @@ class LazySpark:
                 self._runner = SparkRunner(self.session())
             return self._runner
 
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark was started here; over Spark Connect it is the server's."""
+        return self.owned and not self._settings.spark_remote
+
+    def restart(self) -> None:
+        """End Spark, in whatever state it is, and start it anew; nothing may use it meanwhile."""
+        from headrace.spark.ending import end
+
+        with self._lock:
+            session, self._session, self._runner = self._session, None, None
+            if session is not None:
+                end(session)
+            self.session()
+
+    def stop(self) -> None:
+        """Stop the session, if it was started here; its driver may be dead already."""
+        from headrace.spark.ending import stop
+
+        with self._lock:
+            if self.owned and self._session is not None:
+                stop(self._session, remote=self._settings.spark_remote is not None)
+
     def namespace(self) -> tuple[str, ...]:
         """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
         if not self.started:
@@ -160,12 +184,14 @@ class Headrace:
         self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
         self._lazy = LazySpark(settings, self.events, spark)
         self._parts: tuple[Plans, Refresher, Creator] | None = None
+        self._hooks = ExitStack()
 
     def close(self) -> None:
         """Close the catalog and stop the Spark session, if this object started it."""
+        self._hooks.close()
         self._catalog.close()
         if self._lazy.owned:
-            self._lazy.session().stop()
+            self._lazy.stop()
         elif self._parts is not None:
             self._parts[1].changes.clear()
 
@@ -744,6 +770,23 @@ class Headrace:
         from headrace.running import drop_group
 
         return tuple(str(n) for n in drop_group(self._catalog, name.strip(), if_exists=if_exists))
+
+    def on_event(self, call: Callable[[dict[str, Any]], Any]) -> Callable[[], None]:
+        """Have a function called with what happens, until the project is closed.
+
+        It is called in a thread of its own, one event after the other: whether it is slow, hangs or raises is no
+        refresh's business. When more than 1,000 events wait for it, the oldest are given up.
+
+        Args:
+            call: Receives a dict: `at`, `event`, and what it is about, as `headrace run --json` prints them.
+
+        Returns:
+            A function that ends it, after what has happened so far was delivered (in five seconds at most).
+        """
+        from headrace.scheduler.hook import Hook
+
+        hook = self._hooks.enter_context(Hook(call, self.events))
+        return hook.end
 
     def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
         """What schedulers told, as the catalog keeps it for a week; oldest first.

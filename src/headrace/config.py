@@ -37,6 +37,7 @@ KNOWN = (
     "fuse_factor",
     "maintenance_every",
     "webhook",
+    "on_event",
 )
 
 MOST_CONCURRENT = 32
@@ -65,6 +66,7 @@ class Settings:
         fuse_factor: The same as a multiple of the largest of its recent changes.
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
         webhook: A URL to which a scheduler posts what happens; None for none.
+        on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
     """
 
@@ -85,6 +87,7 @@ class Settings:
     fuse_factor: str = "none"
     maintenance_every: str = "1 day"
     webhook: str | None = None
+    on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -220,6 +223,7 @@ def _with_scheduling(
         fuse_factor=_checked(parse_factor, str(values.get("fuse_factor", settings.fuse_factor))),
         maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
         webhook=_url(str(values.get("webhook", ""))),
+        on_event=_function(str(values.get("on_event", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
 
@@ -232,6 +236,12 @@ def _checked(parse: Callable[[str], object], text: str) -> str:
 def _url(text: str) -> str | None:
     if text and not re.match(r"https?://[^/\s]+", text):
         raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
+    return text or None
+
+
+def _function(text: str) -> str | None:
+    if text and not re.fullmatch(r"[\w.]+:[\w.]+", text):
+        raise UserError("CONFIG_INVALID", f"on_event is {text!r}.", hint="Write module:function.")
     return text or None
 
 

@@ -7,7 +7,7 @@ import datetime as dt
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.cycle import Hold, holds
+from headrace.scheduler.hook import Hook, load_hook
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
@@ -115,6 +116,19 @@ class EngineWorker:
             for name in members:
                 self._session.runner().cancel_all(f"refresh {name}")
 
+    @property
+    def restartable(self) -> bool:
+        """Whether this project started Spark."""
+        return self._session.restartable
+
+    def restart(self) -> bool:
+        """Start Spark anew, if this project started it; what was kept in the lost one is forgotten."""
+        if not self._session.restartable:
+            return False
+        self._creator.refresher.changes.clear()
+        self._session.restart()
+        return True
+
 
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""
@@ -154,14 +168,24 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
-    posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
-    if not once:
-        with _signals(told_to_stop), posting, landing(land, events, scheduler.spark):
-            return scheduler.run(told_to_stop)
-    with posting:
+    with _telling(settings, events):
+        if not once:
+            with _signals(told_to_stop), landing(land, events, scheduler.spark):
+                return scheduler.run(told_to_stop)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
         with _signals(told_to_stop):
             return dataclasses.replace(scheduler.run(told_to_stop, once=True), landed=failure is None)
+
+
+@contextmanager
+def _telling(settings: Settings, events: Events) -> Iterator[None]:
+    """Whoever is to be told by the settings."""
+    with ExitStack() as open_:
+        if settings.on_event:
+            open_.enter_context(Hook(load_hook(settings.on_event, settings.root), events))
+        if settings.webhook:
+            open_.enter_context(Webhook(settings.webhook, events))
+        yield
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from headrace.catalog import care
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
 from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, SchedulerRecord
+from headrace.catalog.waking import listening, wake
 from headrace.clock import Clock
 from headrace.names import TableName
 
@@ -61,6 +63,7 @@ class Caring:
         """
         with self._database.write() as connection:
             care.change(connection, names, {"paused_at": self._clock.now()})
+            wake(connection)
 
     def unpause(self, names: Sequence[TableName]) -> None:
         """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
@@ -70,6 +73,7 @@ class Caring:
         """
         with self._database.write() as connection:
             care.resume(connection, names)
+            wake(connection)
 
     def note_failure(
         self, names: Sequence[TableName], code: str, message: str, retry_at: Callable[[int], dt.datetime | None]
@@ -162,7 +166,18 @@ class Caring:
         with self._database.write() as connection:
             now = self._clock.now()
             care.drain(connection)
+            wake(connection)
             return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
+
+    def listening(self, woken: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have a function called when definitions or pauses change, or somebody asks to drain, while a block lasts.
+
+        On SQLite it is never called: who uses it looks now and then, and has to anyway.
+
+        Args:
+            woken: Called in a thread of its own.
+        """
+        return nullcontext() if self._database.is_sqlite else listening(self._database.url, woken)
 
     # ---- events
 

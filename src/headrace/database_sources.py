@@ -10,7 +10,7 @@ from headrace.catalog import Catalog, DatabaseSource, SourceStatus
 from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag
-from headrace.names import TableName
+from headrace.names import LAKE, TableName
 
 if TYPE_CHECKING:
     from headrace.api import LazySpark
@@ -95,6 +95,51 @@ class Sources:
                 return ()
         return tuple(str(n) for n in self._lander().drop(name, force=force))
 
+    def add_tables(
+        self, name: str, tables: Sequence[str] | Mapping[str, str], *, text_columns: Sequence[str] = ()
+    ) -> LandingResult:
+        """Capture further tables of a source; its other tables go on, and all are published at one cut.
+
+        Args:
+            name: The source.
+            tables: As for `create`.
+            text_columns: As for `create`, of the new tables.
+
+        Returns:
+            The landing that brought them.
+
+        Raises:
+            HeadraceError: They cannot be captured; the source stays as it is.
+        """
+        from headrace.engine.source_tables import add_tables
+        from headrace.sources.postgres.opening import with_tables
+        from headrace.sql.source_statements import split_column
+
+        named = _named(tables)
+        as_text = [".".join(split_column(column)) for column in text_columns]
+        return add_tables(self._lander(), name, lambda options: with_tables(options, named, as_text), named)
+
+    def drop_tables(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
+        """Take tables out of a source; their mirrors are dropped, the other ones go on.
+
+        Args:
+            name: The source.
+            tables: Their mirrors (`mirror` or `source.mirror`), or the tables as they were named when they were added.
+
+        Returns:
+            The mirrors that were dropped.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `SOURCE_TABLE_UNKNOWN`, `HAS_CONSUMERS`, `SOURCE_WITHOUT_TABLES`.
+        """
+        from headrace.engine.source_tables import drop_tables
+        from headrace.sources.postgres.opening import without_tables
+
+        mirrors = self._mirrors(name, tables)
+        own = [m.table for m in mirrors]
+        dropped = drop_tables(self._lander(), name, lambda options: without_tables(options, own), mirrors)
+        return tuple(map(str, dropped))
+
     def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time; refreshing does it by itself.
 
@@ -130,14 +175,18 @@ class Sources:
         wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
         return self._land(wanted, until)[1]
 
-    def resnapshot(self, name: str) -> LandingResult:
-        """Take a source anew from its tables as they are now; stream tables receive the difference only.
+    def resnapshot(self, name: str, tables: Sequence[str] = ()) -> LandingResult:
+        """Take a source, or some of its tables, anew as they are now; stream tables receive the difference only.
+
+        Args:
+            name: The source.
+            tables: As for `drop_tables`; none for all. The other ones go on, and all are published at one cut.
 
         Raises:
-            HeadraceError: It could not; the mirrors stay as they are. The old slot may be gone then, so that nothing is
-                landed before another new snapshot succeeds.
+            HeadraceError: It could not; the mirrors stay as they are, and an active source goes on. The old slot of a
+                stopped one may be gone then, so that nothing is landed before another new snapshot succeeds.
         """
-        return self._lander().resnapshot(name)
+        return self._lander().resnapshot(name, self._mirrors(name, tables))
 
     def pause(self, name: str) -> None:
         """Land nothing until `resume`; the server keeps write-ahead log meanwhile.
@@ -201,6 +250,13 @@ class Sources:
 
     # ---- inside
 
+    def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
+        from headrace.sources.postgres.opening import mirrors_of
+
+        with self._catalog.reading() as reader:
+            options = reader.source(name).options
+        return tuple(TableName(LAKE, (name,), mirror) for mirror in mirrors_of(name, options, tables))
+
     def _all(self) -> tuple[DatabaseSource, ...]:
         with self._catalog.reading() as reader:
             return reader.sources()
@@ -246,7 +302,8 @@ class Sources:
             m.name: None if m.gone else m.details for m in source.mirrors
         }
         folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
-        return open_capture(source.options, mirrors, folder)
+        gone = [m.name for m in source.mirrors if m.gone]
+        return open_capture(source.options, mirrors, folder, gone=gone, system=(source.position or {}).get("system"))
 
 
 def _named(tables: Sequence[str] | Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -110,15 +110,28 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
 
 
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
-    named = {mirror or split_table(table)[1]: table for table, mirror in statement.tables}
-    tables = named if len(named) == len(statement.tables) else [table for table, _ in statement.tables]
     return hr.sources.create(
         statement.name,
         statement.url,
-        tables,
+        _tables(statement.tables),
         text_columns=statement.text_columns,
         if_not_exists=statement.if_not_exists,
     )
+
+
+def _tables(written: tuple[tuple[str, str | None], ...]) -> dict[str, str] | list[str]:
+    named = {mirror or split_table(table)[1]: table for table, mirror in written}
+    return named if len(named) == len(written) else [table for table, _ in written]
+
+
+def _alter_source(hr: Headrace, statement: st.AlterSource, script: str) -> Any:
+    if statement.change == "ADD":
+        tables = _tables(statement.tables)
+        return hr.sources.add_tables(statement.name, tables, text_columns=statement.text_columns)
+    named = [table for table, _ in statement.tables]
+    if statement.change == "DROP":
+        return hr.sources.drop_tables(statement.name, named)
+    return hr.sources.resnapshot(statement.name, named)
 
 
 def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:
@@ -145,6 +158,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
     st.CreateSource: _create_source,
+    st.AlterSource: _alter_source,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
     st.CreateRefreshGroup: _create_group,

@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import sqlglot
 
+from headrace.engine.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
 from headrace.sources.postgres.capture import Captured, PostgresCapture
@@ -44,10 +46,19 @@ class Mirrors:
             self.tables[landed.name] = landed.table
             self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
             return
+        self._alter(landed)
         change = translated(landed.change_sql("`before`")).replace('"before"', name)
         found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
         for *row, weight in found:
             self._weigh(name, row, int(weight))
+
+    def _alter(self, landed: PostgresTable) -> None:
+        if not landed.reshaped:
+            return
+        meta: Any = SimpleNamespace(columns=tuple(c for c, _ in self.tables[landed.name].typed))
+        for statement in evolution(landed, meta):
+            self._duck.execute(f'ALTER TABLE "{landed.name.table}" {statement}'.replace("`", '"'))
+        self.tables[landed.name] = landed.table
 
     def _weigh(self, name: str, row: list[Any], weight: int) -> None:
         if weight > 0:
@@ -90,11 +101,22 @@ class Follower:
 
     def capture(self, *, most: int = MOST) -> PostgresCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
-        captured = Captured(self.url, self.slot, self.names, self.as_text, known)
+        gone, system = frozenset(self.gone), self.position.get("system")
+        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, system)
         return PostgresCapture(captured, Spool(str(self.folder)), most=most)
 
     def begin(self) -> None:
         self._take(self.capture().begin())
+
+    def renew(self, *tables: str) -> Landing:
+        """Take tables of schema `public` anew, also such as were not captured before."""
+        names = [TableName(LAKE, ("s",), t) for t in tables]
+        self.names = {n: ("public", n.table) for n in names} | self.names
+        capture = self.capture()
+        landing = capture.renew(self.position, names)
+        self._take(landing)
+        capture.acknowledge(self.position)
+        return landing
 
     def land(self) -> list[Landing]:
         """Land until nothing is left."""
@@ -113,4 +135,4 @@ class Follower:
     def _take(self, landing: Landing) -> None:
         self.mirrors.publish(landing)
         self.position = landing.position
-        self.gone |= set(landing.gone)
+        self.gone = self.gone - {t.name for t in landing.tables} | set(landing.gone)

@@ -1,6 +1,9 @@
 """The statements about database sources.
 
     CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (…)]
+    ALTER SOURCE name ADD TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (…)]
+    ALTER SOURCE name DROP TABLES (mirror, …)
+    ALTER SOURCE name RESNAPSHOT [TABLES (mirror, …)]
     DROP SOURCE [IF EXISTS] name
     SHOW SOURCES
 

@@ -10,7 +10,7 @@
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
-    CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
@@ -131,6 +131,16 @@ class CreateSource(Statement):
     tables: tuple[tuple[str, str | None], ...]
     text_columns: tuple[str, ...] = ()
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource(Statement):
+    """ALTER SOURCE; `change` is ADD, DROP or RESNAPSHOT, which without tables means all of them."""
+
+    name: str
+    change: str
+    tables: tuple[tuple[str, str | None], ...] = ()
+    text_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,10 +395,7 @@ def _create_source(reader: _Reader) -> Statement:
     url = reader.string("A connection string")
     reader.need("TABLES")
     tables = read_names(reader)
-    text: tuple[tuple[str, str | None], ...] = ()
-    if reader.take("TEXT"):
-        reader.need("COLUMNS")
-        text = read_names(reader)
+    text = _text_columns(reader)
     reader.end()
     return CreateSource(
         sql=reader.part.text,
@@ -396,8 +403,29 @@ def _create_source(reader: _Reader) -> Statement:
         name=name,
         url=url,
         tables=tables,
-        text_columns=tuple(column for column, _ in text),
+        text_columns=text,
         if_not_exists=if_not_exists,
+    )
+
+
+def _text_columns(reader: _Reader) -> tuple[str, ...]:
+    if not reader.take("TEXT"):
+        return ()
+    reader.need("COLUMNS")
+    return tuple(column for column, _ in read_names(reader))
+
+
+def _alter_source(reader: _Reader) -> Statement:
+    name = reader.name("A source")
+    change = reader.mode("ADD", "DROP", "RESNAPSHOT")
+    tables: tuple[tuple[str, str | None], ...] = ()
+    if change != "RESNAPSHOT" or not reader.done:
+        reader.need("TABLES")
+        tables = read_names(reader)
+    text = _text_columns(reader) if change == "ADD" else ()
+    reader.end()
+    return AlterSource(
+        sql=reader.part.text, start=reader.part.start, name=name, change=change, tables=tables, text_columns=text
     )
 
 
@@ -446,6 +474,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
+    (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -10,6 +10,7 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.server import Found, server, tables
+from headrace.sources.postgres.tables import RemoteTable
 
 OLDEST = 140000
 CAPTURABLE = ("r", "p")
@@ -134,12 +135,15 @@ def _clash(names: Sequence[str]) -> str:
 
 
 def check(
-    connection: Connection, names: Sequence[tuple[str, str]], as_text: Collection[str]
+    connection: Connection,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str],
+    known: Mapping[int, RemoteTable] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
-    """Everything that must be so, and the tables as they were found."""
+    """Everything that must be so, and the tables as they were found; `known` as for `tables`."""
     checks = check_server(connection)
     now = server(connection)
-    found = tables(connection, now.version, names=names, as_text=as_text)
+    found = tables(connection, now.version, names=names, as_text=as_text, known=known)
     row = connection.execute("SELECT current_user::text").fetchone()
     role = str(row[0]) if row else ""
     by_name = {(f.table.schema, f.table.name): f for f in found}

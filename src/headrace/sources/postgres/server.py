@@ -74,6 +74,7 @@ class Found:
         readable: The connecting role may read it.
         left_out: Columns that the stream does not carry: generated ones.
         primary: It has a primary key.
+        filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`).
     """
 
     table: RemoteTable
@@ -84,6 +85,7 @@ class Found:
     readable: bool
     left_out: tuple[str, ...]
     primary: bool
+    filled: frozenset[int] = frozenset()
 
 
 _TABLES = """
@@ -104,7 +106,7 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
             WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
             (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
-            a.attgenerated) ORDER BY a.attnum)
+            a.attgenerated, a.atthasmissing) ORDER BY a.attnum)
         FROM pg_attribute a, LATERAL (
             WITH RECURSIVE base AS (
                 SELECT t.*, a.atttypmod AS modifier FROM pg_type t WHERE t.oid = a.atttypid
@@ -131,7 +133,8 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
                 ) part (oid))
             SELECT encode(sha256(convert_to(
                 string_agg(e.oid || ' ' || e.enumlabel, ',' ORDER BY e.oid), 'UTF8')), 'hex')
-            FROM used JOIN pg_enum e ON e.enumtypid = used.oid))
+            FROM used JOIN pg_enum e ON e.enumtypid = used.oid)),
+    c.relfilenode::bigint
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
 
@@ -161,7 +164,7 @@ def tables(
 
 
 def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
-    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks = row
+    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks, file = row
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     left_out = tuple(c[1] for c in columns or () if c not in carried)
     former = {c.number: c.as_text for c in known[oid].columns} if oid in known else {}
@@ -174,12 +177,14 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         columns=tuple(_column(c, former.get(c[0], f"{schema}.{name}.{c[1]}" in as_text)) for c in carried),
         marks=marks,
         partitioned=kind == "p",
+        filenode=file,
     )
-    return Found(table, kind, persistence, policies, owned, readable, left_out, primary)
+    filled = frozenset(c[0] for c in carried if c[8])
+    return Found(table, kind, persistence, policies, owned, readable, left_out, primary, filled)
 
 
 def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:
-    number, name, type_, modifier, base, base_modifier, element, _ = row
+    number, name, type_, modifier, base, base_modifier, element = row[:7]
     return RemoteColumn(number, name, type_, modifier, base, base_modifier, element, as_text)
 
 

@@ -8,7 +8,7 @@ again what the oldest open transaction has written since it began.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -130,6 +130,20 @@ def publish_tables(connection: Connection, name: str, tables: Sequence[RemoteTab
             sql.Identifier(name), listed, generated
         )
     )
+
+
+_HELD = """
+SELECT n.nspname, c.relname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND c.oid = ANY(%s)
+"""
+
+
+def withdraw(connection: Connection, name: str, oids: Collection[int]) -> None:
+    """Take tables out of the publication."""
+    if names := connection.execute(_HELD, (name, list(oids))).fetchall():
+        listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*map(str, of))) for of in names)
+        connection.execute(sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(sql.Identifier(name), listed))
 
 
 def drop_publication(connection: Connection, name: str) -> None:

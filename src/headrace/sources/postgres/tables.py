@@ -64,6 +64,7 @@ class RemoteTable:
         marks: A text that changes with what can change rows without a message: columns rewritten by ALTER TABLE,
             partitions attached, detached or emptied, labels of enums.
         partitioned: Its rows are in partitions.
+        filenode: The file of its rows, which another one follows whenever they are rewritten; None where not known.
     """
 
     oid: int
@@ -74,6 +75,7 @@ class RemoteTable:
     columns: tuple[RemoteColumn, ...]
     marks: str = ""
     partitioned: bool = False
+    filenode: int | None = None
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -122,6 +124,7 @@ def to_json(table: RemoteTable) -> dict[str, Any]:
         "key": list(table.key),
         "marks": table.marks,
         "partitioned": table.partitioned,
+        "filenode": table.filenode,
         "columns": [
             [c.number, c.name, c.type, c.modifier, c.base, c.base_modifier, c.element, c.as_text] for c in table.columns
         ],
@@ -139,4 +142,5 @@ def from_json(value: Mapping[str, Any]) -> RemoteTable:
         columns=tuple(RemoteColumn(*column) for column in value["columns"]),
         marks=value["marks"],
         partitioned=value["partitioned"],
+        filenode=value.get("filenode"),
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, place_at
 from headrace.names import quote
 from headrace.sql import statements as st
-from headrace.sql.source_statements import split_table
 
 if TYPE_CHECKING:
     from headrace.api import Headrace
@@ -113,25 +112,18 @@ def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any
     return hr.sources.create(
         statement.name,
         statement.url,
-        _tables(statement.tables),
+        statement.tables,
         text_columns=statement.text_columns,
         if_not_exists=statement.if_not_exists,
     )
 
 
-def _tables(written: tuple[tuple[str, str | None], ...]) -> dict[str, str] | list[str]:
-    named = {mirror or split_table(table)[1]: table for table, mirror in written}
-    return named if len(named) == len(written) else [table for table, _ in written]
-
-
 def _alter_source(hr: Headrace, statement: st.AlterSource, script: str) -> Any:
     if statement.change == "ADD":
-        tables = _tables(statement.tables)
-        return hr.sources.add_tables(statement.name, tables, text_columns=statement.text_columns)
-    named = [table for table, _ in statement.tables]
+        return hr.sources.add_tables(statement.name, statement.tables, text_columns=statement.text_columns)
     if statement.change == "DROP":
-        return hr.sources.drop_tables(statement.name, named)
-    return hr.sources.resnapshot(statement.name, named)
+        return hr.sources.drop_tables(statement.name, statement.tables)
+    return hr.sources.resnapshot(statement.name, statement.tables)
 
 
 def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:

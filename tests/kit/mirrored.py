@@ -18,6 +18,7 @@ from headrace.sources.landing import Landing
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -88,11 +89,19 @@ class Follower:
         tables: Tables in schema `public`.
         slot: Name of slot and publication.
         as_text: Columns that are kept as text.
+        parts: What is captured of tables of which not all is.
     """
 
     def __init__(
-        self, url: str, folder: Path, *tables: str, slot: str = "headrace_f", as_text: tuple[str, ...] = ()
+        self,
+        url: str,
+        folder: Path,
+        *tables: str,
+        slot: str = "headrace_f",
+        as_text: tuple[str, ...] = (),
+        parts: Mapping[str, Part] | None = None,
     ) -> None:
+        self.parts = dict(parts or {})
         self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
         self.folder, self.mirrors = folder, Mirrors()
@@ -101,8 +110,9 @@ class Follower:
 
     def capture(self, *, most: int = MOST) -> PostgresCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
-        gone, system = frozenset(self.gone), self.position.get("system")
-        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, system)
+        parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
+        gone, position = frozenset(self.gone), self.position or None
+        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts)
         return PostgresCapture(captured, Spool(str(self.folder)), most=most)
 
     def begin(self) -> None:

@@ -26,7 +26,7 @@ from headrace.sql import forms
 from headrace.sql.cursor import Cursor
 from headrace.sql.forms import Name
 from headrace.sql.script import Part, split_script
-from headrace.sql.source_statements import read_names
+from headrace.sql.source_tables import read_tables
 from headrace.sql.sources import dotted_name
 from headrace.sql.tokens import Kind
 
@@ -124,11 +124,11 @@ class ShowStreamTables(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSource(Statement):
-    """CREATE SOURCE; `tables` are PostgreSQL's names with those of their mirrors, where given."""
+    """CREATE SOURCE; `tables` as they were written (`source_tables`)."""
 
     name: str
     url: str
-    tables: tuple[tuple[str, str | None], ...]
+    tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
     if_not_exists: bool = False
 
@@ -139,7 +139,7 @@ class AlterSource(Statement):
 
     name: str
     change: str
-    tables: tuple[tuple[str, str | None], ...] = ()
+    tables: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
 
 
@@ -394,7 +394,7 @@ def _create_source(reader: _Reader) -> Statement:
     reader.need("FROM", "POSTGRES")
     url = reader.string("A connection string")
     reader.need("TABLES")
-    tables = read_names(reader)
+    tables = read_tables(reader)
     text = _text_columns(reader)
     reader.end()
     return CreateSource(
@@ -412,16 +412,16 @@ def _text_columns(reader: _Reader) -> tuple[str, ...]:
     if not reader.take("TEXT"):
         return ()
     reader.need("COLUMNS")
-    return tuple(column for column, _ in read_names(reader))
+    return read_tables(reader)
 
 
 def _alter_source(reader: _Reader) -> Statement:
     name = reader.name("A source")
     change = reader.mode("ADD", "DROP", "RESNAPSHOT")
-    tables: tuple[tuple[str, str | None], ...] = ()
+    tables: tuple[str, ...] = ()
     if change != "RESNAPSHOT" or not reader.done:
         reader.need("TABLES")
-        tables = read_names(reader)
+        tables = read_tables(reader)
     text = _text_columns(reader) if change == "ADD" else ()
     reader.end()
     return AlterSource(

@@ -13,7 +13,13 @@ from headrace.cli.render import sources as render
 URL = click.argument("url")
 NAME = click.argument("name")
 TABLES = click.option(
-    "--table", "-t", "tables", multiple=True, required=True, metavar="TABLE", help="schema.table; may be repeated."
+    "--table",
+    "-t",
+    "tables",
+    multiple=True,
+    required=True,
+    metavar="TABLE",
+    help="schema.table [COLUMNS (a, b)] [WHERE (a > 0)] [AS mirror]; may be repeated.",
 )
 TEXT_COLUMNS = click.option(
     "--text-column",
@@ -93,6 +99,18 @@ def drop_tables(context: click.Context, name: str, tables: tuple[str, ...]) -> N
     with asked.open() as hr, following(asked, hr.events):
         dropped = hr.sources.drop_tables(name, tables)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}.")
+
+
+@source.command()
+@click.option("--prune", is_flag=True, help="Drop tables that are not declared; refused while stream tables read them.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.pass_context
+def apply(context: click.Context, prune: bool, dry_run: bool) -> None:
+    """Make the sources what headrace.toml declares in [sources.NAME]: create what is missing, add tables."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        done = hr.sources.apply(prune=prune, dry_run=dry_run)
+    show(asked, [step.as_dict() for step in done], lambda: render.steps(done))
 
 
 @source.command(name="list")

@@ -30,6 +30,14 @@ from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.evolving import followed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.narrowing import (
+    Part,
+    as_before,
+    as_published,
+    by_present_names,
+    condition,
+    narrowed,
+)
 from headrace.sources.postgres.server import Found, Server, server, settled, tables
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
@@ -52,7 +60,8 @@ class Captured:
         as_text: Columns kept as text, as `schema.table.column`.
         known: The tables as the mirrors were made of them; without those that were never landed, or are gone.
         gone: Mirrors whose table was dropped.
-        system: The server they were landed from; on another one, what is known of tables' identity does not count.
+        parts: What is captured of tables of which not all is.
+        position: What is landed; None before the first landing.
     """
 
     url: str
@@ -61,7 +70,8 @@ class Captured:
     as_text: tuple[str, ...] = ()
     known: Mapping[TableName, RemoteTable] = field(default_factory=dict)
     gone: frozenset[TableName] = frozenset()
-    system: str | None = None
+    position: Json | None = None
+    parts: Mapping[TableName, Part] = field(default_factory=dict)
 
 
 class PostgresCapture:
@@ -93,8 +103,9 @@ class PostgresCapture:
             wanted = {mirror: f.table for mirror, f in found.items()}
             slots.drop_slot(connection, self._what.slot)
             self.installed = True
-            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)
+            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version, anew=True)
             published = slots.published(connection, self._what.slot)
+            wanted = as_published(connection, self._what.slot, wanted)
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
@@ -231,7 +242,9 @@ class PostgresCapture:
         missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
         recreated = tables(connection, now.version, names=missing, as_text=self._what.as_text)
         by_name = {(f.table.schema, f.table.name): f for f in recreated}
-        return {n: again.get(t.oid) or by_name.get((t.schema, t.name)) for n, t in stale.items()}
+        back = {n: by_name[t.schema, t.name] for n, t in stale.items() if (t.schema, t.name) in by_name}
+        new = {n: narrowed(f, self._what.parts.get(n, Part())) for n, f in back.items()}
+        return {n: again.get(t.oid) or new.get(n) for n, t in stale.items()}
 
     def _replacing(
         self, connection: Connection, now: Server, position: Json, anew: Mapping[TableName, Found | None]
@@ -256,7 +269,8 @@ class PostgresCapture:
         }
         mine = replace(self._what, known={n: t for n, t in self._what.known.items() if n not in anew})
         rest = PostgresCapture(mine, self._spool, most=self._most)
-        with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
+        copying = as_published(connection, self._what.slot, {n: f.table for n, f in wanted.items()})
+        with self._locked(connection, copying) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
                 copied = self._copied(locked, snapshot)
@@ -289,8 +303,9 @@ class PostgresCapture:
                 holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
             version = server(connection).version
             oids = [t.oid for t in wanted.values()]
-            now = {f.table.oid: f.table for f in self._tables(holder, version, oids)}
-            yield {name: now[table.oid] for name, table in wanted.items()}
+            found = tables(holder, version, oids=oids, as_text=self._what.as_text, known=self._known)
+            now = {f.table.oid: f for f in found}
+            yield {name: as_before(now[table.oid], table).table for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
         """Rows of tables in an exported snapshot."""
@@ -307,8 +322,8 @@ class PostgresCapture:
     def _copy(self, connection: Connection, table: RemoteTable) -> Spooled:
         columns = sql.SQL(", ").join(sql.Identifier(c.name) for c in table.columns)
         only = sql.SQL("" if table.partitioned else "ONLY ")
-        query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT csv)").format(
-            columns, only, sql.Identifier(table.schema, table.name)
+        query = sql.SQL("COPY (SELECT {} FROM {}{} WHERE {}) TO STDOUT (FORMAT csv)").format(
+            columns, only, sql.Identifier(table.schema, table.name), condition(table)
         )
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             folder, rows = self._spool.write(table, csv_batches(table, copy.read))
@@ -317,7 +332,9 @@ class PostgresCapture:
     # ---- surroundings
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
-        return tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+        """Captured tables as they are now, as far as they are captured."""
+        found = tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+        return tuple(as_before(f, self._known[f.table.oid]) for f in found)
 
     def _begun_with(self, connection: Connection, now: Server) -> tuple[TableName, ...]:
         """The mirrors that a first snapshot fills: all but those whose table is gone."""
@@ -339,13 +356,19 @@ class PostgresCapture:
         Raises:
             UserError: `SOURCE_NOT_READY`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
         """
-        known = self._known if self._what.system in (None, now.system) else {}
+        landed = self._what.position or {}
+        known = self._known if landed.get("system") == now.system else {}  # elsewhere identities mean nothing
         former = {f.table.oid: f.table for f in tables(connection, now.version, oids=known)}
         names = {n: self._what.names[n] for n in mirrors}
-        for name, table in self._what.known.items():
+        parts = {n: self._what.parts.get(n, Part()) for n in mirrors}
+        marks, published = landed.get("published", {}), slots.published(connection, self._what.slot)
+        ours = {n: t for n, t in self._what.known.items() if marks.get(str(t.oid)) == published.get(str(t.oid))}
+        for name, table in {**self._what.known, **as_published(connection, self._what.slot, ours)}.items():
             if name in names and table.oid in former:
                 names[name] = (former[table.oid].schema, former[table.oid].name)
-        checks, found = preflight.check(connection, tuple(names.values()), self._what.as_text, known)
+                parts[name] = by_present_names(parts[name], table, former[table.oid])
+        wanted = {names[n]: part for n, part in parts.items()}
+        checks, found = preflight.check(connection, tuple(names.values()), self._what.as_text, known, wanted)
         if anew and slots.find_slot(connection, self._what.slot) is not None:
             checks = tuple(c for c in checks if c.name != "slots")
         preflight.require(checks)

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges, changes_for
 from headrace.sources.postgres.evolving import Places, brought, places
-from headrace.sources.postgres.pgoutput import Begin, Commit, Delete, Insert, Relation, Truncate, Update, decode
+from headrace.sources.postgres.pgoutput import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Relation,
+    Truncate,
+    Update,
+    decode,
+)
 from headrace.sources.postgres.tables import RemoteTable
 
 Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
@@ -94,6 +104,12 @@ class Collector:
         if message.oid in self._old:
             message = brought(message, self._old[message.oid])
         if isinstance(message, Insert):
+            if (
+                self.tables[message.oid].filter is not None and UNCHANGED in message.new
+            ):  # an UPDATE by which the row came to satisfy the condition
+                self.stale.add(message.oid)
+                self.changes.pop(message.oid, None)
+                return
             changes.insert(message)
         elif isinstance(message, Update):
             changes.update(message)

@@ -11,6 +11,7 @@ from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import from_json
 from headrace.sql.source_statements import split_table
@@ -19,7 +20,11 @@ KIND = "postgres"
 
 
 def options_of(
-    name: str, url: str, tables: Mapping[str, tuple[str, str]], as_text: Sequence[str] = ()
+    name: str,
+    url: str,
+    tables: Mapping[str, tuple[str, str]],
+    as_text: Sequence[str] = (),
+    parts: Mapping[str, Part] | None = None,
 ) -> dict[str, Any]:
     """What the catalog keeps of a new source.
 
@@ -28,6 +33,7 @@ def options_of(
         url: Connection string, without a password.
         tables: Schema and name of the tables by the names of their mirrors.
         as_text: Columns to keep as text, as `schema.table.column`.
+        parts: What is captured of tables of which not all is, by the names of their mirrors.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`.
@@ -37,7 +43,12 @@ def options_of(
     stem = re.sub(r"[^a-z0-9_]", "_", name.lower())[:40]
     slot = f"headrace_{stem}_{uuid.uuid4().hex[:8]}"
     listed = {mirror: list(of) for mirror, of in tables.items()}
-    return {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text)}
+    options = {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text)}
+    return options | {"parts": _kept(parts or {})}
+
+
+def _kept(parts: Mapping[str, Part]) -> dict[str, Any]:
+    return {mirror: {"columns": list(part.columns), "where": part.where} for mirror, part in parts.items()}
 
 
 def check_names(*names: str) -> None:
@@ -56,7 +67,10 @@ def check_names(*names: str) -> None:
 
 
 def with_tables(
-    options: Mapping[str, Any], tables: Mapping[str, tuple[str, str]], as_text: Sequence[str] = ()
+    options: Mapping[str, Any],
+    tables: Mapping[str, tuple[str, str]],
+    as_text: Sequence[str] = (),
+    parts: Mapping[str, Part] | None = None,
 ) -> dict[str, Any]:
     """Options with further tables; arguments as for `options_of`.
 
@@ -85,7 +99,8 @@ def with_tables(
             hint="Write schema.table.column, of a table that is added.",
         )
     listed = {**options["tables"], **{mirror: list(of) for mirror, of in tables.items()}}
-    return {**options, "tables": listed, "as_text": sorted({*options["as_text"], *as_text})}
+    narrow = {**options.get("parts", {}), **_kept(parts or {})}
+    return {**options, "tables": listed, "as_text": sorted({*options["as_text"], *as_text}), "parts": narrow}
 
 
 def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[str, Any]:
@@ -93,7 +108,8 @@ def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[s
     left = {mirror: of for mirror, of in options["tables"].items() if mirror not in set(mirrors)}
     stay = {".".join(of) for of in left.values()}
     as_text = [column for column in options["as_text"] if column.rpartition(".")[0] in stay]
-    return {**options, "tables": left, "as_text": as_text}
+    parts = {mirror: part for mirror, part in options.get("parts", {}).items() if mirror in left}
+    return {**options, "tables": left, "as_text": as_text, "parts": parts}
 
 
 def mirrors_of(source: str, options: Mapping[str, Any], tables: Sequence[str]) -> tuple[str, ...]:
@@ -130,7 +146,7 @@ def open_capture(
     folder: str,
     *,
     gone: Iterable[TableName] = (),
-    system: str | None = None,
+    position: Mapping[str, Any] | None = None,
 ) -> PostgresCapture:
     """The capture of a source.
 
@@ -139,7 +155,7 @@ def open_capture(
         mirrors: What the catalog keeps of each mirror; None for those never landed, or gone.
         folder: Where landings of the source have their folders, for rows between reading and landing.
         gone: Mirrors whose table was dropped.
-        system: Identifier of the server that they were landed from; None before the first landing.
+        position: What is landed; None before the first landing.
     """
     captured = Captured(
         url=options["url"],
@@ -148,6 +164,11 @@ def open_capture(
         as_text=tuple(options["as_text"]),
         known={name: from_json(details) for name, details in mirrors.items() if details is not None},
         gone=frozenset(gone),
-        system=system,
+        position=position,
+        parts={
+            name: Part(tuple(part["columns"]), part["where"])
+            for name in mirrors
+            if (part := options.get("parts", {}).get(name.table)) is not None
+        },
     )
     return PostgresCapture(captured, Spool(folder))

@@ -193,7 +193,13 @@ def test_no_slot_is_left_for_a_snapshot(bank: Follower, db: psycopg.Connection) 
 # ---- names
 
 
-OPTIONS = {"url": "", "slot": "s", "tables": {"here": ["public", "here"], "far": ["other", "here"]}, "as_text": []}
+OPTIONS = {
+    "url": "",
+    "slot": "s",
+    "tables": {"here": ["public", "here"], "far": ["other", "here"]},
+    "as_text": [],
+    "parts": {},
+}
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ class Sources:
 
         Args:
             name: The source; its mirrors are `name.table`.
-            url: `postgresql://user@host:port/database`, the password from `PGPASSWORD` or `~/.pgpass`; or `env:NAME` for
-                a URL, with a password or without, in an environment variable that is set wherever Headrace runs.
+            url: `postgresql://user@host:port/database`, the password from `PGPASSWORD` or `~/.pgpass`; or `env:NAME`
+                for a URL, with a password or without, in an environment variable that is set wherever Headrace runs.
             tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
                 PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.

@@ -122,9 +122,11 @@ class PostgresCapture:
             collector = self._collect(connection, position, until, self._limit, parts)
             found = self._tables(connection, now.version, self._known)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
-            if same == set(self._known):
+            followable = self._followable(found, same)
+            before_it = followable and collector.messages >= self._limit and not collector.stale
+            if same == set(self._known) or before_it:  # what was altered may come in a later part of the stream
                 return self._landing(replace(now, position=until), collector, position, parts)
-            if landing := self._reshaping(connection, now, position, until, found, same):
+            if followable and (landing := self._reshaping(connection, now, position, until, found, same)):
                 return landing
             return self._replacing(connection, now, position, self._stale(connection, now, same, found))
 
@@ -205,17 +207,20 @@ class PostgresCapture:
 
     # ---- altered tables
 
+    def _followable(self, found: Sequence[Found], same: set[int]) -> bool:
+        """Whether all mirrors that are no longer right can be made so by altering their columns."""
+        known, shapes = self._known, {f.table.oid: f for f in found}
+        return shapes.keys() == known.keys() and all(
+            not shapes[oid].table.same_shape(known[oid]) and followed(shapes[oid], known[oid])
+            for oid in known.keys() - same
+        )
+
     def _reshaping(
         self, connection: Connection, now: Server, position: Json, until: int, found: Sequence[Found], same: set[int]
     ) -> Landing | None:
         """Land up to a position with tables that were altered since; None where one of them must be taken anew."""
-        known = self._known
-        shapes = {f.table.oid: f.table for f in found}
+        known, shapes = self._known, {f.table.oid: f.table for f in found}
         altered = known.keys() - same
-        if shapes.keys() != known.keys() or any(shapes[oid].same_shape(known[oid]) for oid in altered):
-            return None
-        if not all(followed(f, known[f.table.oid]) for f in found if f.table.oid in altered):
-            return None
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
         capture = PostgresCapture(replace(self._what, known=there), self._spool, limit=self._limit, most=self._most)
         capture._former = {oid: known[oid] for oid in altered}

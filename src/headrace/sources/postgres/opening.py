@@ -12,6 +12,7 @@ from headrace.names import TableName
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.narrowing import Part
+from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import from_json
 from headrace.sql.source_statements import split_table
@@ -147,6 +148,7 @@ def open_capture(
     *,
     gone: Iterable[TableName] = (),
     position: Mapping[str, Any] | None = None,
+    told: Told = lambda _: None,
 ) -> PostgresCapture:
     """The capture of a source.
 
@@ -156,6 +158,7 @@ def open_capture(
         folder: Where landings of the source have their folders, for rows between reading and landing.
         gone: Mirrors whose table was dropped.
         position: What is landed; None before the first landing.
+        told: Told how far a snapshot is.
     """
     captured = Captured(
         url=options["url"],
@@ -171,4 +174,4 @@ def open_capture(
             if (part := options.get("parts", {}).get(name.table)) is not None
         },
     )
-    return PostgresCapture(captured, Spool(folder))
+    return PostgresCapture(captured, Spool(folder), told=told)

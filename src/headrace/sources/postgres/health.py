@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.sources.postgres import preflight
 from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.slots import Slot, find_slot
@@ -38,11 +39,16 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
     return Health(None if position is None else max(0, now.position - position["lsn"]), slot)
 
 
-def check(url: str, names: Sequence[tuple[str, str]], as_text: Collection[str] = ()) -> tuple[Check, ...]:
+def check(
+    url: str,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str] = (),
+    parts: Mapping[tuple[str, str], Part] | None = None,
+) -> tuple[Check, ...]:
     """What must be so to capture tables, and whether it is.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(url) as connection:
-        return preflight.check(connection, names, as_text)[0]
+        return preflight.check(connection, names, as_text, parts=parts)[0]

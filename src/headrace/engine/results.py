@@ -162,6 +162,8 @@ class StreamTableInfo(Record):
         skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
             from its query.
         skipped_since: When the first of them were.
+        late_because: What holds it up while its lag is beyond the target, though nobody stopped it.
+        within_target: The share of the last day, 0 to 1, for which its lag was within the target; None without one.
         gated: Sources that it reads, directly or through others, and that are held back by a gate.
     """
 
@@ -190,6 +192,8 @@ class StreamTableInfo(Record):
     skipped_rows: int = 0
     skipped_since: dt.datetime | None = None
     gated: tuple[str, ...] = ()
+    late_because: str | None = None
+    within_target: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

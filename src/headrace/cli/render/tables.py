@@ -130,6 +130,9 @@ def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     for info in infos:
         if info.skipped_rows:
             yield _skipped(info.name, info.skipped_rows, info.skipped_since)
+        if info.late_because:
+            share = "" if info.within_target is None else f"; in time for {100 * info.within_target:.1f} % of the day"
+            yield f"[yellow]{info.name}[/] is late: {_escaped(info.late_because)}{share}"
         if info.gated:
             yield f"[yellow]{info.name}[/] is held back by closed gates: {', '.join(info.gated)}"
         if info.fuse:

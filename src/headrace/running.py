@@ -109,6 +109,7 @@ class EngineWorker:
             orphans_older_than=dt.timedelta(days=3),
             dry_run=False,
             wanted=wanted,
+            defaults=refresher.defaults,
         )
 
     def cancel(self, members: Sequence[TableName]) -> None:
@@ -312,6 +313,7 @@ def _scheduled(
         fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
         skipped_rows=table.care.skipped_rows,
         skipped_since=table.care.skipped_at,
+        trails={str(source): versions for source, versions in table.trails.items()},
     )
 
 

@@ -17,6 +17,9 @@ from headrace.catalog.relations import parse_name, stored_name
 from headrace.frontier import Frontier
 from headrace.names import TableName
 
+PAST = 200
+"""So many refreshes of a stream table are looked back at."""
+
 
 def read(connection: Connection, name: TableName | None, limit: int | None) -> tuple[HistoryEntry, ...]:
     """Entries of one stream table or of all, newest first."""
@@ -24,6 +27,12 @@ def read(connection: Connection, name: TableName | None, limit: int | None) -> t
     if name is not None:
         query = query.where(t.history.c.stream_name == stored_name(name))
     return tuple(_entry(row) for row in connection.execute(query).mappings())
+
+
+def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+    """Version and frontier of a stream table after each of its newest refreshes, oldest first."""
+    query = _published().where(t.history.c.stream_name == stored_name(name)).limit(PAST)
+    return tuple((reached.version, reached.frontier) for reached in _reached(connection, query))
 
 
 def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tuple[Reached, ...]:

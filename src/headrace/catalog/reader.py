@@ -187,6 +187,13 @@ class Reader:
         """Refreshes of one stream table or of all, newest first; those of dropped ones included."""
         return history.read(self._connection, name, limit)
 
+    def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+        """What a stream table was after its refreshes, oldest first: its version, and its frontier then.
+
+        Of those refreshes only that lately were published, which is as far back as anybody looks.
+        """
+        return history.past_frontiers(self._connection, name)
+
     def reached_since(self, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
         """What stream tables reached since a time, oldest first; the newest of all, when there are too many."""
         return history.reached_since(self._connection, since, limit)

@@ -36,6 +36,8 @@ def late_because(
         return f"{busy} is being refreshed"
     if slow := next((n for n in reversed(above) if _slower(scene, n, target, now)), None):
         return f"{slow} has a slower schedule ({scene.tables[slow].schedule.text})"
+    if table.trails:
+        return "newer versions of what it reads do not agree yet"
     if table.standing.expected > target:
         return f"refreshing it takes {show_duration(table.standing.expected)}"
     return "it waits for its turn"

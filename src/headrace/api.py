@@ -883,6 +883,7 @@ class Headrace:
             dry_run: Say what would be done.
         """
         from headrace.engine.maintain import maintain
+        from headrace.running import defaults_of
 
         return maintain(
             self._catalog,
@@ -890,6 +891,7 @@ class Headrace:
             older_than=older_than,
             orphans_older_than=orphans_older_than,
             dry_run=dry_run,
+            defaults=defaults_of(self.settings),
         )
 
 

@@ -75,7 +75,7 @@ class Settings:
         format_version: Iceberg format of the tables Headrace creates, 3 or 2.
         max_concurrent_refreshes: How many refreshes a scheduler runs at once, 1 to 32.
         default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
-        diamond_consistency: `atomic` or `none`, where a stream table says nothing.
+        diamond_consistency: `atomic`, `aligned` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
         fuse_ceiling: Changed rows above which a stream table's fuse blows, where it says nothing; `none` for no limit.
         fuse_factor: The same as a multiple of the largest of its recent changes.

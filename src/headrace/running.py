@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from headrace.catalog import Catalog, Gate
+from headrace.catalog import Catalog, Gate, resource_of
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.fuse import Fuse, evidence_from
 from headrace.engine.grouping import Defaults, Grouping
@@ -22,9 +22,11 @@ from headrace.events import Events
 from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
+from headrace.scheduler.attainment import read_stretch
 from headrace.scheduler.cycle import Hold, holds
 from headrace.scheduler.hook import Hook, load_hook
 from headrace.scheduler.landings import Land, land_once, landing
+from headrace.scheduler.lateness import late_because
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -108,6 +110,7 @@ class EngineWorker:
             orphans_older_than=dt.timedelta(days=3),
             dry_run=False,
             wanted=wanted,
+            defaults=refresher.defaults,
         )
 
     def cancel(self, members: Sequence[TableName]) -> None:
@@ -274,7 +277,33 @@ def with_schedules(
     wanted, found = targets(scene), holds(scene, now)
     by_text = {str(name): name for name in scene.tables}
     infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
+    infos = _punctual(infos, scene, catalog, wanted, now)
     return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+
+
+def _punctual(
+    infos: Sequence[StreamTableInfo],
+    scene: Scene,
+    catalog: Catalog,
+    wanted: Mapping[TableName, int],
+    now: dt.datetime,
+) -> list[StreamTableInfo]:
+    """The same with how well tables keep their targets, and what holds up those that are late."""
+    with catalog.reading() as reader:
+        stretch = read_stretch(reader, scene.tables, now)
+        held = {lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now}
+    running = {name for name in scene.tables if resource_of(name) in held}
+    scheduled = bool(catalog.schedulers())
+    by_text = {str(name): (name, target) for name, target in wanted.items()}
+    done = []
+    for info in infos:
+        if info.name in by_text:
+            name, target = by_text[info.name]
+            share = stretch.share(name, target)
+            why = late_because(scene, name, target, now, scheduled=scheduled, running=running)
+            info = dataclasses.replace(info, within_target=share, late_because=None if info.held_up else why)
+        done.append(info)
+    return done
 
 
 def _gated(
@@ -308,6 +337,7 @@ def _scheduled(
         fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
         skipped_rows=table.care.skipped_rows,
         skipped_since=table.care.skipped_at,
+        trails={str(source): versions for source, versions in table.trails.items()},
     )
 
 

@@ -30,6 +30,8 @@ from headrace.catalog import (
     Swap,
     resource_of,
 )
+from headrace.engine.aligning import aligned_heads, alignment, wants_alignment
+from headrace.engine.grouping import Defaults
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.pinned import PinnedState
@@ -204,10 +206,13 @@ class PublishingWorker:
         newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
         read = {s for n in members for s in tables[n].sources if s not in members}
         # all at once: what lies outside of a group may move on while its members are refreshed one after the other
-        seen = {
-            s: (h.version.version, h.version.snapshot_id) for s, h in heads.of(sorted(read), frozenset(tables)).items()
-        }
+        found = heads.of(sorted(read), frozenset(tables))
         frontiers = self.catalog.frontiers()
+        if len(members) == 1 and wants_alignment(tables[members[0]], Defaults()):
+            with self.catalog.reading() as reader:
+                at = {s: h.version.version for s, h in found.items()}
+                found = aligned_heads(found, alignment(reader, members[0], tables, frontiers, at), reader)
+        seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
         for name in members:
             started = dt.datetime.now(dt.UTC)
             self.fails(name)

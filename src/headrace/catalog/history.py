@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import HistoryEntry, Outcome, RanAs
+from headrace.catalog import versions
+from headrace.catalog.records import HistoryEntry, Outcome, RanAs, Reached
 from headrace.catalog.relations import parse_name, stored_name
 from headrace.frontier import Frontier
 from headrace.names import TableName
+
+PAST = 200
+"""So many refreshes of a stream table are looked back at."""
 
 
 def read(connection: Connection, name: TableName | None, limit: int | None) -> tuple[HistoryEntry, ...]:
@@ -20,6 +27,46 @@ def read(connection: Connection, name: TableName | None, limit: int | None) -> t
     if name is not None:
         query = query.where(t.history.c.stream_name == stored_name(name))
     return tuple(_entry(row) for row in connection.execute(query).mappings())
+
+
+def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+    """Version and frontier of a stream table after each of its newest refreshes, oldest first."""
+    query = _published().where(t.history.c.stream_name == stored_name(name)).limit(PAST)
+    return tuple((reached.version, reached.frontier) for reached in _reached(connection, query))
+
+
+def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
+    """What stream tables reached since a time, of all of them the newest, oldest first."""
+    return tuple(_reached(connection, _published().where(t.publication.c.published_at >= since).limit(limit)))
+
+
+def _published() -> sa.Select[Any]:
+    """Published refreshes of stream tables that exist, newest first."""
+    return (
+        sa.select(t.history.c.stream_name, t.publication.c.id, t.publication.c.published_at, t.history.c.frontier_json)
+        .join(t.stream_table, t.stream_table.c.relation_id == t.history.c.stream_id)
+        .join(t.publication, t.publication.c.id == t.history.c.publication_id)
+        .where(t.history.c.frontier_json.is_not(None))
+        .order_by(t.history.c.id.desc())
+    )
+
+
+def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]:
+    """The refreshes with the versions that tables had by then; a refresh need not have made one."""
+    rows = connection.execute(query).all()[::-1]
+    names = {text: parse_name(text) for text, *_ in rows}
+    made = versions.made_since(connection, min((publication for _, publication, *_ in rows), default=0))
+    newest = versions.newest_of(connection, list(names.values()))
+    for text, publication, at, frontier in rows:
+        name = names[text]
+        numbers = made.get(name, [])
+        place = bisect_right(numbers, publication, key=lambda one: one[0])
+        if numbers:
+            version = numbers[place - 1][1] if place else numbers[0][1] - 1
+        else:
+            version = newest[name].version if name in newest else -1
+        if version >= 0:
+            yield Reached(name, at, version, Frontier({parse_name(source): v for source, v in frontier.items()}))
 
 
 def last(connection: Connection) -> dict[TableName, HistoryEntry]:

@@ -22,6 +22,7 @@ from headrace.catalog.records import (
     Lease,
     Pointer,
     PublicationRecord,
+    Reached,
     Relation,
     StreamTable,
     Version,
@@ -185,6 +186,21 @@ class Reader:
     def history(self, name: TableName | None = None, limit: int | None = None) -> tuple[HistoryEntry, ...]:
         """Refreshes of one stream table or of all, newest first; those of dropped ones included."""
         return history.read(self._connection, name, limit)
+
+    def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+        """What a stream table was after its refreshes, oldest first: its version, and its frontier then.
+
+        Of those refreshes only that lately were published, which is as far back as anybody looks.
+        """
+        return history.past_frontiers(self._connection, name)
+
+    def reached_since(self, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
+        """What stream tables reached since a time, oldest first; the newest of all, when there are too many."""
+        return history.reached_since(self._connection, since, limit)
+
+    def committed_since(self, since: dt.datetime, limit: int) -> dict[TableName, list[tuple[int, dt.datetime]]]:
+        """By source, its versions since a time and when they were committed, oldest first; if too many, the newest."""
+        return versions.committed_since(self._connection, since, limit)
 
     def last_refreshes(self) -> dict[TableName, HistoryEntry]:
         """The newest history entry of every stream table that exists and has one."""

@@ -255,6 +255,23 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """What a stream table reflected from a moment on.
+
+    Args:
+        stream: The stream table.
+        at: When it was published.
+        version: Its version.
+        frontier: Its frontier.
+    """
+
+    stream: TableName
+    at: dt.datetime
+    version: int
+    frontier: Frontier
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """The right to refresh and publish a resource, until it expires and somebody else takes it.
 

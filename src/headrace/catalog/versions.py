@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import PublicationRecord, Version
+from headrace.catalog.records import PublicationRecord, RelationKind, Version
 from headrace.catalog.relations import name_condition, parse_name, stored_name
 from headrace.errors import UserError
 from headrace.names import TableName
@@ -41,6 +41,37 @@ def later_than(connection: Connection, name: TableName, after: int) -> tuple[Ver
     """All versions of a relation later than `after`, oldest first."""
     query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
     return tuple(_version(r) for r in connection.execute(query.order_by(t.version.c.version)).mappings())
+
+
+def committed_since(
+    connection: Connection, since: dt.datetime, limit: int
+) -> dict[TableName, list[tuple[int, dt.datetime]]]:
+    """By source, versions and when they were committed, since a time, oldest first; of all sources the newest."""
+    query = (
+        sa.select(t.relation.c.name, t.version.c.version, t.version.c.committed_at)
+        .join(t.relation, t.relation.c.id == t.version.c.relation_id)
+        .where(t.relation.c.kind == RelationKind.SOURCE.value, t.version.c.committed_at >= since)
+        .order_by(t.version.c.committed_at.desc(), t.version.c.version.desc())
+        .limit(limit)
+    )
+    found: dict[str, list[tuple[int, dt.datetime]]] = {}
+    for name, version, at in connection.execute(query):
+        found.setdefault(name, []).append((version, at))
+    return {parse_name(name): sorted(numbered) for name, numbered in found.items()}
+
+
+def made_since(connection: Connection, publication: int) -> dict[TableName, list[tuple[int, int]]]:
+    """By stream table, publications since one and the versions that they made, oldest first."""
+    query = (
+        sa.select(t.relation.c.name, t.version.c.publication_id, t.version.c.version)
+        .join(t.relation, t.relation.c.id == t.version.c.relation_id)
+        .where(t.version.c.publication_id >= publication)
+        .order_by(t.version.c.publication_id)
+    )
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, made_by, version in connection.execute(query):
+        found.setdefault(name, []).append((made_by, version))
+    return {parse_name(name): numbered for name, numbered in found.items()}
 
 
 def as_of(connection: Connection, when: dt.datetime | int, name: TableName | None = None) -> dict[TableName, Version]:

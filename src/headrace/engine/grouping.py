@@ -63,7 +63,7 @@ class Grouping:
     def bottoms(self, unit: TableName) -> tuple[TableName, ...]:
         """The members at which diamonds meet."""
         inside = set(self.units.members[unit])
-        met = {d.bottom for d in self.diamonds if d.bottom in inside and keeps(self.options, self.defaults, d.bottom)}
+        met = {d.bottom for d in self.diamonds if d.bottom in inside and kept(self.options, self.defaults, d)}
         return tuple(name for name in self.units.members[unit] if name in met)
 
     def declared(self, unit: TableName) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def _cut(
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
     found = _diamonds(graph, options, mirrors)
-    groups = atomic_groups(found, lambda bottom: keeps(options, defaults, bottom))
+    groups = atomic_groups((d for d in found if kept(options, defaults, d)), lambda _: True)
     for declared in {o.refresh_group for o in options.values()} - {""}:
         groups.append({name for name, own in options.items() if own.refresh_group == declared})
     return Grouping(graph, units(graph, options, groups), found, options, defaults)
@@ -122,6 +122,18 @@ def _diamonds(
     above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
     whole = Dag({**reads, **above})
     return tuple(d for d in diamonds(whole) if d.top.catalog or any(n in tables for n in d.between))
+
+
+def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diamond[TableName]) -> bool:
+    """Whether what lies on a diamond is published together.
+
+    Of an aligned table also what lies below a database: which versions of two mirrors belong together, their landing
+    says, not a version of something that both read.
+    """
+    if keeps(options, defaults, diamond.bottom):
+        return True
+    own = options[diamond.bottom].diamond_consistency if diamond.bottom in options else None
+    return (own or defaults.consistency) is Consistency.ALIGNED and not diamond.top.catalog
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
+from headrace.engine.aligning import readable_later
+from headrace.engine.grouping import Defaults
 from headrace.engine.heads import Heads, metadata
 from headrace.engine.held import held
 from headrace.engine.ports import Runner, Session
@@ -57,6 +59,7 @@ def maintain(
     orphans_older_than: dt.timedelta,
     dry_run: bool,
     wanted: Callable[[TableName], bool] = lambda _: True,
+    defaults: Defaults | None = None,
 ) -> tuple[MaintenanceResult, ...]:
     """Do what is due.
 
@@ -67,6 +70,7 @@ def maintain(
         orphans_older_than: Unreferenced files younger than this stay; at least a day.
         dry_run: Only say what is due.
         wanted: Asked before each stream table whether it is its turn.
+        defaults: What the project wants where a stream table says nothing.
 
     Raises:
         UserError: `INVALID_OPTION` for ages that would delete what running readers use.
@@ -78,7 +82,7 @@ def maintain(
             hint="A refresh that runs right now writes files that nothing refers to yet.",
         )
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
-    scene, results = _scene(catalog), []
+    scene, results = _scene(catalog, defaults or Defaults()), []
     stored: tuple[StreamTable | Mirror, ...] = (*scene.tables.values(), *scene.mirrors.values())
     for table in stored:
         if not wanted(table.name):
@@ -94,7 +98,7 @@ def maintain(
     return (*results, *_pins(catalog, session, scene, dry_run))
 
 
-def _scene(catalog: Catalog) -> _Scene:
+def _scene(catalog: Catalog, defaults: Defaults) -> _Scene:
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
@@ -104,10 +108,11 @@ def _scene(catalog: Catalog) -> _Scene:
             for name, version in reader.versions_at(frontier).items():
                 if version.snapshot_id is not None:
                     needed.setdefault(name, set()).add(version.snapshot_id)
-        held_back = reader.versions_at({name: gate.version for name, gate in reader.gates().items()})
-    for name, version in held_back.items():
+        later = list(reader.versions_at({name: gate.version for name, gate in reader.gates().items()}).values())
+        later += readable_later(reader, tables, frontiers, defaults)
+    for version in later:
         if version.snapshot_id is not None:
-            needed.setdefault(name, set()).add(version.snapshot_id)
+            needed.setdefault(version.relation, set()).add(version.snapshot_id)
     for name, version in newest.items():
         if (name in tables or name in mirrors) and version.snapshot_id is not None:
             needed.setdefault(name, set()).add(version.snapshot_id)

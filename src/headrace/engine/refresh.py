@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.catalog import (
     Catalog,
@@ -17,10 +17,12 @@ from headrace.catalog import (
     Lease,
     Outcome,
     Publication,
+    Version,
     resource_of,
 )
 from headrace.clock import Clock, SystemClock
 from headrace.engine import gather, plan
+from headrace.engine.aligning import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
 from headrace.engine.choose import Choice, choose
 from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
@@ -228,7 +230,24 @@ class Refresher:
     def _observe(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
         rest = [s for s in know.table.sources if s not in seen]
         found = {**heads.of(rest, frozenset(know.streams)), **seen}
-        return {s: found[s] for s in know.table.sources}
+        return self._aligned(know, {s: found[s] for s in know.table.sources})
+
+    def _aligned(self, know: gather.Known, found: dict[TableName, Head]) -> dict[TableName, Head]:
+        """Heads, held back where the table wants versions that agree; what is staged for it is one cut already."""
+        if not wants_alignment(know.table, self.defaults) or any(head.staged for head in found.values()):
+            return found
+        name, newest = know.table.name, {s: head.version.version for s, head in found.items()}
+
+        def readable(version: Version) -> bool:
+            return replace(found[version.relation], version=version).readable
+
+        with self.catalog.reading() as reader:
+            agreed = alignment(reader, name, know.streams, know.frontiers, newest, readable)
+            if agreed.versions is None and not know.frontier:
+                raise nothing_agrees(name, know.table.sources)
+            if agreed.versions is None:  # as the table is, it is right; it waits
+                agreed = Alignment(know.frontier, agreed.tops)
+            return aligned_heads(found, agreed, reader)
 
     def _is_current(self, know: gather.Known, heads: Heads, seen: Mapping[TableName, Head]) -> bool:
         if know.newest is None or know.table.status is not Status.ACTIVE:

@@ -162,6 +162,10 @@ class StreamTableInfo(Record):
         skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
             from its query.
         skipped_since: When the first of them were.
+        late_because: What holds it up while its lag is beyond the target, though nobody stopped it.
+        within_target: The share of the last day, 0 to 1, for which its lag was within the target; None without one.
+        trails: By how many versions it stays behind what it reads, by source, because newer ones do not agree; where
+            `diamond_consistency` is `aligned`.
         gated: Sources that it reads, directly or through others, and that are held back by a gate.
     """
 
@@ -190,6 +194,9 @@ class StreamTableInfo(Record):
     skipped_rows: int = 0
     skipped_since: dt.datetime | None = None
     gated: tuple[str, ...] = ()
+    trails: Mapping[str, int] = field(default_factory=dict)
+    late_because: str | None = None
+    within_target: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

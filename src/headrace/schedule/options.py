@@ -16,6 +16,7 @@ class Consistency(StrEnum):
 
     NONE = "none"
     ATOMIC = "atomic"
+    ALIGNED = "aligned"
 
 
 class Policy(StrEnum):

@@ -12,6 +12,7 @@ from headrace.names import TableName
 from headrace.schedule import Kind
 from headrace.schedule.due import due_at
 from headrace.schedule.options import Policy
+from headrace.scheduler.along import along
 from headrace.scheduler.scene import Scene, Table
 
 
@@ -75,6 +76,8 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
             if above not in troubles:
                 wanted.setdefault(above, f"for {unit}")
         wanted[unit] = reason(scene, unit, now)
+    if any(table.aligned for table in scene.tables.values()):
+        wanted |= along(scene, wanted, fruitful - troubles.keys(), now)
     order = units.dag.order(wanted)
     soon = [at for unit, at in moments.items() if at > now]
     soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]

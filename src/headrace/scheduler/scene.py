@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
 from headrace.catalog.reader import Reader
+from headrace.engine.aligning import alignment, wants_alignment
 from headrace.engine.grouping import Defaults, Grouping, grouping
 from headrace.engine.heads import Heads
 from headrace.engine.watermarks import waiting
@@ -33,6 +34,8 @@ class Table:
         care: Pauses and failures.
         status: Its life.
         watermarks: The watermark group for which it waits; None for none.
+        aligned: Whether it reads versions that agree, where ways meet at it.
+        trails: By how many versions it stays behind what it reads, because newer ones do not agree.
     """
 
     schedule: Schedule
@@ -42,6 +45,8 @@ class Table:
     care: Care
     status: Status
     watermarks: str | None = None
+    aligned: bool = False
+    trails: Mapping[TableName, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def read_scene(
         cut = grouping(tables, defaults, reader.sources())
         schedules = effective_schedules(cut, tables, default_schedule)
         last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
-        lags = _Lags(reader, tables, moved)
+        lags = _Lags(reader, tables, moved, defaults)
         apart = waiting(reader.watermark_groups(), cut.graph, tables)
         found: dict[TableName, Table] = {}
         for name in cut.graph.order(tables):
@@ -113,20 +118,39 @@ def read_scene(
             )
             care = cares.get(name, Care())
             waits = apart[name].name if name in apart else None
-            found[name] = Table(schedules[name], standing, lags.news(name), seconds, care, tables[name].status, waits)
+            found[name] = Table(
+                schedules[name],
+                standing,
+                lags.news(name),
+                seconds,
+                care,
+                tables[name].status,
+                waits,
+                name in lags.aligned,
+                lags.trails(name),
+            )
     return Scene(cut, found, bases)
 
 
 class _Lags:
     """When changes were committed that tables do not reflect."""
 
-    def __init__(self, reader: Reader, tables: Mapping[TableName, StreamTable], moved: Mapping[TableName, int]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        tables: Mapping[TableName, StreamTable],
+        moved: Mapping[TableName, int],
+        defaults: Defaults,
+    ) -> None:
         self._reader = reader
         self._tables = tables
         self.frontiers = reader.frontiers()
         newest = {n: v.version for n, v in reader.newest_versions().items() if n in tables}
         self._heads = {**newest, **moved}
         self._times: dict[TableName, dict[int, dt.datetime]] = {}
+        wanted = [name for name, table in tables.items() if wants_alignment(table, defaults)]
+        found = {name: alignment(reader, name, tables, self.frontiers, self._heads) for name in wanted}
+        self.aligned = {name: agreed for name, agreed in found.items() if agreed.tops}
 
     def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
         """The oldest change that a table, or one above it, does not reflect."""
@@ -136,12 +160,22 @@ class _Lags:
 
     def news(self, name: TableName) -> bool:
         """Whether what a table reads has moved, or it was never loaded."""
+        if name in self.frontiers and name in self.aligned:
+            return any(self._behind(name, self.aligned[name].versions or {}))
         return name not in self.frontiers or any(self._behind(name))
 
-    def _behind(self, name: TableName) -> Iterator[tuple[TableName, int]]:
-        frontier = self.frontiers.get(name, Frontier())
+    def trails(self, name: TableName) -> dict[TableName, int]:
+        """By how many versions a table would stay behind what it reads, were it refreshed now."""
+        if name not in self.aligned:
+            return {}
+        read = self.aligned[name].versions or self.frontiers.get(name, Frontier())
+        behind = {s: self._heads[s] - version for s, version in read.items() if s in self._heads}
+        return {s: versions for s, versions in behind.items() if versions > 0}
+
+    def _behind(self, name: TableName, heads: Mapping[TableName, int] | None = None) -> Iterator[tuple[TableName, int]]:
+        frontier, heads = self.frontiers.get(name, Frontier()), self._heads if heads is None else heads
         for source in self._tables[name].sources:
-            seen, head = frontier.get(source), self._heads.get(source)
+            seen, head = frontier.get(source), heads.get(source)
             if seen is not None and head is not None and head > seen:
                 yield source, seen
 

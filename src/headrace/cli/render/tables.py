@@ -130,6 +130,12 @@ def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     for info in infos:
         if info.skipped_rows:
             yield _skipped(info.name, info.skipped_rows, info.skipped_since)
+        if info.late_because:
+            share = "" if info.within_target is None else f"; in time for {100 * info.within_target:.1f} % of the day"
+            yield f"[yellow]{info.name}[/] is late: {_escaped(info.late_because)}{share}"
+        if info.trails:
+            behind = ", ".join(f"{source} by {versions}" for source, versions in info.trails.items())
+            yield f"[yellow]{info.name}[/] reads older versions until what it reads agrees: {behind}"
         if info.gated:
             yield f"[yellow]{info.name}[/] is held back by closed gates: {', '.join(info.gated)}"
         if info.fuse:

@@ -45,7 +45,7 @@ def _searched(pieces: Pieces, when: int) -> bool:
     depth = 0
     for at in range(when - 1, -1, -1):
         text = pieces[at].text.upper()
-        if pieces[at].role is Role.LITERAL and text == "END":
+        if pieces[at].role is Role.LITERAL and text == "END" and pieces[at - 1].text != ".":
             depth += 1
         elif pieces[at].role is Role.OPERATOR and text == "CASE":
             if depth == 0:
@@ -61,7 +61,7 @@ def _then(pieces: Pieces, at: int) -> int:
         text = pieces[i].text.upper()
         if pieces[i].role is Role.OPERATOR and text == "CASE":
             depth += 1
-        elif pieces[i].role is Role.LITERAL and text == "END" and depth:
+        elif pieces[i].role is Role.LITERAL and text == "END" and pieces[i - 1].text != "." and depth:
             depth -= 1
         elif pieces[i].role is Role.OPERATOR and text == "THEN" and depth == 0:
             return i

@@ -48,6 +48,7 @@ class Sources:
         tables: Sequence[str] | Mapping[str, str],
         *,
         text_columns: Sequence[str] = (),
+        capture: str = "wal",
         if_not_exists: bool = False,
     ) -> LandingResult | None:
         """Capture tables of a PostgreSQL database, and mirror them in the lake.
@@ -57,6 +58,8 @@ class Sources:
             url: `postgresql://user@host:port/database`. The password comes from `PGPASSWORD` or `~/.pgpass`.
             tables: `schema.table` of each table; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
+            capture: `wal`, from the write-ahead log, or `trigger`, by triggers on the tables; the documentation says
+                when to choose which.
             if_not_exists: Do nothing when it exists.
 
         Returns:
@@ -73,7 +76,7 @@ class Sources:
             if if_not_exists and reader.find_source(name) is not None:
                 return None
         as_text = tuple(".".join(split_column(column)) for column in text_columns)
-        options = options_of(name, url, _named(tables), as_text)
+        options = options_of(name, url, _named(tables), as_text, capture)
         return self._lander().create(name, KIND, options, options["tables"])
 
     def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> tuple[str, ...]:
@@ -167,6 +170,7 @@ class Sources:
             EnvironmentFault: `SOURCE_UNREACHABLE`.
         """
         from headrace.sources.postgres.health import health
+        from headrace.sources.postgres.opening import way_of
 
         with self._catalog.reading() as reader:
             source = reader.source(name)
@@ -174,29 +178,34 @@ class Sources:
         return SourceHealth(
             name=name,
             status=source.status,
+            capture=way_of(source.options),
             lag_bytes=found.lag,
+            waiting_rows=found.waiting,
             slot=source.options["slot"],
             slot_status=found.slot.status if found.slot else None,
-            kept_bytes=found.slot.kept if found.slot else None,
+            kept_bytes=found.slot.kept if found.slot else found.kept,
             safe_bytes=found.slot.safe if found.slot else None,
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
         )
 
-    def check(self, url: str, tables: Sequence[str] | Mapping[str, str]) -> tuple[SourceCheck, ...]:
+    def check(
+        self, url: str, tables: Sequence[str] | Mapping[str, str], *, capture: str = "wal"
+    ) -> tuple[SourceCheck, ...]:
         """Whether tables of a server can be captured, and what to run there if not; changes nothing.
 
         Args:
             url: The server; see `create`.
             tables: `schema.table` of each table.
+            capture: How they would be captured; see `create`.
         """
         from headrace.sources.postgres.health import check
         from headrace.sources.postgres.opening import options_of
 
-        options = options_of("source", url, _named(tables))
+        options = options_of("source", url, _named(tables), capture=capture)
         return tuple(
             SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy)
-            for c in check(url, [tuple(of) for of in options["tables"].values()])
+            for c in check(url, [tuple(of) for of in options["tables"].values()], capture=capture)
         )
 
     # ---- inside
@@ -272,7 +281,8 @@ def _named(tables: Sequence[str] | Mapping[str, str]) -> dict[str, tuple[str, st
 
 
 def _info(source: DatabaseSource) -> SourceInfo:
-    lsn = (source.position or {}).get("lsn")
+    position = source.position or {}
+    lsn = position.get("lsn")
     return SourceInfo(
         name=source.name,
         kind=source.kind,
@@ -280,7 +290,7 @@ def _info(source: DatabaseSource) -> SourceInfo:
         status=source.status,
         mirrors=tuple(str(m.name) for m in source.mirrors),
         gone=tuple(str(m.name) for m in source.mirrors if m.gone),
-        position=None if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
+        position=position.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,
     )

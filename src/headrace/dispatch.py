@@ -117,6 +117,7 @@ def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any
         statement.url,
         tables,
         text_columns=statement.text_columns,
+        capture=statement.capture or "wal",
         if_not_exists=statement.if_not_exists,
     )
 

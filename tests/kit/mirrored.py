@@ -77,21 +77,28 @@ class Follower:
         tables: Tables in schema `public`.
         slot: Name of slot and publication.
         as_text: Columns that are kept as text.
+        way: How it is captured.
     """
 
     def __init__(
-        self, url: str, folder: Path, *tables: str, slot: str = "headrace_f", as_text: tuple[str, ...] = ()
+        self,
+        url: str,
+        folder: Path,
+        *tables: str,
+        slot: str = "headrace_f",
+        as_text: tuple[str, ...] = (),
+        way: type[PostgresCapture] = PostgresCapture,
     ) -> None:
         self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
-        self.folder, self.mirrors = folder, Mirrors()
+        self.folder, self.mirrors, self.way = folder, Mirrors(), way
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
 
     def capture(self, *, most: int = MOST) -> PostgresCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         captured = Captured(self.url, self.slot, self.names, self.as_text, known)
-        return PostgresCapture(captured, Spool(str(self.folder)), most=most)
+        return self.way(captured, Spool(str(self.folder)), most=most)
 
     def begin(self) -> None:
         self._take(self.capture().begin())

@@ -28,7 +28,8 @@ EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
 SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
 CREATE_SOURCE = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
-    TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (schema.table.column, …)]"""
+    TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (schema.table.column, …)]
+    [WITH (capture = 'wal' | 'trigger')]"""
 
 DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 

@@ -1,6 +1,7 @@
 """The statements about database sources.
 
     CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (…)]
+        [WITH (capture = 'wal' | 'trigger')]
     DROP SOURCE [IF EXISTS] name
     SHOW SOURCES
 

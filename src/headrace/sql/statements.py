@@ -130,6 +130,7 @@ class CreateSource(Statement):
     url: str
     tables: tuple[tuple[str, str | None], ...]
     text_columns: tuple[str, ...] = ()
+    capture: str | None = None
     if_not_exists: bool = False
 
 
@@ -389,6 +390,9 @@ def _create_source(reader: _Reader) -> Statement:
     if reader.take("TEXT"):
         reader.need("COLUMNS")
         text = read_names(reader)
+    properties = _properties(reader) if reader.take("WITH") else {}
+    if unknown := sorted(properties.keys() - {"capture"}):
+        raise reader.fail(f"A source has no property {unknown[0]}")
     reader.end()
     return CreateSource(
         sql=reader.part.text,
@@ -397,6 +401,7 @@ def _create_source(reader: _Reader) -> Statement:
         url=url,
         tables=tables,
         text_columns=tuple(column for column, _ in text),
+        capture=properties.get("capture"),
         if_not_exists=if_not_exists,
     )
 

@@ -281,31 +281,32 @@ class PostgresCapture:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
         """
         if (now.system, now.timeline) != (position["system"], position["timeline"]):
-            raise _stopped(
+            raise stopped(
                 "SOURCE_CHANGED",
                 "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
             )
         if now.position < position["lsn"]:
-            raise _stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
+            raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
         slot = slots.find_slot(connection, self._what.slot)
         if slot is None or slot.lost:
             why = "it was dropped" if slot is None else f"the server invalidated it ({slot.reason or slot.status})"
-            raise _stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
+            raise stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
         if slot.confirmed > position["lsn"]:
-            raise _stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
+            raise stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         changed = [oid for oid in self._known if position["published"].get(str(oid)) != published.get(str(oid))]
         if changed and tables(connection, now.version, oids=changed):
-            raise _stopped(
+            raise stopped(
                 "CAPTURE_REMOVED",
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
 
 
-def _stopped(code: str, message: str) -> UserError:
+def stopped(code: str, message: str) -> UserError:
+    """The error after which a source stops: changes may have been missed."""
     return UserError(
         code,
         f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",

@@ -13,12 +13,20 @@ from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import from_json
+from headrace.sources.postgres.trigger_capture import TriggerCapture
 
 KIND = "postgres"
 
+WAYS: Mapping[str, type[PostgresCapture]] = {"wal": PostgresCapture, "trigger": TriggerCapture}
+"""How tables can be captured; the first is what is meant when nothing is said."""
+
 
 def options_of(
-    name: str, url: str, tables: Mapping[str, tuple[str, str]], as_text: Sequence[str] = ()
+    name: str,
+    url: str,
+    tables: Mapping[str, tuple[str, str]],
+    as_text: Sequence[str] = (),
+    capture: str = next(iter(WAYS)),
 ) -> dict[str, Any]:
     """What the catalog keeps of a new source.
 
@@ -27,10 +35,13 @@ def options_of(
         url: Connection string, without a password.
         tables: Schema and name of the tables by the names of their mirrors.
         as_text: Columns to keep as text, as `schema.table.column`.
+        capture: How: one of `WAYS`.
 
     Raises:
-        UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`.
+        UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`, `INVALID_OPTION`.
     """
+    if capture not in WAYS:
+        raise UserError("INVALID_OPTION", f"'{capture}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
     check_url(url)
     for part in (name, *tables):
         if not re.fullmatch(r"[^\W\d]\w*", part) or part.startswith("_headrace"):
@@ -42,7 +53,7 @@ def options_of(
     stem = re.sub(r"[^a-z0-9_]", "_", name.lower())[:40]
     slot = f"headrace_{stem}_{uuid.uuid4().hex[:8]}"
     listed = {mirror: list(of) for mirror, of in tables.items()}
-    return {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text)}
+    return {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text), "capture": capture}
 
 
 def open_capture(
@@ -62,4 +73,9 @@ def open_capture(
         as_text=tuple(options["as_text"]),
         known={name: from_json(details) for name, details in mirrors.items() if details is not None},
     )
-    return PostgresCapture(captured, Spool(folder))
+    return WAYS[way_of(options)](captured, Spool(folder))
+
+
+def way_of(options: Mapping[str, Any]) -> str:
+    """How a source is captured; those of former versions do not say."""
+    return str(options.get("capture", next(iter(WAYS))))

@@ -104,7 +104,8 @@ class TriggerCapture(PostgresCapture):
             installing.remove(connection, self._schema)
             installing.create_schema(connection, self._schema)
             wanted = {n: _whole(f).table for n, f in self._by_mirror(found).items()}
-            return replace(self._anew(connection, server(connection), wanted, {}, None), begins=True)
+            landing = self._anew(connection, server(connection), wanted, {}, None)
+            return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read the changes of the transactions that have come to their end since a position."""
@@ -124,6 +125,7 @@ class TriggerCapture(PostgresCapture):
                 raise _removed("Change tables were dropped.") from error
             if landing is None:
                 landing = self._taking_anew(connection, now, position, found, same)
+            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
             if landing.worth:
                 moments.keep(connection)
             return landing
@@ -294,6 +296,15 @@ class TriggerCapture(PostgresCapture):
 def _whole(found: Found) -> Found:
     """A table as triggers see it: old rows are given whole, whatever its replica identity."""
     return replace(found, table=replace(found.table, identity="f"))
+
+
+def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[RemoteTable]) -> Landing:
+    """A landing whose position keeps the names of tables, by oid, and that tells of those renamed since."""
+    names = {str(t.oid): str(t) for t in tables}
+    renamed = [(former[oid], name) for oid, name in names.items() if former.get(oid, name) != name]
+    notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)
+    position = {**landing.position, "names": names}
+    return replace(landing, position=position, worth=landing.worth or bool(renamed), notices=notices)
 
 
 def _check_server(now: Server, position: Json, at: str) -> None:

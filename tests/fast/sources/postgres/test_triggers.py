@@ -330,7 +330,10 @@ def test_altered_tables_go_on_and_are_taken_anew_at_one_cut(
 def test_a_renamed_table_is_followed_and_a_dropped_one_keeps_its_rows(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("CREATE SCHEMA moved; ALTER TABLE orders SET SCHEMA moved; ALTER TABLE moved.orders RENAME TO sales")
     db.execute("UPDATE moved.sales SET amount = 0")
-    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
+    (landing,) = orders.land()
+    assert not any(t.replaced for t in landing.tables)
+    assert [("public.orders" in n, "moved.sales" in n) for n in landing.notices] == [(True, True)]
+    assert not [n for again in orders.land() for n in again.notices]
     assert orders.rows("orders") == truth(db, "moved.sales")
     db.execute("DROP TABLE moved.sales; INSERT INTO beside VALUES (1)")
     orders.land()

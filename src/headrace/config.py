@@ -42,6 +42,21 @@ MOST_CONCURRENT = 32
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredSource:
+    """A database source as `headrace.toml` declares it.
+
+    Args:
+        url: Connection string without a password, or `env:NAME` for one in an environment variable.
+        tables: The tables, as `CREATE SOURCE` has them.
+        text_columns: Columns to keep as text.
+    """
+
+    url: str
+    tables: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Where a project's parts are.
 
@@ -62,6 +77,7 @@ class Settings:
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
         webhook: A URL to which a scheduler posts what happens; None for none.
         pools: How many refreshes of each pool run at once.
+        sources: Database sources that are declared, by name.
     """
 
     root: Path
@@ -80,6 +96,7 @@ class Settings:
     maintenance_every: str = "1 day"
     webhook: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
 
     @property
     def jars(self) -> Path:
@@ -116,13 +133,37 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools = _read(file)
+    values, options, pools, sources = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
+    settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
     return _with_scheduling(file, settings, values, pools)
+
+
+def _declared(file: Path, name: str, of: object) -> DeclaredSource:
+    """A section `[sources.NAME]`."""
+    given = dict(of) if isinstance(of, dict) else {"": of}
+    url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
+    tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
+    if given or len(url) != 1 or not tables or text_columns is None:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"[sources.{name}] in {file} cannot be read.",
+            detail=f"It has {', '.join(map(repr, given))}, which nothing is known of." if given else None,
+            hint='Write url = "postgresql://…" or url_env = "NAME", tables = ["schema.table", …], and where needed '
+            'text_columns = ["schema.table.column", …].',
+        )
+    return DeclaredSource(url[0], tables, text_columns)
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of texts; None for what is none."""
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        return None
+    return tuple(value)
 
 
 def _from_text(text: str) -> dict[str, str]:
@@ -140,7 +181,7 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, object]]:
+def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, object], dict[str, object]]:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -148,8 +189,9 @@ def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, obje
     table = data.pop("headrace", {})
     options = data.pop("spark", {})
     pools = data.pop("pools", {})
-    if not all(isinstance(section, dict) for section in (table, options, pools)) or data:
-        hint = "It may hold [headrace], [pools] and [spark]."
+    sources = data.pop("sources", {})
+    if not all(isinstance(section, dict) for section in (table, options, pools, sources)) or data:
+        hint = "It may hold [headrace], [pools], [spark] and [sources.NAME]."
         raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
     if unknown := sorted(set(table) - set(KNOWN)):
         raise UserError(
@@ -157,7 +199,7 @@ def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, obje
             f"{file} has an unknown setting: {', '.join(unknown)}.",
             hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options), pools
+    return table, _flatten(options), pools, sources
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:

@@ -10,15 +10,21 @@ from headrace.catalog import Catalog, DatabaseSource, SourceStatus
 from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag
-from headrace.names import TableName
+from headrace.names import LAKE, TableName
 
 if TYPE_CHECKING:
     from headrace.api import LazySpark
     from headrace.config import Settings
+    from headrace.declared_sources import SourceStep
     from headrace.engine.landing import Lander
     from headrace.events import Events
     from headrace.sources.postgres.capture import PostgresCapture
+    from headrace.sources.postgres.narrowing import Part
+    from headrace.sql.source_tables import SourceTable
 
+
+Tables = Sequence[str] | Mapping[str, str]
+"""Tables as `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]`; or the names of the mirrors mapped to them."""
 
 PATIENCE_SECONDS = 60.0
 """How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
@@ -45,7 +51,7 @@ class Sources:
         self,
         name: str,
         url: str,
-        tables: Sequence[str] | Mapping[str, str],
+        tables: Tables,
         *,
         text_columns: Sequence[str] = (),
         capture: str = "wal",
@@ -55,8 +61,10 @@ class Sources:
 
         Args:
             name: The source; its mirrors are `name.table`.
-            url: `postgresql://user@host:port/database`. The password comes from `PGPASSWORD` or `~/.pgpass`.
-            tables: `schema.table` of each table; or the names of the mirrors mapped to them.
+            url: `postgresql://user@host:port/database`, the password from `PGPASSWORD` or `~/.pgpass`; or `env:NAME`
+                for a URL, with a password or without, in an environment variable that is set wherever Headrace runs.
+            tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
+                PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
             capture: `wal`, from the write-ahead log, or `trigger`, by triggers on the tables; the documentation says
                 when to choose which.
@@ -76,8 +84,36 @@ class Sources:
             if if_not_exists and reader.find_source(name) is not None:
                 return None
         as_text = tuple(".".join(split_column(column)) for column in text_columns)
-        options = options_of(name, url, _named(tables), as_text, capture)
+        wanted = _wanted(tables)
+        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture)
         return self._lander().create(name, KIND, options, options["tables"])
+
+    def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
+        """Make the sources what `headrace.toml` declares: create those that are missing, add tables to the others.
+
+        Args:
+            prune: Drop tables that are not declared; sources that are not declared are left alone in any case.
+            dry_run: Only say what would be done.
+
+        Returns:
+            What was (or would be) done, in order.
+
+        Raises:
+            HeadraceError: `SOURCE_DIFFERS` before anything is done; or the first failure, what was done before stays.
+        """
+        from headrace.declared_sources import steps
+
+        declared = self._settings.sources
+        planned = steps(declared, self._all(), prune=prune)
+        for step in () if dry_run else planned:
+            wanted = declared[step.source]
+            if step.action == "create":
+                self.create(step.source, wanted.url, wanted.tables, text_columns=wanted.text_columns)
+            elif step.action == "add tables":
+                self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
+            elif step.action == "drop tables":
+                self.drop_tables(step.source, step.tables)
+        return planned
 
     def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> tuple[str, ...]:
         """Drop a source, its mirrors, and what was installed on its server.
@@ -97,6 +133,50 @@ class Sources:
             if if_exists and reader.find_source(name) is None:
                 return ()
         return tuple(str(n) for n in self._lander().drop(name, force=force))
+
+    def add_tables(self, name: str, tables: Tables, *, text_columns: Sequence[str] = ()) -> LandingResult:
+        """Capture further tables of a source; its other tables go on, and all are published at one cut.
+
+        Args:
+            name: The source.
+            tables: As for `create`.
+            text_columns: As for `create`, of the new tables.
+
+        Returns:
+            The landing that brought them.
+
+        Raises:
+            HeadraceError: They cannot be captured; the source stays as it is.
+        """
+        from headrace.engine.source_tables import add_tables
+        from headrace.sources.postgres.opening import with_tables
+        from headrace.sql.source_statements import split_column
+
+        wanted = _wanted(tables)
+        names, parts = _names(wanted), _parts(wanted)
+        as_text = [".".join(split_column(column)) for column in text_columns]
+        return add_tables(self._lander(), name, lambda options: with_tables(options, names, as_text, parts), names)
+
+    def drop_tables(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
+        """Take tables out of a source; their mirrors are dropped, the other ones go on.
+
+        Args:
+            name: The source.
+            tables: Their mirrors (`mirror` or `source.mirror`), or the tables as they were named when they were added.
+
+        Returns:
+            The mirrors that were dropped.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `SOURCE_TABLE_UNKNOWN`, `HAS_CONSUMERS`, `SOURCE_WITHOUT_TABLES`.
+        """
+        from headrace.engine.source_tables import drop_tables
+        from headrace.sources.postgres.opening import without_tables
+
+        mirrors = self._mirrors(name, tables)
+        own = [m.table for m in mirrors]
+        dropped = drop_tables(self._lander(), name, lambda options: without_tables(options, own), mirrors)
+        return tuple(map(str, dropped))
 
     def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time; refreshing does it by itself.
@@ -133,14 +213,18 @@ class Sources:
         wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
         return self._land(wanted, until)[1]
 
-    def resnapshot(self, name: str) -> LandingResult:
-        """Take a source anew from its tables as they are now; stream tables receive the difference only.
+    def resnapshot(self, name: str, tables: Sequence[str] = ()) -> LandingResult:
+        """Take a source, or some of its tables, anew as they are now; stream tables receive the difference only.
+
+        Args:
+            name: The source.
+            tables: As for `drop_tables`; none for all. The other ones go on, and all are published at one cut.
 
         Raises:
-            HeadraceError: It could not; the mirrors stay as they are. The old slot may be gone then, so that nothing is
-                landed before another new snapshot succeeds.
+            HeadraceError: It could not; the mirrors stay as they are, and an active source goes on. The old slot of a
+                stopped one may be gone then, so that nothing is landed before another new snapshot succeeds.
         """
-        return self._lander().resnapshot(name)
+        return self._lander().resnapshot(name, self._mirrors(name, tables))
 
     def pause(self, name: str) -> None:
         """Land nothing until `resume`; the server keeps write-ahead log meanwhile.
@@ -189,26 +273,32 @@ class Sources:
             stopped_reason=source.stopped_reason,
         )
 
-    def check(
-        self, url: str, tables: Sequence[str] | Mapping[str, str], *, capture: str = "wal"
-    ) -> tuple[SourceCheck, ...]:
+    def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
         """Whether tables of a server can be captured, and what to run there if not; changes nothing.
 
         Args:
             url: The server; see `create`.
-            tables: `schema.table` of each table.
-            capture: How they would be captured; see `create`.
+            tables: As for `create`.
+            capture: As for `create`.
         """
         from headrace.sources.postgres.health import check
         from headrace.sources.postgres.opening import options_of
 
-        options = options_of("source", url, _named(tables), capture=capture)
-        return tuple(
-            SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy)
-            for c in check(url, [tuple(of) for of in options["tables"].values()], capture=capture)
-        )
+        wanted = _wanted(tables)
+        names, parts = _names(wanted), _parts(wanted)
+        options_of("source", url, names, (), parts, capture)  # refuses what `create` would
+        narrow = {names[mirror]: part for mirror, part in parts.items()}
+        found = check(url, tuple(names.values()), parts=narrow, capture=capture)
+        return tuple(SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy) for c in found)
 
     # ---- inside
+
+    def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
+        from headrace.sources.postgres.opening import mirrors_of
+
+        with self._catalog.reading() as reader:
+            options = reader.source(name).options
+        return tuple(TableName(LAKE, (name,), mirror) for mirror in mirrors_of(name, options, tables))
 
     def _all(self) -> tuple[DatabaseSource, ...]:
         with self._catalog.reading() as reader:
@@ -255,29 +345,51 @@ class Sources:
             m.name: None if m.gone else m.details for m in source.mirrors
         }
         folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
-        return open_capture(source.options, mirrors, folder)
+        gone = [m.name for m in source.mirrors if m.gone]
+        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position)
 
 
-def _named(tables: Sequence[str] | Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _wanted(tables: Tables) -> dict[str, SourceTable]:
     """Tables by the names of their mirrors.
 
     Raises:
-        UserError: `INVALID_NAME`, `DUPLICATE_TABLE`.
+        UserError: `INVALID_NAME`, `SYNTAX_ERROR`, `DUPLICATE_TABLE`.
     """
-    from headrace.sql.source_statements import split_table
+    from headrace.sql.source_tables import source_table
 
-    named = dict(tables) if isinstance(tables, Mapping) else {}
-    if not isinstance(tables, Mapping):
-        for text in tables:
-            mirror = split_table(text)[1]
-            if mirror in named:
-                raise UserError(
-                    "DUPLICATE_TABLE",
-                    f"Two tables would have the mirror {mirror}.",
-                    hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
-                )
-            named[mirror] = text
-    return {mirror: split_table(text) for mirror, text in named.items()}
+    if isinstance(tables, Mapping):
+        return {mirror: source_table(text) for mirror, text in tables.items()}
+    named: dict[str, SourceTable] = {}
+    for table in map(source_table, tables):
+        mirror = table.mirror or table.table
+        if mirror in named:
+            raise UserError(
+                "DUPLICATE_TABLE",
+                f"Two tables would have the mirror {mirror}.",
+                hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
+            )
+        named[mirror] = table
+    return named
+
+
+def _texts_of(tables: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Those of some columns that belong to some tables."""
+    from headrace.sql.source_statements import split_column
+    from headrace.sql.source_tables import source_table
+
+    owners = {(table.schema, table.table) for table in map(source_table, tables)}
+    return [column for column in columns if split_column(column)[:2] in owners]
+
+
+def _names(tables: Mapping[str, SourceTable]) -> dict[str, tuple[str, str]]:
+    return {mirror: (table.schema, table.table) for mirror, table in tables.items()}
+
+
+def _parts(tables: Mapping[str, SourceTable]) -> dict[str, Part]:
+    from headrace.sources.postgres.narrowing import Part
+
+    narrow = {mirror: table for mirror, table in tables.items() if table.columns or table.where is not None}
+    return {mirror: Part(table.columns, table.where) for mirror, table in narrow.items()}
 
 
 def _info(source: DatabaseSource) -> SourceInfo:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, place_at
 from headrace.names import quote
 from headrace.sql import statements as st
-from headrace.sql.source_statements import split_table
 
 if TYPE_CHECKING:
     from headrace.api import Headrace
@@ -110,16 +109,22 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
 
 
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
-    named = {mirror or split_table(table)[1]: table for table, mirror in statement.tables}
-    tables = named if len(named) == len(statement.tables) else [table for table, _ in statement.tables]
     return hr.sources.create(
         statement.name,
         statement.url,
-        tables,
+        statement.tables,
         text_columns=statement.text_columns,
         capture=statement.capture or "wal",
         if_not_exists=statement.if_not_exists,
     )
+
+
+def _alter_source(hr: Headrace, statement: st.AlterSource, script: str) -> Any:
+    if statement.change == "ADD":
+        return hr.sources.add_tables(statement.name, statement.tables, text_columns=statement.text_columns)
+    if statement.change == "DROP":
+        return hr.sources.drop_tables(statement.name, statement.tables)
+    return hr.sources.resnapshot(statement.name, statement.tables)
 
 
 def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:
@@ -146,6 +151,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
     st.CreateSource: _create_source,
+    st.AlterSource: _alter_source,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
     st.CreateRefreshGroup: _create_group,

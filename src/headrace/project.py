@@ -22,6 +22,10 @@ warehouse = {warehouse}
 # max_concurrent_refreshes = 4           # in headrace run
 # default_schedule = "1 minute"          # of stream tables without one that nothing reads
 
+# [sources.shop]                         # PostgreSQL, for headrace source apply
+# url_env = "SHOP_URL"                   # or url = "postgresql://user@host/database", without a password
+# tables = ["public.orders", "public.customers COLUMNS (id, country)"]
+
 [spark]
 # "spark.driver.memory" = "4g"           # any Spark option, by its full name
 """

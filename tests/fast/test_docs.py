@@ -199,6 +199,7 @@ def test_settings_named_in_the_documentation_exist() -> None:
         "EXPLAIN",
         "SHOW",
         "CREATE_SOURCE",
+        "ALTER_SOURCE",
         "DROP_SOURCE",
         "SHOW_SOURCES",
         "CREATE_GROUP",

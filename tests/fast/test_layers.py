@@ -21,7 +21,10 @@ DOOR = "headrace"
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
-    ("api", frozenset({DOOR, "api", "database_sources", "dispatch", "project", "doctor", "running"})),
+    (
+        "api",
+        frozenset({DOOR, "api", "database_sources", "declared_sources", "dispatch", "project", "doctor", "running"}),
+    ),
     ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
     ("rim", frozenset({"spark", "lake", "sources", "catalog"})),

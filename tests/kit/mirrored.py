@@ -6,16 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import sqlglot
 
+from headrace.engine.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -44,10 +47,19 @@ class Mirrors:
             self.tables[landed.name] = landed.table
             self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
             return
+        self._alter(landed)
         change = translated(landed.change_sql("`before`")).replace('"before"', name)
         found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
         for *row, weight in found:
             self._weigh(name, row, int(weight))
+
+    def _alter(self, landed: PostgresTable) -> None:
+        if not landed.reshaped:
+            return
+        meta: Any = SimpleNamespace(columns=tuple(c for c, _ in self.tables[landed.name].typed))
+        for statement in evolution(landed, meta):
+            self._duck.execute(f'ALTER TABLE "{landed.name.table}" {statement}'.replace("`", '"'))
+        self.tables[landed.name] = landed.table
 
     def _weigh(self, name: str, row: list[Any], weight: int) -> None:
         if weight > 0:
@@ -78,6 +90,7 @@ class Follower:
         slot: Name of slot and publication.
         as_text: Columns that are kept as text.
         way: How it is captured.
+        parts: What is captured of tables of which not all is.
     """
 
     def __init__(
@@ -88,7 +101,9 @@ class Follower:
         slot: str = "headrace_f",
         as_text: tuple[str, ...] = (),
         way: type[PostgresCapture] = PostgresCapture,
+        parts: Mapping[str, Part] | None = None,
     ) -> None:
+        self.parts = dict(parts or {})
         self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
         self.folder, self.mirrors, self.way = folder, Mirrors(), way
@@ -97,11 +112,23 @@ class Follower:
 
     def capture(self, *, most: int = MOST) -> PostgresCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
-        captured = Captured(self.url, self.slot, self.names, self.as_text, known)
+        parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
+        gone, position = frozenset(self.gone), self.position or None
+        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts)
         return self.way(captured, Spool(str(self.folder)), most=most)
 
     def begin(self) -> None:
         self._take(self.capture().begin())
+
+    def renew(self, *tables: str) -> Landing:
+        """Take tables of schema `public` anew, also such as were not captured before."""
+        names = [TableName(LAKE, ("s",), t) for t in tables]
+        self.names = {n: ("public", n.table) for n in names} | self.names
+        capture = self.capture()
+        landing = capture.renew(self.position, names)
+        self._take(landing)
+        capture.acknowledge(self.position)
+        return landing
 
     def land(self) -> list[Landing]:
         """Land until nothing is left."""
@@ -120,4 +147,4 @@ class Follower:
     def _take(self, landing: Landing) -> None:
         self.mirrors.publish(landing)
         self.position = landing.position
-        self.gone |= set(landing.gone)
+        self.gone = self.gone - {t.name for t in landing.tables} | set(landing.gone)

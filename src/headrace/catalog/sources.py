@@ -91,6 +91,9 @@ class SourceMove:
         mirrors: Mirrors that are made of another table, or another shape of it, from now on.
         activates: The source is ACTIVE from now on, as a new snapshot makes it; else it stays as it is, so that
             whoever pauses it while it is landed is heard.
+        options: Where it is and what is captured from now on; None leaves that as it is.
+        adds: Mirrors that it has from now on.
+        removes: Mirrors that end; their stored tables go with the publication's `deletes`.
     """
 
     source: str
@@ -98,6 +101,9 @@ class SourceMove:
     position: Json
     mirrors: tuple[Mirror, ...] = field(default=())
     activates: bool = False
+    options: Json | None = None
+    adds: tuple[Mirror, ...] = ()
+    removes: tuple[TableName, ...] = ()
 
 
 def read(connection: Connection, name: str | None = None) -> tuple[DatabaseSource, ...]:
@@ -166,12 +172,16 @@ def create(
     values = {"name": name, "kind": kind, "options_json": dict(options), "status": SourceStatus.NEW.value}
     key = connection.execute(sa.insert(t.source).values(**values, created_at=now)).inserted_primary_key
     assert key is not None, "the row has an id"
+    _add_mirrors(connection, key[0], mirrors)
+    return one(connection, name)
+
+
+def _add_mirrors(connection: Connection, source_id: int, mirrors: Sequence[Mirror]) -> None:
     ids = ensure_relations(connection, [m.name for m in mirrors])
     rows = [
-        {"relation_id": ids[m.name], "source_id": key[0], "log": stored_name(m.log), "gone": False} for m in mirrors
+        {"relation_id": ids[m.name], "source_id": source_id, "log": stored_name(m.log), "gone": False} for m in mirrors
     ]
     connection.execute(sa.insert(t.mirror), rows)
-    return one(connection, name)
 
 
 def set_status(
@@ -240,7 +250,14 @@ def move(connection: Connection, moves: Sequence[SourceMove], now: dt.datetime) 
         values: dict[str, Any] = {"position_json": dict(wanted.position), "landed_at": now}
         if wanted.activates:
             values |= {"status": SourceStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
+        if wanted.options is not None:
+            values["options_json"] = dict(wanted.options)
         connection.execute(sa.update(t.source).where(t.source.c.id == row["id"]).values(values))
+        if wanted.adds:
+            _add_mirrors(connection, row["id"], wanted.adds)
+        if wanted.removes:
+            own_mirrors = one(connection, wanted.source).mirrors
+            _forget_mirrors(connection, [m for m in own_mirrors if m.name in wanted.removes])
         _write_mirrors(connection, wanted.mirrors)
 
 
@@ -256,16 +273,20 @@ def drop(connection: Connection, names: Sequence[str]) -> None:
     """Forget sources and their mirrors; relations that stream tables read stay, as tables that are gone."""
     for name in names:
         source = one(connection, name)
-        ids = relation_ids(connection, [m.name for m in source.mirrors])
-        connection.execute(sa.delete(t.mirror).where(t.mirror.c.relation_id.in_(ids.values())))
-        read_by = sa.union(
-            *(sa.select(x.c.source_id).where(x.c.source_id.in_(ids.values())) for x in (t.dependency, t.frontier))
-        )
-        gone = set(ids.values()) - set(connection.execute(read_by).scalars())
-        connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
-        connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
+        _forget_mirrors(connection, source.mirrors)
         connection.execute(sa.delete(t.source).where(t.source.c.name == name))
-        published.forget(connection, [stored for m in source.mirrors for stored in m.stored])
+
+
+def _forget_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
+    ids = relation_ids(connection, [m.name for m in mirrors])
+    connection.execute(sa.delete(t.mirror).where(t.mirror.c.relation_id.in_(ids.values())))
+    read_by = sa.union(
+        *(sa.select(x.c.source_id).where(x.c.source_id.in_(ids.values())) for x in (t.dependency, t.frontier))
+    )
+    gone = set(ids.values()) - set(connection.execute(read_by).scalars())
+    connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
+    connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
+    published.forget(connection, [stored for m in mirrors for stored in m.stored])
 
 
 def logs(sources: Sequence[DatabaseSource]) -> Mapping[TableName, TableName]:

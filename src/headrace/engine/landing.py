@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -44,6 +44,12 @@ STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
 
 Open = Callable[[DatabaseSource], Capture]
 """Opens the capture of a source."""
+
+Read = Callable[[Capture, DatabaseSource], Landing]
+"""Reads what is landed."""
+
+Become = Callable[[DatabaseSource], DatabaseSource]
+"""Gives a source the options and mirrors that it has once a landing is published."""
 
 STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
 """Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
@@ -103,15 +109,7 @@ class Lander:
         Raises:
             UserError: `SOURCE_EXISTS`, `TABLE_EXISTS`, or what the capture finds.
         """
-        suffix = new_suffix()
-        names = [TableName(LAKE, (name,), table) for table in tables]
-        mirrors = [Mirror(n, stored_names(n, suffix).log.within(LAKE)) for n in names]
-        if taken := sorted(self.catalog.pointers(LAKE, names)):
-            raise UserError(
-                "TABLE_EXISTS",
-                f"{taken[0]} exists already.",
-                hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
-            )
+        mirrors = self.new_mirrors(name, tables)
         source = self.catalog.create_source(name, kind, options, mirrors)
         begun: list[Capture] = []
         try:
@@ -120,8 +118,45 @@ class Lander:
             self._undo(source, [capture for capture in begun if capture.installed])
             raise
 
-    def resnapshot(self, name: str) -> LandingResult:
-        """Take a source anew from its tables as they are now; stream tables receive the difference only."""
+    def new_mirrors(self, name: str, tables: Iterable[str]) -> tuple[Mirror, ...]:
+        """Mirrors of a source that do not exist yet.
+
+        Raises:
+            UserError: `TABLE_EXISTS`.
+        """
+        suffix = new_suffix()
+        names = [TableName(LAKE, (name,), table) for table in tables]
+        if taken := sorted(self.catalog.pointers(LAKE, names)):
+            raise UserError(
+                "TABLE_EXISTS",
+                f"{taken[0]} exists already.",
+                hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
+            )
+        return tuple(Mirror(n, stored_names(n, suffix).log.within(LAKE)) for n in names)
+
+    def resnapshot(self, name: str, mirrors: Sequence[TableName] = ()) -> LandingResult:
+        """Take a source, or some of its mirrors, anew from their tables as they are now.
+
+        While changes can be followed, what is installed stays, so that a failure changes nothing.
+
+        Args:
+            name: The source.
+            mirrors: The mirrors; none for all.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped.
+        """
+        source = self.source(name)
+        if source.status is not SourceStatus.ACTIVE:
+            if mirrors:
+                raise not_active(source, "Take all of its tables anew, or resume it first.")
+            return self._begin(name, [])
+        anew = mirrors or tuple(m.name for m in source.mirrors if not m.gone)
+        try:
+            return self.renew(name, lambda capture, now: capture.renew(now.position or {}, anew))
+        except UserError as error:
+            if mirrors or error.code not in STOPPING:
+                raise
         return self._begin(name, [])
 
     def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
@@ -134,7 +169,7 @@ class Lander:
         Raises:
             HeadraceError: Nothing more was published than what the results of earlier calls said.
         """
-        source = self._source(name)
+        source = self.source(name)
         if source.status is SourceStatus.PAUSED:
             return ()
         if source.status is SourceStatus.STOPPED or source.position is None:
@@ -146,7 +181,7 @@ class Lander:
         results: list[LandingResult] = []
         while not results or not (results[-1].caught_up or (until is not None and until.is_set())):
             results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
-            if self._source(name).status is SourceStatus.PAUSED:
+            if self.source(name).status is SourceStatus.PAUSED:
                 break
         return tuple(results)
 
@@ -161,16 +196,10 @@ class Lander:
             UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`.
             EnvironmentFault: `SOURCE_UNREACHABLE`; nothing was dropped then.
         """
-        source = self._source(name)
+        source = self.source(name)
         own = {m.name for m in source.mirrors}
-        readers = sorted(str(t) for t, read in self.catalog.dependencies().items() if own & set(read))
-        if readers:
-            raise UserError(
-                "HAS_CONSUMERS",
-                f"Mirrors of source {name} are read by {', '.join(readers)}.",
-                hint="Drop those stream tables first.",
-            )
-        with held(self.catalog, _resources(source), patience=self.patience) as leases:
+        self.refuse_read(name, own)
+        with held(self.catalog, resources_of(source), patience=self.patience) as leases:
             capture = self.open_capture(source)
             try:
                 capture.remove()
@@ -182,7 +211,33 @@ class Lander:
             self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
 
-    # ---- the first landing
+    def refuse_read(self, name: str, mirrors: Collection[TableName]) -> None:
+        """Refuse to drop mirrors that stream tables read.
+
+        Raises:
+            UserError: `HAS_CONSUMERS`.
+        """
+        dependencies = self.catalog.dependencies()
+        if readers := sorted(str(t) for t, read in dependencies.items() if set(mirrors) & set(read)):
+            raise UserError(
+                "HAS_CONSUMERS",
+                f"Mirrors of source {name} are read by {', '.join(readers)}.",
+                hint="Drop those stream tables first.",
+            )
+
+    # ---- snapshots
+
+    def renew(self, name: str, read: Read, become: Become = lambda source: source) -> LandingResult:
+        """Land new snapshots of some tables of a source.
+
+        Args:
+            name: The source.
+            read: Reads what is landed.
+            become: Gives the source with the options and mirrors that it has from then on.
+        """
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, read, "SNAPSHOT", become)
 
     def _begin(self, name: str, begun: list[Capture]) -> LandingResult:
         """Install capture and land a snapshot; puts the capture that did it into `begun`."""
@@ -191,9 +246,7 @@ class Lander:
             begun.append(capture)
             return capture.begin()
 
-        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
-        self.events.emit(StageStarted(name, "copy"))
-        return self._landed(name, begin, "SNAPSHOT")
+        return self.renew(name, begin)
 
     def _undo(self, source: DatabaseSource, installed: Sequence[Capture]) -> None:
         """Forget a source that could not be created; where its server is out of reach, keep it to be dropped later."""
@@ -212,14 +265,16 @@ class Lander:
 
     # ---- one landing
 
-    def _source(self, name: str) -> DatabaseSource:
+    def source(self, name: str) -> DatabaseSource:
+        """A source as the catalog has it."""
         with self.catalog.reading() as reader:
             return reader.source(name)
 
-    def _landed(self, name: str, read: Callable[[Capture, DatabaseSource], Landing], mode: str) -> LandingResult:
+    def _landed(self, name: str, read: Read, mode: str, become: Become = lambda source: source) -> LandingResult:
         begin = time.perf_counter()
-        with held(self.catalog, _resources(self._source(name)), patience=self.patience) as leases:
-            source = self._source(name)  # once more: another process may have landed meanwhile
+        with held(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
+            before = self.source(name)  # once more: another process may have landed meanwhile
+            source = become(before)
             stored = [t for m in source.mirrors for t in m.stored]
             self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
@@ -232,7 +287,7 @@ class Lander:
                 moved = self._bring(source, landing) if landing.tables else {}
                 if landing.worth:
                     self.events.emit(StageStarted(name, "publish"))
-                    self._publish(source, landing, moved, leases())
+                    self._publish(before, source, landing, moved, leases())
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
@@ -292,7 +347,12 @@ class Lander:
             return dict(zip(parts, pool.map(one, parts), strict=True))
 
     def _publish(
-        self, source: DatabaseSource, landing: Landing, moved: Mapping[TableName, Moved], leases: tuple[Lease, ...]
+        self,
+        before: DatabaseSource,
+        source: DatabaseSource,
+        landing: Landing,
+        moved: Mapping[TableName, Moved],
+        leases: tuple[Lease, ...],
     ) -> None:
         newest = self.catalog.newest_versions()
         lake = self.catalog.pointers(LAKE, [t for m in moved.values() for t in m.written])
@@ -307,7 +367,9 @@ class Lander:
                 number = 0 if known is None else known.version + 1
                 versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
         mirrors = _mirrors(source, landing)
-        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins)
+        adds = tuple(m for m in source.mirrors if m not in before.mirrors)
+        options = source.options if adds else None
+        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins, options, adds)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
         try:
             self.catalog.publish(publication)
@@ -343,13 +405,21 @@ def source_resource(name: str) -> str:
     return f"source:{name}"
 
 
-def _resources(source: DatabaseSource) -> list[str]:
+def not_active(source: DatabaseSource, hint: str) -> UserError:
+    """The error for what can only be done while a source is landed."""
+    return UserError(
+        "SOURCE_NOT_ACTIVE", f"Source {source.name} is {source.status.value}, so that nothing is landed.", hint=hint
+    )
+
+
+def resources_of(source: DatabaseSource) -> list[str]:
+    """What whoever changes a source or its mirrors holds leases of."""
     return [source_resource(source.name), *(resource_of(t) for m in source.mirrors for t in m.stored)]
 
 
 def _mirrors(source: DatabaseSource, landing: Landing) -> tuple[Mirror, ...]:
     """Mirrors whose details change with a landing."""
-    landed = {t.name: t for t in landing.tables if t.replaced}
+    landed = {t.name: t for t in landing.tables if t.replaced or t.reshaped}
     changed = []
     for mirror in source.mirrors:
         if mirror.name in landed:

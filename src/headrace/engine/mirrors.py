@@ -84,7 +84,7 @@ class Mirroring:
 
     def _part(self, landed: LandedTable, moved: Moved) -> None:
         name, before = self.mirror.name, self.staged(self.mirror.name)
-        if landed.replaced:
+        if landed.replaced or landed.reshaped:
             for statement in evolution(landed, before):
                 moved.changed = True
                 for stored in self.mirror.stored:

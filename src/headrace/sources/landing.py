@@ -8,7 +8,7 @@ database only when it is told that they are published.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +49,11 @@ class LandedTable(Protocol):
     @property
     def replaced(self) -> bool:
         """Whether this is a whole new state rather than a change."""
+        ...
+
+    @property
+    def reshaped(self) -> bool:
+        """Whether the mirror has other columns, or other details, from now on, while its rows stay."""
         ...
 
     def rows_sql(self) -> str:
@@ -109,6 +114,19 @@ class Capture(Protocol):
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""
+        ...
+
+    def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
+        """Take some mirrors anew, also such as were never landed, at one cut with all others.
+
+        Args:
+            position: What is landed.
+            mirrors: The mirrors that are taken anew; what is installed stays as it is.
+        """
+        ...
+
+    def tidy(self) -> None:
+        """Capture nothing that has no mirror; what is left undone is done by the next landing."""
         ...
 
     def acknowledge(self, position: Json) -> None:

@@ -28,8 +28,14 @@ EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
 SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
 CREATE_SOURCE = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
-    TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (schema.table.column, …)]
+    TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
+    [TEXT COLUMNS (schema.table.column, …)]
     [WITH (capture = 'wal' | 'trigger')]"""
+
+ALTER_SOURCE = """  ALTER SOURCE name ADD TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
+    [TEXT COLUMNS (schema.table.column, …)]
+  ALTER SOURCE name DROP TABLES (mirror | schema.table, …)
+  ALTER SOURCE name RESNAPSHOT [TABLES (mirror | schema.table, …)]"""
 
 DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 

@@ -1,52 +1,20 @@
 """The statements about database sources.
 
-    CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (schema.table [AS mirror], …) [TEXT COLUMNS (…)]
+    CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
         [WITH (capture = 'wal' | 'trigger')]
+    ALTER SOURCE name ADD TABLES (table, …) [TEXT COLUMNS (column, …)]
+    ALTER SOURCE name DROP TABLES (mirror, …)
+    ALTER SOURCE name RESNAPSHOT [TABLES (mirror, …)]
     DROP SOURCE [IF EXISTS] name
     SHOW SOURCES
 
-Names of tables and columns are PostgreSQL's: written as there, with double quotes around odd ones.
+Names of tables and columns are PostgreSQL's: written as there, with double quotes around odd ones. What may follow the
+name of a table is in `source_tables`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headrace.errors import UserError
-from headrace.sql.tokens import Kind
-
-if TYPE_CHECKING:
-    from headrace.sql.cursor import Cursor
-
-
-def read_names(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
-    """A list of PostgreSQL's names in brackets, each with the name that may follow AS.
-
-    Raises:
-        UserError: `SYNTAX_ERROR`.
-    """
-    cursor.expect("(")
-    found = []
-    while True:
-        start = end = cursor.offset()
-        while not cursor.done and cursor.word not in (",", ")", "AS"):
-            end = cursor.peek().end
-            cursor.at += 1
-        if start == end:
-            raise cursor.error("A name was expected here")
-        alias = _alias(cursor) if cursor.take("AS") else None
-        found.append((cursor.sql[start:end], alias))
-        if not cursor.take(","):
-            cursor.expect(")")
-            return tuple(found)
-
-
-def _alias(cursor: Cursor) -> str:
-    token = cursor.peek()
-    if token.kind is not Kind.WORD:
-        raise cursor.error("A name without quotes was expected here")
-    cursor.at += 1
-    return token.text
 
 
 def split_table(text: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
-    CREATE SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
@@ -26,7 +26,7 @@ from headrace.sql import forms
 from headrace.sql.cursor import Cursor
 from headrace.sql.forms import Name
 from headrace.sql.script import Part, split_script
-from headrace.sql.source_statements import read_names
+from headrace.sql.source_tables import read_tables
 from headrace.sql.sources import dotted_name
 from headrace.sql.tokens import Kind
 
@@ -124,14 +124,24 @@ class ShowStreamTables(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSource(Statement):
-    """CREATE SOURCE; `tables` are PostgreSQL's names with those of their mirrors, where given."""
+    """CREATE SOURCE; `tables` as they were written (`source_tables`)."""
 
     name: str
     url: str
-    tables: tuple[tuple[str, str | None], ...]
+    tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
     capture: str | None = None
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource(Statement):
+    """ALTER SOURCE; `change` is ADD, DROP or RESNAPSHOT, which without tables means all of them."""
+
+    name: str
+    change: str
+    tables: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,11 +395,8 @@ def _create_source(reader: _Reader) -> Statement:
     reader.need("FROM", "POSTGRES")
     url = reader.string("A connection string")
     reader.need("TABLES")
-    tables = read_names(reader)
-    text: tuple[tuple[str, str | None], ...] = ()
-    if reader.take("TEXT"):
-        reader.need("COLUMNS")
-        text = read_names(reader)
+    tables = read_tables(reader)
+    text = _text_columns(reader)
     properties = _properties(reader) if reader.take("WITH") else {}
     if unknown := sorted(properties.keys() - {"capture"}):
         raise reader.fail(f"A source has no property {unknown[0]}")
@@ -400,9 +407,30 @@ def _create_source(reader: _Reader) -> Statement:
         name=name,
         url=url,
         tables=tables,
-        text_columns=tuple(column for column, _ in text),
+        text_columns=text,
         capture=properties.get("capture"),
         if_not_exists=if_not_exists,
+    )
+
+
+def _text_columns(reader: _Reader) -> tuple[str, ...]:
+    if not reader.take("TEXT"):
+        return ()
+    reader.need("COLUMNS")
+    return read_tables(reader)
+
+
+def _alter_source(reader: _Reader) -> Statement:
+    name = reader.name("A source")
+    change = reader.mode("ADD", "DROP", "RESNAPSHOT")
+    tables: tuple[str, ...] = ()
+    if change != "RESNAPSHOT" or not reader.done:
+        reader.need("TABLES")
+        tables = read_tables(reader)
+    text = _text_columns(reader) if change == "ADD" else ()
+    reader.end()
+    return AlterSource(
+        sql=reader.part.text, start=reader.part.start, name=name, change=change, tables=tables, text_columns=text
     )
 
 
@@ -451,6 +479,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
+    (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),

@@ -12,6 +12,7 @@ from headrace.cli.render.tables import styled
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from headrace.declared_sources import SourceStep
     from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 
 STYLES = {"ACTIVE": "green", "NEW": "yellow", "PAUSED": "yellow", "STOPPED": "bold red"}
@@ -66,6 +67,17 @@ def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:
             yield _sentence(f"{info.name} is stopped: {info.stopped_reason}")
         if info.gone:
             yield _sentence(f"{info.name}: the tables of {', '.join(info.gone)} were dropped; the last rows are kept.")
+
+
+def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
+    """What makes the sources as they are declared."""
+    if not done:
+        yield "headrace.toml declares no sources: write a section [sources.NAME]."
+        return
+    table = fmt.grid("Source", "Action", "Tables")
+    for step in done:
+        table.add_row(step.source, step.action, _sentence(", ".join(step.tables)))
+    yield table
 
 
 def health(found: SourceHealth) -> Iterator[RenderableType]:

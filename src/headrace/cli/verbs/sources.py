@@ -13,7 +13,20 @@ from headrace.cli.render import sources as render
 URL = click.argument("url")
 NAME = click.argument("name")
 TABLES = click.option(
-    "--table", "-t", "tables", multiple=True, required=True, metavar="TABLE", help="schema.table; may be repeated."
+    "--table",
+    "-t",
+    "tables",
+    multiple=True,
+    required=True,
+    metavar="TABLE",
+    help="schema.table [COLUMNS (a, b)] [WHERE (a > 0)] [AS mirror]; may be repeated.",
+)
+TEXT_COLUMNS = click.option(
+    "--text-column",
+    "text_columns",
+    multiple=True,
+    metavar="COLUMN",
+    help="schema.table.column to be kept as text, whatever its type; may be repeated.",
 )
 CAPTURE = click.option(
     "--capture",
@@ -42,13 +55,7 @@ def source() -> None:
 @NAME
 @URL
 @TABLES
-@click.option(
-    "--text-column",
-    "text_columns",
-    multiple=True,
-    metavar="COLUMN",
-    help="schema.table.column to be kept as text, whatever its type; may be repeated.",
-)
+@TEXT_COLUMNS
 @CAPTURE
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.pass_context
@@ -71,6 +78,50 @@ def add(
         confirm(asked, {"created": None}, f"{name} exists already.")
     else:
         show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
+@NAME
+@TABLES
+@TEXT_COLUMNS
+@click.pass_context
+def add_tables(context: click.Context, name: str, tables: tuple[str, ...], text_columns: tuple[str, ...]) -> None:
+    """Capture further tables of a source; the other ones go on.
+
+    \b
+    Example:
+      headrace source add-tables shop -t public.invoices
+    """
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.add_tables(name, tables, text_columns=text_columns)
+    show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
+@NAME
+@click.option(
+    "--table", "-t", "tables", multiple=True, required=True, metavar="TABLE", help="The mirror, or its schema.table."
+)
+@click.pass_context
+def drop_tables(context: click.Context, name: str, tables: tuple[str, ...]) -> None:
+    """Take tables out of a source and drop their mirrors; refused while stream tables read them."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        dropped = hr.sources.drop_tables(name, tables)
+    confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}.")
+
+
+@source.command()
+@click.option("--prune", is_flag=True, help="Drop tables that are not declared; refused while stream tables read them.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.pass_context
+def apply(context: click.Context, prune: bool, dry_run: bool) -> None:
+    """Make the sources what headrace.toml declares in [sources.NAME]: create what is missing, add tables."""
+    asked = invocation(context)
+    with asked.open() as hr, following(asked, hr.events):
+        done = hr.sources.apply(prune=prune, dry_run=dry_run)
+    show(asked, [step.as_dict() for step in done], lambda: render.steps(done))
 
 
 @source.command(name="list")
@@ -144,12 +195,19 @@ def resume(context: click.Context, name: str) -> None:
 
 @source.command()
 @NAME
+@click.option("--table", "-t", "tables", multiple=True, metavar="TABLE", help="Only this one: mirror or schema.table.")
 @click.pass_context
-def resnapshot(context: click.Context, name: str) -> None:
-    """Take the mirrors anew from the tables as they are now; stream tables receive the difference only."""
+def resnapshot(context: click.Context, name: str, tables: tuple[str, ...]) -> None:
+    """Take the mirrors anew from the tables as they are now; stream tables receive the difference only.
+
+    \b
+    Examples:
+      headrace source resnapshot shop                    # all of them; starts a stopped source again
+      headrace source resnapshot shop -t public.orders   # one, while the others go on
+    """
     asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
-        result = hr.sources.resnapshot(name)
+        result = hr.sources.resnapshot(name, tables)
     show(asked, result.as_dict(), lambda: render.landings((result,)))
 
 

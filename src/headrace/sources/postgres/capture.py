@@ -4,8 +4,9 @@ The position is that of commits: all transactions whose commit record begins bef
 with their rows, and only then is the slot moved, so that a crash repeats and never skips; what the slot gives again is
 left out by its position (`collector.py`).
 
-A table whose mirror is no longer right (`tables.RemoteTable.same_shape`) is taken anew by itself, at one cut with all
-others: a snapshot is exported at a position S, the stream is landed exactly up to S, and both are published together.
+A table whose mirror is no longer right (`tables.RemoteTable.same_shape`) and cannot be made so by altering its columns
+(`evolving.py`), or that is to be taken anew or added, is copied at one cut with all others: a snapshot is exported at a
+position S, the stream is landed exactly up to S, and both are published together.
 """
 
 from __future__ import annotations
@@ -26,8 +27,17 @@ from headrace.sources.postgres import preflight, slots
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.evolving import followed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.narrowing import (
+    Part,
+    as_before,
+    as_published,
+    by_present_names,
+    condition,
+    narrowed,
+)
 from headrace.sources.postgres.server import Found, Server, server, settled, tables
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
@@ -49,6 +59,9 @@ class Captured:
         names: The mirrors' tables, by schema and name.
         as_text: Columns kept as text, as `schema.table.column`.
         known: The tables as the mirrors were made of them; without those that were never landed, or are gone.
+        gone: Mirrors whose table was dropped.
+        parts: What is captured of tables of which not all is.
+        position: What is landed; None before the first landing.
     """
 
     url: str
@@ -56,6 +69,9 @@ class Captured:
     names: Mapping[TableName, tuple[str, str]]
     as_text: tuple[str, ...] = ()
     known: Mapping[TableName, RemoteTable] = field(default_factory=dict)
+    gone: frozenset[TableName] = frozenset()
+    position: Json | None = None
+    parts: Mapping[TableName, Part] = field(default_factory=dict)
 
 
 class PostgresCapture:
@@ -75,23 +91,21 @@ class PostgresCapture:
         self._most = most
         self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
+        self._former: Mapping[int, RemoteTable] = {}
 
     # ---- the protocol
 
     def begin(self) -> Landing:
         """Install publication and slot, and take the first snapshot."""
         with connected(self._what.url) as connection:
-            checks, found = preflight.check(connection, tuple(self._what.names.values()), self._what.as_text)
-            if slots.find_slot(connection, self._what.slot) is not None:
-                checks = tuple(c for c in checks if c.name != "slots")
-            preflight.require(checks)
-            self._check_text_columns(found)
+            now = server(connection)
+            found = self._required(connection, now, self._begun_with(connection, now), anew=True)
+            wanted = {mirror: f.table for mirror, f in found.items()}
             slots.drop_slot(connection, self._what.slot)
             self.installed = True
-            now = server(connection)
-            wanted = {n: f.table for n, f in self._by_mirror(found).items()}
-            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version)
+            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version, anew=True)
             published = slots.published(connection, self._what.slot)
+            wanted = as_published(connection, self._what.slot, wanted)
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
@@ -110,12 +124,31 @@ class PostgresCapture:
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
             if same == set(self._known):
                 return self._landing(replace(now, position=until), collector, position, parts)
-            return self._replacing(connection, now, position, found, same)
+            if landing := self._reshaping(connection, now, position, until, found, same):
+                return landing
+            return self._replacing(connection, now, position, self._stale(connection, now, same, found))
+
+    def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
+        """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            self._check(connection, now, position)
+            wanted = self._required(connection, now, mirrors)
+            found = self._tables(connection, now.version, self._known)
+            same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+            same -= {f.table.oid for f in wanted.values()} | {self._oid(m) for m in mirrors}
+            stale = self._stale(connection, now, same, found)
+            return self._replacing(connection, now, position, {**stale, **wanted})
 
     def acknowledge(self, position: Json) -> None:
         """Move the slot."""
         with connected(self._what.url) as connection:
             slots.advance(connection, self._what.slot, position["lsn"])
+
+    def tidy(self) -> None:
+        """Take tables that have no mirror out of the publication."""
+        with connected(self._what.url) as connection:
+            self._withdraw(connection, slots.published(connection, self._what.slot))
 
     def remove(self) -> None:
         """Drop slot and publication."""
@@ -153,7 +186,7 @@ class PostgresCapture:
         def spill(changes: Mapping[int, KeyedChanges | WeighedChanges]) -> None:
             parts.extend(self._written(changes))
 
-        return Collector(self._known, position["lsn"], until, spill, self._most)
+        return Collector(self._known, position["lsn"], until, spill, self._most, former=self._former)
 
     def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
         end = max(collector.end, position["lsn"])
@@ -167,32 +200,77 @@ class PostgresCapture:
         for oid, changes in collected.items():
             if len(changes) or changes.truncated:
                 table = self._known[oid]
-                yield PostgresTable(self._mirrors[oid], table, self._spool.write_changes(table, changes), former=table)
+                former = self._former.get(oid, table)
+                yield PostgresTable(self._mirrors[oid], table, self._spool.write_changes(table, changes), former=former)
+
+    # ---- altered tables
+
+    def _reshaping(
+        self, connection: Connection, now: Server, position: Json, until: int, found: Sequence[Found], same: set[int]
+    ) -> Landing | None:
+        """Land up to a position with tables that were altered since; None where one of them must be taken anew."""
+        known = self._known
+        shapes = {f.table.oid: f.table for f in found}
+        altered = known.keys() - same
+        if shapes.keys() != known.keys() or any(shapes[oid].same_shape(known[oid]) for oid in altered):
+            return None
+        if not all(followed(f, known[f.table.oid]) for f in found if f.table.oid in altered):
+            return None
+        there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
+        capture = PostgresCapture(replace(self._what, known=there), self._spool, limit=self._limit, most=self._most)
+        capture._former = {oid: known[oid] for oid in altered}
+        parts: list[PostgresTable] = []
+        collector = capture._collect(connection, position, until, self._limit, parts)
+        again = self._tables(connection, now.version, known)
+        if collector.stale or [f.table for f in again] != [f.table for f in found]:
+            return None
+        landing = capture._landing(replace(now, position=until), collector, position, parts)
+        silent = altered - {t.table.oid for t in landing.tables if isinstance(t, PostgresTable)}
+        bare = tuple(
+            PostgresTable(self._mirrors[oid], shapes[oid], Spooled(None, 0), former=known[oid]) for oid in silent
+        )
+        return replace(landing, tables=(*landing.tables, *bare), worth=True)
 
     # ---- snapshots
 
-    def _replacing(
-        self, connection: Connection, now: Server, position: Json, found: Sequence[Found], same: set[int]
-    ) -> Landing:
-        """Land up to a new snapshot of the tables whose mirrors are no longer right, and that snapshot."""
-        stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
+    def _stale(
+        self, connection: Connection, now: Server, same: set[int], found: Sequence[Found]
+    ) -> dict[TableName, Found | None]:
+        """Mirrors that are no longer right, with their tables as they are now; None for those that are gone."""
         again = {f.table.oid: f for f in found}
+        stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
         missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
         recreated = tables(connection, now.version, names=missing, as_text=self._what.as_text)
         by_name = {(f.table.schema, f.table.name): f for f in recreated}
-        anew = {n: again.get(t.oid) or by_name.get((t.schema, t.name)) for n, t in stale.items()}
+        back = {n: by_name[t.schema, t.name] for n, t in stale.items() if (t.schema, t.name) in by_name}
+        new = {n: narrowed(f, self._what.parts.get(n, Part())) for n, f in back.items()}
+        return {n: again.get(t.oid) or new.get(n) for n, t in stale.items()}
+
+    def _replacing(
+        self, connection: Connection, now: Server, position: Json, anew: Mapping[TableName, Found | None]
+    ) -> Landing:
+        """Land up to a new snapshot of some tables, and that snapshot.
+
+        Args:
+            connection: The connection.
+            now: The server.
+            position: What is landed.
+            anew: The mirrors that are taken anew, with their tables; None for those that are gone.
+        """
         wanted = {n: f for n, f in anew.items() if f is not None}
-        role = connection.execute("SELECT current_user::text").fetchone()
+        role = _role(connection)
         for f in wanted.values():
-            preflight.require(preflight.check_table(f, str(role[0]) if role else ""))
-        kept = [t for t in self._what.known.values() if t.oid in same]
+            preflight.require(preflight.check_table(f, role))
+        kept = [t for n, t in self._what.known.items() if n not in anew]
+        self._distinct([*(t.oid for t in kept), *(f.table.oid for f in wanted.values())])
         slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
         published = slots.published(connection, self._what.slot) | {
             str(t.oid): position["published"].get(str(t.oid)) for t in kept
         }
-        mine = replace(self._what, known={n: t for n, t in self._what.known.items() if t.oid in same})
+        mine = replace(self._what, known={n: t for n, t in self._what.known.items() if n not in anew})
         rest = PostgresCapture(mine, self._spool, most=self._most)
-        with self._locked(connection, {n: f.table for n, f in wanted.items()}) as locked:
+        copying = as_published(connection, self._what.slot, {n: f.table for n, f in wanted.items()})
+        with self._locked(connection, copying) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
                 copied = self._copied(locked, snapshot)
@@ -225,8 +303,9 @@ class PostgresCapture:
                 holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
             version = server(connection).version
             oids = [t.oid for t in wanted.values()]
-            now = {f.table.oid: f.table for f in self._tables(holder, version, oids)}
-            yield {name: now[table.oid] for name, table in wanted.items()}
+            found = tables(holder, version, oids=oids, as_text=self._what.as_text, known=self._known)
+            now = {f.table.oid: f for f in found}
+            yield {name: as_before(now[table.oid], table).table for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
         """Rows of tables in an exported snapshot."""
@@ -243,8 +322,8 @@ class PostgresCapture:
     def _copy(self, connection: Connection, table: RemoteTable) -> Spooled:
         columns = sql.SQL(", ").join(sql.Identifier(c.name) for c in table.columns)
         only = sql.SQL("" if table.partitioned else "ONLY ")
-        query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT csv)").format(
-            columns, only, sql.Identifier(table.schema, table.name)
+        query = sql.SQL("COPY (SELECT {} FROM {}{} WHERE {}) TO STDOUT (FORMAT csv)").format(
+            columns, only, sql.Identifier(table.schema, table.name), condition(table)
         )
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             folder, rows = self._spool.write(table, csv_batches(table, copy.read))
@@ -253,20 +332,79 @@ class PostgresCapture:
     # ---- surroundings
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
-        return tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+        """Captured tables as they are now, as far as they are captured."""
+        found = tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+        return tuple(as_before(f, self._known[f.table.oid]) for f in found)
+
+    def _begun_with(self, connection: Connection, now: Server) -> tuple[TableName, ...]:
+        """The mirrors that a first snapshot fills: all but those whose table is gone."""
+        there = tables(connection, now.version, names=[self._what.names[n] for n in self._what.gone])
+        back = {(f.table.schema, f.table.name) for f in there}
+        return tuple(n for n, of in self._what.names.items() if n not in self._what.gone or of in back)
+
+    def _required(
+        self, connection: Connection, now: Server, mirrors: Collection[TableName], *, anew: bool = False
+    ) -> dict[TableName, Found]:
+        """The tables of mirrors as they are now, by the identity of those that were landed from this server.
+
+        Args:
+            connection: The connection.
+            now: The server.
+            mirrors: The mirrors.
+            anew: The slot, if it is still there, makes room for another one.
+
+        Raises:
+            UserError: `SOURCE_NOT_READY`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
+        """
+        landed = self._what.position or {}
+        known = self._known if landed.get("system") == now.system else {}  # elsewhere identities mean nothing
+        former = {f.table.oid: f.table for f in tables(connection, now.version, oids=known)}
+        names = {n: self._what.names[n] for n in mirrors}
+        parts = {n: self._what.parts.get(n, Part()) for n in mirrors}
+        marks, published = landed.get("published", {}), slots.published(connection, self._what.slot)
+        ours = {n: t for n, t in self._what.known.items() if marks.get(str(t.oid)) == published.get(str(t.oid))}
+        for name, table in {**self._what.known, **as_published(connection, self._what.slot, ours)}.items():
+            if name in names and table.oid in former:
+                names[name] = (former[table.oid].schema, former[table.oid].name)
+                parts[name] = by_present_names(parts[name], table, former[table.oid])
+        wanted = {names[n]: part for n, part in parts.items()}
+        checks, found = preflight.check(connection, tuple(names.values()), self._what.as_text, known, wanted)
+        if anew and slots.find_slot(connection, self._what.slot) is not None:
+            checks = tuple(c for c in checks if c.name != "slots")
+        preflight.require(checks)
+        self._check_text_columns([f for f in found if f.table.oid not in known])
+        by_name = {(f.table.schema, f.table.name): f for f in found}
+        self._distinct([by_name[of].table.oid for of in names.values()])
+        return {mirror: by_name[of] for mirror, of in names.items()}
 
     def _check_text_columns(self, found: Sequence[Found]) -> None:
+        fresh = {f"{f.table.schema}.{f.table.name}" for f in found}
         there = {f"{f.table.schema}.{f.table.name}.{c.name}" for f in found for c in f.table.columns}
-        if missing := [name for name in self._what.as_text if name not in there]:
+        meant = [name for name in self._what.as_text if name.rpartition(".")[0] in fresh]
+        strange = [] if self._what.known else [name for name in self._what.as_text if name not in meant]
+        if missing := [*strange, *(name for name in meant if name not in there)]:
             raise UserError(
                 "COLUMN_NOT_FOUND",
                 f"No captured table has the column {missing[0]}, which should be kept as text.",
                 hint="Write schema.table.column, of a table that is captured.",
             )
 
-    def _by_mirror(self, found: Sequence[Found]) -> dict[TableName, Found]:
-        by_name = {(f.table.schema, f.table.name): f for f in found}
-        return {mirror: by_name[name] for mirror, name in self._what.names.items()}
+    @staticmethod
+    def _distinct(oids: Sequence[int]) -> None:
+        if len(set(oids)) < len(oids):
+            raise UserError(
+                "DUPLICATE_TABLE",
+                "Two mirrors of one source would follow the same table.",
+                hint="Name each table once; stream tables may read one mirror as often as they like.",
+            )
+
+    def _oid(self, mirror: TableName) -> int | None:
+        return self._what.known[mirror].oid if mirror in self._what.known else None
+
+    def _withdraw(self, connection: Connection, published: Mapping[str, str]) -> None:
+        """What was left by adding tables that failed, or by dropping them while the server could not be reached."""
+        if strange := {int(oid) for oid in published} - self._known.keys():
+            slots.withdraw(connection, self._what.slot, strange)
 
     @staticmethod
     def _position(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
@@ -303,6 +441,12 @@ class PostgresCapture:
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
+        self._withdraw(connection, published)
+
+
+def _role(connection: Connection) -> str:
+    row = connection.execute("SELECT current_user::text").fetchone()
+    return str(row[0]) if row else ""
 
 
 def stopped(code: str, message: str) -> UserError:

@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges, changes_for
-from headrace.sources.postgres.pgoutput import Begin, Commit, Delete, Insert, Relation, Truncate, Update, decode
+from headrace.sources.postgres.evolving import Places, brought, places
+from headrace.sources.postgres.pgoutput import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Relation,
+    Truncate,
+    Update,
+    decode,
+)
 from headrace.sources.postgres.tables import RemoteTable
 
 Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
@@ -33,6 +44,7 @@ class Collector:
         spill: Takes what is left so far, by oid, when it has become much; the batch goes on with nothing held.
         most: How many rows are held at most.
         most_bytes: How many bytes of messages about them, about.
+        former: Tables that were altered, as they were before; rows of that shape are brought to the new one.
         changes: What is left, by oid.
         stale: Tables that no longer look as their mirror does; their changes are not collected.
         end: The position after the last transaction that was read.
@@ -48,6 +60,7 @@ class Collector:
     spill: Spill | None = None
     most: int = MOST
     most_bytes: int = MOST_BYTES
+    former: Mapping[int, RemoteTable] = field(default_factory=dict)
     changes: dict[int, KeyedChanges | WeighedChanges] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
     end: int = 0
@@ -56,6 +69,7 @@ class Collector:
     rows: int = 0
     committed: int | None = None
     _misfits: set[int] = field(default_factory=set)
+    _old: dict[int, Places] = field(default_factory=dict)
     _skip: bool = True
     _begun: int = 0
     _held: int = 0
@@ -87,7 +101,15 @@ class Collector:
         if changes is None:
             return
         self.rows += 1
+        if message.oid in self._old:
+            message = brought(message, self._old[message.oid])
         if isinstance(message, Insert):
+            if (
+                self.tables[message.oid].filter is not None and UNCHANGED in message.new
+            ):  # an UPDATE by which the row came to satisfy the condition
+                self.stale.add(message.oid)
+                self.changes.pop(message.oid, None)
+                return
             changes.insert(message)
         elif isinstance(message, Update):
             changes.update(message)
@@ -115,8 +137,13 @@ class Collector:
         table = self.tables.get(message.oid)
         if table is None:
             return
+        former = self.former.get(message.oid)
+        self._misfits.discard(message.oid)
+        self._old.pop(message.oid, None)
         if table.fits(message):
-            self._misfits.discard(message.oid)
+            return
+        if former is not None and former.fits(message):
+            self._old[message.oid] = places(table, former)
         else:
             self._misfits.add(message.oid)
 

@@ -1,11 +1,13 @@
 """Connections to a captured server, and what their failures mean.
 
 Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A URL that holds one, or another secret, is
-refused, because URLs are kept in the catalog and shown.
+refused, because URLs are kept in the catalog and shown. `env:NAME` stands for a URL in an environment variable, which
+may hold them: the name is kept, and the variable read whenever a connection is made.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -46,19 +48,40 @@ SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key",
 """Parameters of libpq that nobody but their owner may see."""
 
 
+ENVIRONMENT = "env:"
+
+
 def check_url(url: str) -> None:
     """Refuse what is no connection string, and secrets.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`.
     """
-    try:
-        parts = conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise _invalid("The connection string of the source cannot be read.") from error
+    parts = _parts(url)
+    if url.startswith(ENVIRONMENT):
+        return
     for name in SECRETS:
         if parts.get(name):
             raise _invalid(f"The connection string of the source holds a {name}, which would be kept in the catalog.")
+
+
+def _parts(url: str) -> dict[str, str]:
+    """The parameters of a connection string."""
+    text = url
+    if url.startswith(ENVIRONMENT):
+        name = url.removeprefix(ENVIRONMENT)
+        text = os.environ.get(name, "")
+        if not text:
+            raise UserError(
+                "SOURCE_URL_INVALID",
+                f"The environment variable {name}, which has the source's connection string, is not set here.",
+                hint="Set it wherever Headrace runs: postgresql://user:password@host:5432/database.",
+            )
+    try:
+        return {name: str(value) for name, value in conninfo.conninfo_to_dict(text).items()}
+    except psycopg.ProgrammingError:
+        pass
+    raise _invalid("The connection string of the source cannot be read.")  # outside: the driver's error may quote it
 
 
 def _invalid(message: str) -> UserError:
@@ -83,8 +106,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     """
     with faults():
         try:
-            given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
-            parameters = {**PATIENCE, **given, "application_name": "headrace"}
+            parameters = {**PATIENCE, **_parts(url), "application_name": "headrace"}
             if replication:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from psycopg import sql
 from headrace.sources.postgres import preflight
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.fitness import change_tables
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.slots import Slot, find_slot
@@ -59,7 +60,11 @@ def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any
 
 
 def check(
-    url: str, names: Sequence[tuple[str, str]], as_text: Collection[str] = (), capture: str = "wal"
+    url: str,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str] = (),
+    parts: Mapping[tuple[str, str], Part] | None = None,
+    capture: str = "wal",
 ) -> tuple[Check, ...]:
     """What must be so to capture tables, and whether it is.
 
@@ -67,5 +72,6 @@ def check(
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(url) as connection:
-        look = preflight.check_for_triggers if capture == "trigger" else preflight.check
-        return look(connection, names, as_text)[0]
+        if capture == "trigger":
+            return preflight.check_for_triggers(connection, names, as_text)[0]
+        return preflight.check(connection, names, as_text, parts=parts)[0]

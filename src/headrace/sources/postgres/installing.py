@@ -10,7 +10,7 @@ of the table captured. One that had written before would still hold its lock, an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import psycopg
@@ -18,6 +18,7 @@ from psycopg import sql
 
 from headrace.sources.postgres import change_tables
 from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.fitness import change_tables as change_tables_of
 from headrace.sources.postgres.fitness import described, fitness, functions, strays
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -79,6 +80,18 @@ def remove(connection: Connection, schema: str) -> None:
     names = [sql.SQL("FUNCTION IF EXISTS {}").format(sql.Identifier(schema, f)) for f in functions(connection, schema)]
     for what in (*names, sql.SQL("SCHEMA IF EXISTS {}").format(sql.Identifier(schema))):
         patiently(connection, partial(_drop, connection, what))
+
+
+def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> None:
+    """Take away what captures other tables than those."""
+    for kind, found in (
+        ("FUNCTION", functions(connection, schema)),
+        ("TABLE", [t.name for t in change_tables_of(connection, schema)]),
+    ):
+        for name in found:
+            if name != change_tables.EMPTIED and name.partition("_")[2] not in suffixes:
+                what = sql.SQL(kind + " IF EXISTS {}").format(sql.Identifier(schema, name))
+                patiently(connection, partial(_drop, connection, what))
 
 
 def _drop(connection: Connection, what: sql.Composed) -> None:

@@ -53,6 +53,11 @@ class PostgresTable:
         """What the catalog keeps of the mirror."""
         return to_json(self.table)
 
+    @property
+    def reshaped(self) -> bool:
+        """Whether the table was altered, and its mirror is brought to its new columns."""
+        return not self.replaced and self.former is not None and self.former != self.table
+
     def rows_sql(self) -> str:
         """Query of a new snapshot's rows."""
         return new_rows_sql(self.table, self.spooled)

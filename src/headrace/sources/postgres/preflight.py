@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from psycopg import sql
@@ -10,7 +10,9 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.fitness import fitness
+from headrace.sources.postgres.narrowing import Part, narrowed, objections
 from headrace.sources.postgres.server import Found, server, tables
+from headrace.sources.postgres.tables import RemoteTable
 
 OLDEST = 140000
 CAPTURABLE = ("r", "p")
@@ -135,28 +137,47 @@ def _clash(names: Sequence[str]) -> str:
 
 
 def check(
-    connection: Connection, names: Sequence[tuple[str, str]], as_text: Collection[str]
+    connection: Connection,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str],
+    known: Mapping[int, RemoteTable] | None = None,
+    parts: Mapping[tuple[str, str], Part] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
-    """Everything that must be so, and the tables as they were found."""
+    """Everything that must be so, and the tables as they were found.
+
+    Args:
+        connection: The connection.
+        names: Schema and name of each table.
+        as_text: As for `tables`.
+        known: As for `tables`.
+        parts: What is wanted of them, by schema and name; all of those that are not there.
+    """
     checks = check_server(connection)
     now = server(connection)
-    found = tables(connection, now.version, names=names, as_text=as_text)
+    found = tables(connection, now.version, names=names, as_text=as_text, known=known)
     row = connection.execute("SELECT current_user::text").fetchone()
     role = str(row[0]) if row else ""
     by_name = {(f.table.schema, f.table.name): f for f in found}
     for name in names:
         if name in by_name:
-            checks += check_table(by_name[name], role)
+            part = (parts or {}).get(name, Part())
+            by_name[name] = narrowed(by_name[name], part)
+            wrong = objections(by_name[name], part, now.version)
+            checks += tuple(Check(".".join(name), False, finding) for finding in wrong)
+            checks += () if wrong else check_table(by_name[name], role)
         else:
             checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
-    return checks, found
+    return checks, tuple(by_name.values())
 
 
 _MAKER = "SELECT current_user::text, has_database_privilege(current_database(), 'CREATE'), current_database()::text"
 
 
 def check_for_triggers(
-    connection: Connection, names: Sequence[tuple[str, str]], as_text: Collection[str]
+    connection: Connection,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str],
+    known: Mapping[int, RemoteTable] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
     """As `check`, for capture by triggers."""
     now = server(connection)
@@ -172,7 +193,7 @@ def check_for_triggers(
             _text("GRANT CREATE ON DATABASE {} TO {};", database, role),
         ),
     )
-    found = tables(connection, now.version, names=names, as_text=as_text)
+    found = tables(connection, now.version, names=names, as_text=as_text, known=known)
     by_name = {(f.table.schema, f.table.name): f for f in found}
     for name in names:
         if name in by_name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.sources.postgres.connection import Connection
@@ -74,6 +74,8 @@ class Found:
         readable: The connecting role may read it.
         left_out: Columns that the stream does not carry: generated ones.
         primary: It has a primary key.
+        stamps: For every column by number, generated ones too, a text that changes when the column is altered.
+        filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`).
     """
 
     table: RemoteTable
@@ -84,6 +86,8 @@ class Found:
     readable: bool
     left_out: tuple[str, ...]
     primary: bool
+    stamps: Mapping[int, str] = field(default_factory=dict)
+    filled: frozenset[int] = frozenset()
 
 
 _TABLES = """
@@ -104,7 +108,7 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
             WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
             (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
-            a.attgenerated) ORDER BY a.attnum)
+            a.attgenerated, a.atthasmissing, a.xmin::text) ORDER BY a.attnum)
         FROM pg_attribute a, LATERAL (
             WITH RECURSIVE base AS (
                 SELECT t.*, a.atttypmod AS modifier FROM pg_type t WHERE t.oid = a.atttypid
@@ -113,8 +117,6 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
             ) SELECT * FROM base WHERE typtype <> 'd') d
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
     concat_ws(' ',
-        (SELECT string_agg(a.xmin::text, ',' ORDER BY a.attnum)
-            FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
         CASE WHEN c.relkind = 'p' THEN (SELECT string_agg(p.oid || ':' || p.relfilenode, ',' ORDER BY p.oid)
             FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END,
         (WITH RECURSIVE used (oid) AS (
@@ -131,7 +133,8 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
                 ) part (oid))
             SELECT encode(sha256(convert_to(
                 string_agg(e.oid || ' ' || e.enumlabel, ',' ORDER BY e.oid), 'UTF8')), 'hex')
-            FROM used JOIN pg_enum e ON e.enumtypid = used.oid))
+            FROM used JOIN pg_enum e ON e.enumtypid = used.oid)),
+    c.relfilenode::bigint
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
 
@@ -161,8 +164,9 @@ def tables(
 
 
 def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
-    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks = row
+    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks, file = row
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
+    stamps = {c[0]: c[9] for c in columns or ()}
     left_out = tuple(c[1] for c in columns or () if c not in carried)
     former = {c.number: c.as_text for c in known[oid].columns} if oid in known else {}
     table = RemoteTable(
@@ -172,14 +176,16 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         identity=identity,
         key=tuple(key),
         columns=tuple(_column(c, former.get(c[0], f"{schema}.{name}.{c[1]}" in as_text)) for c in carried),
-        marks=marks,
+        marks=f"{','.join(stamps.values())} {marks}".strip(),
         partitioned=kind == "p",
+        filenode=file,
     )
-    return Found(table, kind, persistence, policies, owned, readable, left_out, primary)
+    filled = frozenset(c[0] for c in carried if c[8])
+    return Found(table, kind, persistence, policies, owned, readable, left_out, primary, stamps, filled)
 
 
 def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:
-    number, name, type_, modifier, base, base_modifier, element, _ = row
+    number, name, type_, modifier, base, base_modifier, element = row[:7]
     return RemoteColumn(number, name, type_, modifier, base, base_modifier, element, as_text)
 
 

@@ -8,7 +8,7 @@ again what the oldest open transaction has written since it began.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from psycopg import sql
 
 from headrace.errors import InternalError
 from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.narrowing import check_conditions, check_syntax, condition, reading
 from headrace.sources.postgres.server import STORED_GENERATED
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -114,22 +115,72 @@ FROM pg_publication p WHERE pubname = %s
 """
 
 
-def publish_tables(connection: Connection, name: str, tables: Sequence[RemoteTable], version: int) -> None:
-    """Make the publication, or make it hold these tables; none leave it as it is."""
-    if not tables:
-        return
-    listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(t.schema, t.name)) for t in tables)
-    there = connection.execute(_COMPLETE, (name,)).fetchone()
-    if there == (True,):
-        connection.execute(sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), listed))
+def publish_tables(
+    connection: Connection, name: str, tables: Sequence[RemoteTable], version: int, *, anew: bool = False
+) -> None:
+    """Make the publication, or make it hold these tables and no others; none leave it as it is.
+
+    Those that it holds already stay as they are, and are never out of it.
+
+    Args:
+        connection: A connection, not in a transaction.
+        name: The publication.
+        tables: The tables.
+        version: The server's version.
+        anew: Make it anew, whatever there is.
+
+    Raises:
+        UserError: `SOURCE_FILTER_INVALID`.
+    """
+    for table in tables:
+        check_syntax(connection, table)
+    with reading(*tables), connection.transaction():
+        if tables:
+            _publish(connection, name, tables, version, anew)
+            check_conditions(connection, name, tables)
+
+
+def _publish(connection: Connection, name: str, tables: Sequence[RemoteTable], version: int, anew: bool) -> None:
+    if not anew and connection.execute(_COMPLETE, (name,)).fetchone() == (True,):
+        held = {int(oid) for oid in published(connection, name)}
+        withdraw(connection, name, held - {t.oid for t in tables})
+        if added := [t for t in tables if t.oid not in held]:
+            statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}")
+            connection.execute(statement.format(sql.Identifier(name), _listed(added)))
         return
     drop_publication(connection, name)
     generated = sql.SQL(", publish_generated_columns = stored" if version >= STORED_GENERATED else "")
     connection.execute(
         sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true{})").format(
-            sql.Identifier(name), listed, generated
+            sql.Identifier(name), _listed(tables), generated
         )
     )
+
+
+def _listed(tables: Sequence[RemoteTable]) -> sql.Composable:
+    """Tables of a publication with their column lists and conditions."""
+    items = []
+    for table in tables:
+        item = sql.SQL("ONLY {}").format(sql.Identifier(table.schema, table.name))
+        if table.listed:
+            columns = sql.SQL(", ").join(sql.Identifier(c.name) for c in table.columns)
+            item = sql.SQL("{} ({})").format(item, columns)
+        items.append(item if table.filter is None else sql.SQL("{} WHERE {}").format(item, condition(table)))
+    return sql.SQL(", ").join(items)
+
+
+_HELD = """
+SELECT n.nspname, c.relname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND c.oid = ANY(%s)
+"""
+
+
+def withdraw(connection: Connection, name: str, oids: Collection[int]) -> None:
+    """Take tables out of the publication; none are no error."""
+    if names := connection.execute(_HELD, (name, list(oids))).fetchall():
+        listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*map(str, of))) for of in names)
+        connection.execute(sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(sql.Identifier(name), listed))
 
 
 def drop_publication(connection: Connection, name: str) -> None:
@@ -139,16 +190,15 @@ def drop_publication(connection: Connection, name: str) -> None:
 
 _PUBLISHED = """
 SELECT r.prrelid::text, r.oid || ':' || p.xmin FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
-WHERE p.pubname = %s AND to_jsonb(r) ->> 'prqual' IS NULL AND to_jsonb(r) ->> 'prattrs' IS NULL
+WHERE p.pubname = %s
 """
 
 
 def published(connection: Connection, name: str) -> dict[str, str]:
     """The tables of a publication by oid, each with a mark that changes when it was taken out meanwhile.
 
-    Tables with a row filter or a column list (15 and newer) are left out. A table that leaves and comes back has
-    another row in `pg_publication_rel`; other operations, or no longer the root of partitions, another publication's
-    `xmin`.
+    A table that leaves and comes back, or comes to have another row filter or column list, has another row in
+    `pg_publication_rel`; other operations, or no longer the root of partitions, another publication's `xmin`.
     """
     return {str(oid): str(mark) for oid, mark in connection.execute(_PUBLISHED, (name,)).fetchall()}
 

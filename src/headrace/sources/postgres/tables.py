@@ -64,6 +64,9 @@ class RemoteTable:
         marks: A text that changes with what can change rows without a message: columns rewritten by ALTER TABLE,
             partitions attached, detached or emptied, labels of enums.
         partitioned: Its rows are in partitions.
+        filenode: The file of its rows, which another one follows whenever they are rewritten; None where not known.
+        listed: Its columns are those of a column list, which columns that are added later do not join.
+        filter: Condition on the rows that are captured, as PostgreSQL reads it; None for all of them.
     """
 
     oid: int
@@ -74,6 +77,9 @@ class RemoteTable:
     columns: tuple[RemoteColumn, ...]
     marks: str = ""
     partitioned: bool = False
+    filenode: int | None = None
+    listed: bool = False
+    filter: str | None = None
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
@@ -122,6 +128,9 @@ def to_json(table: RemoteTable) -> dict[str, Any]:
         "key": list(table.key),
         "marks": table.marks,
         "partitioned": table.partitioned,
+        "filenode": table.filenode,
+        "listed": table.listed,
+        "filter": table.filter,
         "columns": [
             [c.number, c.name, c.type, c.modifier, c.base, c.base_modifier, c.element, c.as_text] for c in table.columns
         ],
@@ -139,4 +148,7 @@ def from_json(value: Mapping[str, Any]) -> RemoteTable:
         columns=tuple(RemoteColumn(*column) for column in value["columns"]),
         marks=value["marks"],
         partitioned=value["partitioned"],
+        filenode=value.get("filenode"),
+        listed=value.get("listed", False),
+        filter=value.get("filter"),
     )

@@ -95,16 +95,12 @@ class TriggerCapture(PostgresCapture):
     def begin(self) -> Landing:
         """Install triggers and take the first snapshot."""
         with connected(self._what.url) as connection:
-            checks, found = preflight.check_for_triggers(
-                connection, tuple(self._what.names.values()), self._what.as_text
-            )
-            preflight.require(checks)
-            self._check_text_columns(found)
+            now = server(connection)
+            wanted = self._wanted(connection, now, self._begun_with(connection, now))
             self.installed = True
             installing.remove(connection, self._schema)
             installing.create_schema(connection, self._schema)
-            wanted = {n: _whole(f).table for n, f in self._by_mirror(found).items()}
-            landing = self._anew(connection, server(connection), wanted, {}, None)
+            landing = self._anew(connection, now, wanted, {}, None)
             return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -124,16 +120,47 @@ class TriggerCapture(PostgresCapture):
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
                 raise _removed("Change tables were dropped.") from error
             if landing is None:
-                landing = self._taking_anew(connection, now, position, found, same)
+                stale = self._stale(connection, now, same, found)
+                role = moments.one(connection, "SELECT current_user")
+                for f in stale.values():
+                    preflight.require(preflight.check_table_for_triggers(connection, f, role) if f else ())
+                landing = self._taking_anew(
+                    connection, now, position, {n: _whole(f).table if f else None for n, f in stale.items()}
+                )
             landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
             if landing.worth:
                 moments.keep(connection)
             return landing
 
-    def acknowledge(self, position: Json) -> None:
-        """Delete what is landed."""
+    def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
+        """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
         with connected(self._what.url) as connection:
+            now = server(connection)
+            wanted = self._wanted(connection, now, mirrors)
+            with moments.moment(connection) as at:
+                _check_server(now, position, at)
+                found = self._tables(connection, now.version, self._known)
+                same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+                whole = {
+                    n for n, t in self._what.known.items() if t.oid in same and self._intact(connection, position, n)
+                }
+            stale = self._stale(connection, now, same, found)
+            anew = {**{n: _whole(f).table if f else None for n, f in stale.items()}, **wanted}
+            landing = self._taking_anew(connection, now, position, anew, whole)
+            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
+            moments.keep(connection)
+            return landing
+
+    def acknowledge(self, position: Json) -> None:
+        """Delete what is landed, and what captures tables that have no mirror."""
+        with connected(self._what.url) as connection:
+            self._withdraw_strange(connection)
             let_go(connection, self._schema, position["snapshot"])
+
+    def tidy(self) -> None:
+        """Capture nothing that has no mirror."""
+        with connected(self._what.url) as connection:
+            self._withdraw_strange(connection)
 
     def remove(self) -> None:
         """Drop triggers, functions and change tables."""
@@ -176,29 +203,27 @@ class TriggerCapture(PostgresCapture):
     # ---- snapshots
 
     def _taking_anew(
-        self, connection: Connection, now: Server, position: Json, found: Sequence[Found], same: set[int]
+        self,
+        connection: Connection,
+        now: Server,
+        position: Json,
+        anew: Mapping[TableName, RemoteTable | None],
+        intact: Collection[TableName] = (),
     ) -> Landing:
-        """Land tables whose mirrors are no longer right as they are now, and the changes of the others up to then."""
-        anew = self._found_anew(connection, now, found, same)
-        role = moments.one(connection, "SELECT current_user")
-        for f in anew.values():
-            if f is not None:
-                preflight.require(preflight.check_table_for_triggers(connection, f, role))
-        wanted = {n: f.table for n, f in anew.items() if f is not None}
-        kept = {n: t for n, t in self._what.known.items() if n not in anew}
-        landing = self._anew(connection, now, wanted, kept, position)
-        return replace(landing, gone=tuple(n for n, f in anew.items() if f is None))
+        """Land some tables as they are now, and the changes of the others up to then.
 
-    def _found_anew(
-        self, connection: Connection, now: Server, found: Sequence[Found], same: set[int]
-    ) -> dict[TableName, Found | None]:
-        """The tables whose mirrors are no longer right, found by identity, or else by name; None for those gone."""
-        stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
-        again = {f.table.oid: f for f in found}
-        missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
-        recreated = tables(connection, now.version, names=missing, as_text=self._what.as_text)
-        by_name = {(f.table.schema, f.table.name): _whole(f) for f in recreated}
-        return {n: again.get(t.oid) or by_name.get((t.schema, t.name)) for n, t in stale.items()}
+        Args:
+            connection: The connection.
+            now: The server.
+            position: What is landed.
+            anew: The mirrors that are taken anew, with their tables; None for those that are gone.
+            intact: Mirrors whose tables are captured as they are, so that nothing needs to be installed for them.
+        """
+        wanted = {n: t for n, t in anew.items() if t is not None}
+        kept = {n: t for n, t in self._what.known.items() if n not in anew}
+        self._distinct([t.oid for t in (*kept.values(), *wanted.values())])
+        landing = self._anew(connection, now, wanted, kept, position, intact)
+        return replace(landing, gone=tuple(n for n, t in anew.items() if t is None))
 
     def _anew(
         self,
@@ -207,9 +232,12 @@ class TriggerCapture(PostgresCapture):
         wanted: Mapping[TableName, RemoteTable],
         kept: Mapping[TableName, RemoteTable],
         position: Json | None,
+        intact: Collection[TableName] = (),
     ) -> Landing:
         """Install capture of tables, and land them and the changes of others at one moment."""
         for name, table in wanted.items():
+            if name in intact:
+                continue
             installing.install(connection, self._schema, self._suffix(name), table)
         landing = Landing((), {}, True, 0, 0, False)
         with (
@@ -219,6 +247,7 @@ class TriggerCapture(PostgresCapture):
         ):
             still = {f.table.oid: f.table for f in self._tables(reader, now.version, [t.oid for t in kept.values()])}
             before = {**wanted, **kept}
+            locked = {n: replace(t, identity="f") for n, t in locked.items()}
             after = {**locked, **{n: still.get(t.oid) for n, t in kept.items()}}
             if any(t is None or not t.same_shape(before[n]) for n, t in after.items()):
                 raise _in_motion()
@@ -276,15 +305,44 @@ class TriggerCapture(PostgresCapture):
         Raises:
             UserError: `CAPTURE_REMOVED`.
         """
-        fit = fitness(connection, [t.oid for t in known.values()])
         for name, table in known.items():
-            of = installed(connection, self._schema, self._suffix(name), fit[table.oid])
-            if of.mark != position["captured"].get(str(table.oid)):
+            if not self._intact(connection, position, name):
                 raise _removed(
                     f"Capture of {table} was tampered with: triggers were disabled, dropped or replaced (perhaps for a "
                     "while), or its change table was emptied; or it now inherits, is a partition, or is filled by a "
                     "subscription."
                 )
+
+    def _intact(self, connection: Connection, position: Json, name: TableName) -> bool:
+        """Whether what captures a table is what was installed, and always was since."""
+        oid = self._what.known[name].oid
+        of = installed(connection, self._schema, self._suffix(name), fitness(connection, [oid])[oid])
+        return bool(of.mark == position["captured"].get(str(oid)))
+
+    def _wanted(
+        self, connection: Connection, now: Server, mirrors: Collection[TableName]
+    ) -> dict[TableName, RemoteTable]:
+        """The tables of mirrors: those that are known by identity, under whatever name, the others by name.
+
+        Raises:
+            UserError: `SOURCE_NOT_READY`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
+        """
+        known = self._known if (self._what.position or {}).get("system") == now.system else {}
+        former = {f.table.oid: f.table for f in tables(connection, now.version, oids=known)}
+        names = {n: self._what.names[n] for n in mirrors}
+        for name, table in self._what.known.items():
+            if name in names and table.oid in known and table.oid in former:
+                names[name] = (former[table.oid].schema, former[table.oid].name)
+        checks, found = preflight.check_for_triggers(connection, tuple(names.values()), self._what.as_text, known)
+        preflight.require(checks)
+        self._check_text_columns([f for f in found if f.table.oid not in known])
+        by_name = {(f.table.schema, f.table.name): _whole(f).table for f in found}
+        self._distinct([by_name[of].oid for of in names.values()])
+        return {mirror: by_name[of] for mirror, of in names.items()}
+
+    def _withdraw_strange(self, connection: Connection) -> None:
+        """Remove what was left by adding tables that failed, or by dropping them."""
+        installing.withdraw(connection, self._schema, {self._suffix(n) for n in self._what.names})
 
     @staticmethod
     def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:

@@ -50,8 +50,6 @@ def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
     "change",
     [
         "ALTER TABLE orders ADD COLUMN extra bigint DEFAULT 7; INSERT INTO orders VALUES (3, 'x', 1, 8)",
-        "ALTER TABLE orders DROP COLUMN region; UPDATE orders SET amount = 1 WHERE id = 1",
-        "ALTER TABLE orders RENAME COLUMN region TO place; UPDATE orders SET place = 'x'",
         "ALTER TABLE orders ALTER COLUMN amount TYPE bigint USING amount * 2",
         "ALTER TABLE orders ALTER COLUMN amount TYPE text; INSERT INTO orders VALUES (3, 'x', 'y')",
         "ALTER TABLE orders REPLICA IDENTITY FULL; UPDATE orders SET region = 'x'; DELETE FROM orders WHERE id = 2",
@@ -60,7 +58,7 @@ def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
         "INSERT INTO orders VALUES (3, 'x', 1); DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY); "
         "INSERT INTO orders VALUES (77)",
     ],
-    ids=["add", "drop", "rename", "using", "type", "identity", "key", "recreate"],
+    ids=["add", "using", "type", "identity", "key", "recreate"],
 )
 def test_altered_tables_are_taken_anew_at_one_cut(orders: Follower, db: psycopg.Connection, change: str) -> None:
     db.execute("INSERT INTO orders VALUES (10, 'before', 1); INSERT INTO beside VALUES (1)")
@@ -88,9 +86,10 @@ def test_a_renamed_table_is_followed(orders: Follower, db: psycopg.Connection) -
     [
         ("ALTER TABLE terms RENAME TO deals", "deals", []),
         ("CREATE SCHEMA moved; ALTER TABLE terms SET SCHEMA moved", "moved.terms", []),
-        ("ALTER TABLE terms RENAME COLUMN until TO ends", "terms", ["terms"]),
+        ("ALTER TABLE terms RENAME COLUMN until TO ends", "terms", []),
+        ("ALTER TABLE terms RENAME COLUMN until TO ends; ALTER TABLE terms ALTER id TYPE bigint", "terms", ["terms"]),
     ],
-    ids=["table", "schema", "column"],
+    ids=["table", "schema", "column", "column and type"],
 )
 def test_what_is_kept_as_text_stays_text_under_another_name(
     url: str, db: psycopg.Connection, tmp_path: Path, rename: str, name: str, replaced: list[str]

@@ -42,6 +42,8 @@ def test_sources_that_are_not_there(project: Path) -> None:
     for verb in ("status", "pause", "resume", "resnapshot", "drop", "land"):
         result = run(project, "source", verb, "nowhere")
         assert (result.exit_code, "SOURCE_UNKNOWN" in result.output) == (1, True)
+    for verb in ("add-tables", "drop-tables", "resnapshot"):
+        assert "SOURCE_UNKNOWN" in run(project, "source", verb, "nowhere", "-t", "t").output
     assert run(project, "source", "drop", "nowhere", "--if-exists").exit_code == 0
     assert run(project, "source", "land", "--json").stdout == "[]\n"
 

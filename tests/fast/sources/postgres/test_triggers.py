@@ -15,6 +15,7 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres import installing
 from headrace.sources.postgres.change_tables import suffix_of
 from headrace.sources.postgres.health import check, health
+from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.opening import options_of
 from headrace.sources.postgres.trigger_capture import TriggerCapture
 from headrace.sql.statements import CreateSource, parse_statement
@@ -72,6 +73,9 @@ def test_a_way_that_does_not_exist_is_told() -> None:
         parse_statement("CREATE SOURCE shop FROM POSTGRES 'postgresql://db' TABLES (orders) WITH (slot = 'x')")
     with pytest.raises(UserError, match="INVALID_OPTION"):
         options_of("shop", "postgresql://db/shop", {"orders": ("public", "orders")}, capture="magic")
+    parts = {"orders": Part(where="id > 1")}
+    with pytest.raises(UserError, match="INVALID_OPTION"):
+        options_of("shop", "postgresql://db/shop", {"orders": ("public", "orders")}, parts=parts, capture="trigger")
 
 
 # ---- transactions
@@ -393,6 +397,32 @@ def test_two_projects_capture_one_table_and_nothing_is_left_behind(
         "WHERE nspname LIKE 'headrace%'), (SELECT count(*) FROM pg_proc WHERE proname LIKE 'keep%')"
     )
     assert db.execute(left).fetchone() == (0, 0, 0)
+
+
+def test_tables_come_and_go(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("CREATE TABLE later (id int); CREATE VIEW seen AS SELECT 1 AS a; INSERT INTO later VALUES (1), (1)")
+    names = dict(orders.names)
+    with pytest.raises(UserError, match="a view"):
+        orders.renew("seen")
+    orders.names = dict(names)
+    orders.renew("later")
+    db.execute("DELETE FROM later; INSERT INTO later VALUES (2), (2); UPDATE orders SET amount = 0")
+    orders.land()
+    assert (orders.rows("later"), orders.rows("orders")) == (truth(db, "later"), truth(db, "orders"))
+    orders.names = names
+    orders.mirrors.tables.pop(next(n for n in orders.mirrors.tables if n.table == "later"))
+    orders.capture().tidy()
+    assert db.execute("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'later'::regclass").fetchone() == (0,)
+    db.execute("DELETE FROM orders; DELETE FROM later")
+    orders.land()
+    assert not orders.rows("orders")
+
+
+def test_a_snapshot_that_fails_stops_nothing(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("UPDATE orders SET amount = 8")
+    orders.capture().renew(orders.position, [n for n in orders.names if n.table == "orders"])  # and nobody publishes it
+    orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
 
 
 def test_health_tells_what_waits(orders: Follower, db: psycopg.Connection) -> None:

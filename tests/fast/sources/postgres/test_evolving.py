@@ -1,0 +1,116 @@
+"""Altered tables that are followed without being copied, and those that must be, on a real server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Follower
+
+CREATE = {
+    "keyed": "CREATE TABLE t (id int PRIMARY KEY, region text, amount bigint, note varchar(20))",
+    "bag": "CREATE TABLE t (id int, region text, amount bigint, note varchar(20)); ALTER TABLE t REPLICA IDENTITY FULL",
+}
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def follower(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
+    db.execute("CREATE TABLE beside (id int PRIMARY KEY)")
+    made = Follower(url, tmp_path / "spool", "t", "beside")
+    yield made
+    made.capture().remove()
+
+
+def play(db: psycopg.Connection, script: str) -> None:
+    for statement in script.split("; "):
+        db.execute(statement)
+
+
+def same(follower: Follower, db: psycopg.Connection) -> None:
+    for table in ("t", "beside"):
+        assert follower.rows(table) == Counter(db.execute(f"SELECT * FROM {table}").fetchall())
+
+
+FOLLOWED = {
+    "add": "ALTER TABLE t ADD extra int; UPDATE t SET extra = 7 WHERE id = 1; INSERT INTO t VALUES (4, 'x', 1, 'n', 8)",
+    "add, and a default": "ALTER TABLE t ADD extra int; ALTER TABLE t ALTER extra SET DEFAULT 3",
+    "add two": "ALTER TABLE t ADD e text, ADD f numeric(9,2); UPDATE t SET e = 'e', f = 1.25",
+    "drop": "ALTER TABLE t DROP region; UPDATE t SET amount = 1 WHERE id = 1; DELETE FROM t WHERE id = 2",
+    "rename": "ALTER TABLE t RENAME region TO place; UPDATE t SET place = 'x' WHERE id < 3",
+    "rename the key": "ALTER TABLE t RENAME id TO nr; UPDATE t SET nr = nr + 10; DELETE FROM t WHERE nr = 12",
+    "longer texts": "ALTER TABLE t ALTER note TYPE varchar(40); UPDATE t SET note = repeat('n', 30) WHERE id = 1",
+    "text": "ALTER TABLE t ALTER note TYPE text; UPDATE t SET note = repeat('n', 50) WHERE id = 1",
+    "silent": "ALTER TABLE t DROP amount, ADD extra bigint",
+    "in a transaction": "BEGIN; ALTER TABLE t ADD extra int, DROP note; UPDATE t SET extra = id; COMMIT",
+}
+
+
+@pytest.mark.parametrize("kind", CREATE)
+@pytest.mark.parametrize("change", FOLLOWED.values(), ids=FOLLOWED)
+def test_followed_without_a_copy(follower: Follower, db: psycopg.Connection, kind: str, change: str) -> None:
+    play(db, CREATE[kind])
+    db.execute("INSERT INTO t VALUES (1, 'EU', 30, 'a'), (2, NULL, 50, 'b'), (3, 'US', 70, 'c')")
+    follower.begin()
+    play(
+        db,
+        "INSERT INTO t VALUES (20, 'before', 1, 'x'); UPDATE t SET amount = 31 WHERE id = 1",
+    )
+    play(db, change + "; INSERT INTO beside VALUES (1)")
+    landings = follower.land()
+    assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)
+    play(db, "DELETE FROM t; INSERT INTO beside VALUES (2)")
+    assert not any(t.replaced or t.reshaped for landing in follower.land() for t in landing.tables)
+    same(follower, db)
+
+
+COPIED = {
+    "constant": "ALTER TABLE t ADD extra int DEFAULT 5",
+    "computed": "ALTER TABLE t ADD extra float DEFAULT random()",
+    "no default any more": "ALTER TABLE t ADD extra float DEFAULT random(); ALTER TABLE t ALTER extra DROP DEFAULT",
+    "numbered": "ALTER TABLE t ADD extra int GENERATED ALWAYS AS IDENTITY",
+    "generated": "ALTER TABLE t ADD extra bigint GENERATED ALWAYS AS (amount * 2) STORED",
+    "rewritten": "ALTER TABLE t ADD extra bigint; ALTER TABLE t ALTER extra TYPE int USING amount",
+    "wider": "ALTER TABLE t ALTER id TYPE bigint",
+    "another of the name": "ALTER TABLE t DROP region; ALTER TABLE t ADD region text",
+    "name taken over": "ALTER TABLE t RENAME region TO x; ALTER TABLE t RENAME note TO region",
+    "twice": "ALTER TABLE t ADD e int; UPDATE t SET e = 1; ALTER TABLE t ADD f int; UPDATE t SET f = 2",
+}
+
+
+@pytest.mark.parametrize("change", COPIED.values(), ids=COPIED)
+def test_copied_where_rows_may_have_changed(follower: Follower, db: psycopg.Connection, change: str) -> None:
+    play(db, CREATE["keyed"])
+    db.execute("INSERT INTO t VALUES (1, 'EU', 30, 'a'), (2, NULL, 50, 'b')")
+    follower.begin()
+    play(db, f"UPDATE t SET amount = 31 WHERE id = 1; {change}; INSERT INTO beside VALUES (1)")
+    landings = follower.land()
+    assert [t.name.table for landing in landings for t in landing.tables if t.replaced] == ["t"]
+    same(follower, db)
+
+
+def test_large_values_stay_where_columns_come_and_go(follower: Follower, db: psycopg.Connection) -> None:
+    db.execute("CREATE TABLE t (a int, id int PRIMARY KEY, body text)")
+    db.execute("ALTER TABLE t ALTER body SET STORAGE EXTERNAL")
+    db.execute("INSERT INTO t SELECT 0, g, repeat(g::text, 9000) FROM generate_series(1, 5) g")
+    follower.begin()
+    play(
+        db, "UPDATE t SET a = 1; ALTER TABLE t DROP a, ADD b int; UPDATE t SET b = id; UPDATE t SET id = 9 WHERE id = 5"
+    )
+    assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+    same(follower, db)

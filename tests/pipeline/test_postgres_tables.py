@@ -1,0 +1,88 @@
+"""Tables of a source that come, go and are taken anew, as users and stream tables see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer, logical_server
+
+from headrace.api import Headrace
+from headrace.errors import HeadraceError
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LogicalServer]:
+    with logical_server() as started:
+        yield started
+
+
+@pytest.fixture
+def url(server: LogicalServer, hr: Headrace) -> Iterator[str]:
+    yield server.fresh()
+    for table in [t.name for t in hr.status()]:
+        hr.drop_stream_table(table, if_exists=True, cascade=True)
+    for source in hr.sources.list():
+        hr.sources.drop(source.name)
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(r) for r in hr.sql(f"SELECT * FROM lake.{table}").collect())
+
+
+def test_tables_come_and_go(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
+    for table in ("here", "there"):
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
+        db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, 50) g")
+    db.execute("CREATE VIEW seen AS SELECT 1 AS a")
+    source = f"{ns}_bank"
+    hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (here)")
+    hr.create_stream_table(f"{ns}.alone", f"SELECT sum(amount) AS total FROM {source}.here")
+
+    def transfer(amount: int) -> None:
+        with db.transaction():
+            db.execute("UPDATE here SET amount = amount - %s WHERE id < 10", (amount,))
+            db.execute("UPDATE there SET amount = amount + %s WHERE id < 10", (amount,))
+
+    transfer(1)
+    with pytest.raises(HeadraceError, match="a view"):
+        hr.sql(f"ALTER SOURCE {source} ADD TABLES (there, seen)")
+    assert hr.sources.list()[0].mirrors == (f"{source}.here",)
+    added = hr.sql(f"ALTER SOURCE {source} ADD TABLES (public.there AS others)")
+    assert (added.inserted, added.deleted, added.mirrors) == (59, 9, (f"{source}.here", f"{source}.others"))
+    both = f"SELECT amount FROM {source}.here UNION ALL SELECT amount FROM {source}.others"
+    hr.create_stream_table(f"{ns}.both", f"SELECT sum(amount) AS total FROM ({both})", refresh_mode="DIFFERENTIAL")
+    transfer(2)
+    again = hr.sql(f"ALTER SOURCE {source} RESNAPSHOT TABLES (there)")
+    assert (again.inserted, again.deleted) == (18, 18)
+    hr.refresh()
+    assert rows(hr, f"{ns}.both") == [(10_000,)]
+    assert rows(hr, f"{ns}.alone") == [(5_000 - 27,)]
+    with pytest.raises(HeadraceError, match="HAS_CONSUMERS"):
+        hr.sql(f"ALTER SOURCE {source} DROP TABLES (others)")
+    hr.drop_stream_table(f"{ns}.both")
+    assert hr.sql(f"ALTER SOURCE {source} DROP TABLES (others)") == (f"{source}.others",)
+    assert not hr.spark.catalog.tableExists(f"lake.{source}.others")
+    held = db.execute("SELECT tablename::text FROM pg_publication_tables").fetchall()
+    assert held == [("here",)]
+    transfer(3)
+    assert hr.refresh(f"{ns}.alone").rows_inserted == 1
+    with pytest.raises(HeadraceError, match="SOURCE_WITHOUT_TABLES"):
+        hr.sources.drop_tables(source, ["here"])
+    hr.sources.pause(source)
+    for change in ("ADD TABLES (there)", "RESNAPSHOT TABLES (here)"):
+        with pytest.raises(HeadraceError, match="SOURCE_NOT_ACTIVE"):
+            hr.sql(f"ALTER SOURCE {source} {change}")
+    hr.sources.resume(source)
+    hr.sources.add_tables(source, ["there"])
+    db.execute("ALTER TABLE there RENAME TO elsewhere; UPDATE elsewhere SET amount = 0")
+    result = hr.sources.resnapshot(source)
+    assert (result.inserted, result.deleted) == (50, 50)
+    assert rows(hr, f"{source}.there") == sorted(db.execute("SELECT * FROM elsewhere").fetchall())

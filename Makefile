@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check test-fast test-spark test-crash test-long bench lock clean
+.PHONY: help setup java demo demo-postgres test check test-fast test-spark test-crash test-long bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -35,6 +35,9 @@ java: .venv/java-home
 demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-project and refresh it five times (SCALE, ROUNDS)
 	@$(WITH_JAVA) $(BIN)/headrace demo demo-project --scale $(SCALE) --rounds $(ROUNDS)
 
+demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, followed live by stream tables
+	@$(WITH_JAVA) $(BIN)/headrace demo postgres demo-postgres
+
 test: check test-fast test-spark test-crash ## Everything CI runs
 
 check: .venv/.stamp-setup ## Lint, format, types, layering
@@ -68,5 +71,5 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv demo-project build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv demo-project demo-postgres build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

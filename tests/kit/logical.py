@@ -55,6 +55,14 @@ class LogicalServer:
         self._control("-m", mode, "stop")
         self._server.ensure_postgres_running()
 
+    def vanish(self) -> None:
+        """Stop as in a crash, until it is told to come back."""
+        self._control("-m", "immediate", "stop")
+
+    def come_back(self) -> None:
+        """Start again."""
+        self._server.ensure_postgres_running()
+
     def stop(self) -> None:
         self._server.cleanup()
 

@@ -24,7 +24,7 @@ def demonstrate(asked: Invocation, folder: Path, scale: float, rounds: int) -> b
     from headrace.demo.run import Demo
 
     began = time.monotonic()
-    tell = _Teller(asked)
+    tell = Teller(asked)
     tell.say(f"[bold]Headrace on TPC-H[/], scale factor {scale:g}, in {folder}")
     with Demo(folder, scale) as demo:
         _build(demo, asked, tell)
@@ -33,29 +33,30 @@ def demonstrate(asked: Invocation, folder: Path, scale: float, rounds: int) -> b
             verified = demo.verify()
     tell.say("\n[bold]Verify[/]: every stream table against its query", *tables.verifications(verified))
     tell.say(*render.totals(done, verified, time.monotonic() - began))
-    tell.say(*render.go_on(folder, _program()))
+    tell.say(*render.go_on(folder, program()))
     if asked.json:
         show(asked, _document(folder, done, verified), tuple)
     return all(result.ok for result in verified)
 
 
-class _Teller:
+class Teller:
     """Prints unless only JSON is wanted."""
 
     def __init__(self, asked: Invocation) -> None:
         self._silent = asked.json
 
     def say(self, *parts: Any) -> None:
+        """Print some parts."""
         if not self._silent:
             write(parts)
 
 
-def _program() -> str:
+def program() -> str:
     """How the user's shell calls Headrace: by name, or by path where its environment is not activated."""
     return "headrace" if shutil.which("headrace") else str(Path(sys.argv[0]).absolute())
 
 
-def _build(demo: Demo, asked: Invocation, tell: _Teller) -> None:
+def _build(demo: Demo, asked: Invocation, tell: Teller) -> None:
     from headrace.demo.views import VIEWS
 
     with spinning(asked, demo.hr.events, "Starting Spark, generating and loading TPC-H"):
@@ -66,7 +67,7 @@ def _build(demo: Demo, asked: Invocation, tell: _Teller) -> None:
     tell.say(*render.created(created))
 
 
-def _round(demo: Demo, number: int, asked: Invocation, tell: _Teller) -> Round:
+def _round(demo: Demo, number: int, asked: Invocation, tell: Teller) -> Round:
     with spinning(asked, demo.hr.events, f"Round {number}: changing the sources"):
         changes = demo.change(number)
     with following(asked, demo.hr.events, f"Round {number}: timing the whole queries"):

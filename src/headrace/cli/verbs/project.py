@@ -56,21 +56,35 @@ def doctor(context: click.Context, spark: bool) -> None:
 
 
 @click.command()
-@click.argument("folder", type=FOLDER, default=Path("demo-project"))
+@click.argument("words", nargs=-1, metavar="[postgres] [FOLDER]")
 @click.option("--scale", type=click.FloatRange(0.001, 10), default=0.1, show_default=True, help="TPC-H scale factor.")
 @click.option("--rounds", type=click.IntRange(1, 50), default=5, show_default=True, help="Rounds of changes.")
+@click.option(
+    "--seconds", type=click.IntRange(1, 3600), default=20, show_default=True, help="With postgres: how long to follow."
+)
 @click.pass_context
-def demo(context: click.Context, folder: Path, scale: float, rounds: int) -> None:
+def demo(context: click.Context, words: tuple[str, ...], scale: float, rounds: int, seconds: int) -> None:
     """Build a TPC-H lakehouse with seven stream tables, change it for some rounds, and refresh, time and verify all.
+
+    `demo postgres` is the second act: a private PostgreSQL with a shop under load, captured, and stream tables that
+    follow it live.
 
     \b
     Examples:
       headrace demo
       headrace demo /tmp/tpch --scale 0.01 --rounds 2
+      headrace demo postgres
     """
-    from headrace.cli.verbs.demonstration import demonstrate
+    from headrace.cli.verbs import demonstration, demonstration_postgres
 
-    if not demonstrate(invocation(context), folder, scale, rounds):
+    asked, postgres = invocation(context), words[:1] == ("postgres",)
+    if len(words) > 1 + postgres:
+        raise click.UsageError("One folder is enough.")
+    if postgres:
+        right = demonstration_postgres.demonstrate(asked, Path(words[1] if words[1:] else "demo-postgres"), seconds)
+    else:
+        right = demonstration.demonstrate(asked, Path(words[0] if words else "demo-project"), scale, rounds)
+    if not right:
         raise click.exceptions.Exit(FAILED)
 
 

@@ -1,0 +1,177 @@
+"""Servers that cannot be reached as they are told to, roles with no more than they need, and servers that vanish."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer, logical_server
+from kit.mirrored import Follower
+
+from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.health import health
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+        yield connection
+
+
+def rows(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
+    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
+
+
+# ---- the least a role needs
+
+
+def test_a_member_of_the_owner_with_no_more_does_everything(
+    server: LogicalServer, url: str, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    name = db.info.dbname
+    role, owner = f"headrace_{name}", f"owner_{name}"
+    for statement in (
+        f"CREATE ROLE {role} LOGIN REPLICATION",
+        f"CREATE ROLE {owner}",
+        "REVOKE ALL ON SCHEMA public FROM PUBLIC",
+        f"GRANT USAGE ON SCHEMA public TO {role}",
+        f"GRANT CREATE ON DATABASE {name} TO {role}",
+        "CREATE TABLE later (id int PRIMARY KEY)",
+        f"ALTER TABLE t OWNER TO {owner}; ALTER TABLE later OWNER TO {owner}",
+        f"GRANT {owner} TO {role}",
+    ):
+        db.execute(statement)
+    follower = Follower(url.replace("postgres@", f"{role}@"), tmp_path / "spool", "t")
+    follower.begin()
+    db.execute("UPDATE t SET v = 'c' WHERE id = 1; INSERT INTO later VALUES (7)")
+    follower.land()
+    follower.renew("later")
+    db.execute("ALTER TABLE t ADD w int; DELETE FROM t WHERE id = 2; ALTER TABLE later ADD x int DEFAULT 4")
+    follower.land()
+    for table in ("t", "later"):
+        assert follower.rows(table) == rows(db, table)
+    health({"url": follower.url, "slot": follower.slot}, follower.position)
+    follower.capture().remove()
+    left = "SELECT (SELECT count(*) FROM pg_publication), count(*) FROM pg_replication_slots WHERE database = %s"
+    assert db.execute(left, (name,)).fetchone() == (0, 0)
+
+
+def test_a_privilege_that_was_taken_away_is_told(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    role = f"reader_{db.info.dbname}"
+    db.execute(f"CREATE ROLE {role} LOGIN REPLICATION; GRANT CREATE ON DATABASE {db.info.dbname} TO {role}")
+    db.execute(f"ALTER TABLE t OWNER TO {role}")
+    follower = Follower(url.replace("postgres@", f"{role}@"), tmp_path / "spool", "t")
+    follower.begin()
+    db.execute(f"ALTER ROLE {role} NOREPLICATION; UPDATE t SET v = 'x'")
+    with pytest.raises(EnvironmentFault, match="SOURCE_REFUSED") as caught:
+        follower.land()
+    assert "headrace source check" in (caught.value.hint or "")
+    with pytest.raises(UserError, match=f'ALTER ROLE "{role}" REPLICATION'):
+        follower.renew("t")
+    db.execute(f"ALTER ROLE {role} REPLICATION")
+    follower.land()
+    assert follower.rows("t") == rows(db, "t")
+    follower.capture().remove()
+
+
+# ---- reaching it
+
+
+@contextmanager
+def without_tls() -> Iterator[int]:
+    """A port that answers as every PostgreSQL without TLS does when it is asked for it: with an N."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(8)
+                    connection.sendall(b"N")
+                    connection.recv(1)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def told(url: str, folder: Path) -> str:
+    with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
+        Follower(url, folder, "t").begin()
+    assert caught.value.retryable
+    return caught.value.detail or ""
+
+
+def test_tls_that_is_not_to_be_had_is_no_way_round(tmp_path: Path) -> None:
+    with without_tls() as port:
+        for mode in ("require", "verify-full&sslrootcert=system"):
+            url = f"postgresql://reader@127.0.0.1:{port}/shop?sslmode={mode}"
+            assert "SSL" in told(url, tmp_path)
+    assert "sslmode" in told("postgresql://reader@127.0.0.1:9/shop?sslmode=perhaps", tmp_path)
+    missing = f"postgresql://reader@127.0.0.1:9/shop?sslmode=verify-ca&sslrootcert={tmp_path / 'no.pem'}"
+    assert told(missing, tmp_path)
+
+
+def test_a_host_that_is_not_known(tmp_path: Path) -> None:
+    assert "no-such-host.invalid" in told("postgresql://reader@no-such-host.invalid/shop", tmp_path)
+
+
+def test_a_wrong_password_is_told_and_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with logical_server() as server:
+        url = server.fresh()
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("CREATE ROLE teller LOGIN REPLICATION PASSWORD 'right'; CREATE TABLE t (id int PRIMARY KEY)")
+            file = Path(str(db.execute("SHOW hba_file").fetchall()[0][0]))
+            file.write_text(f"local all teller scram-sha-256\n{file.read_text()}")
+            db.execute("SELECT pg_reload_conf()")
+        theirs = url.replace("postgres@", "teller@")
+        for password in ("wrong-one", None):
+            monkeypatch.delenv("PGPASSWORD", raising=False)
+            if password:
+                monkeypatch.setenv("PGPASSWORD", password)
+            detail = told(theirs, tmp_path)
+            assert "password" in detail
+            assert "wrong-one" not in detail
+        monkeypatch.setenv("PGPASSWORD", "right")
+        with pytest.raises(UserError, match="SOURCE_NOT_READY"):  # it got in
+            Follower(theirs, tmp_path, "t").begin()
+        monkeypatch.delenv("PGPASSWORD")
+        monkeypatch.setenv("TELLER_URL", theirs.replace("teller@", "teller:right@"))
+        with pytest.raises(UserError, match="SOURCE_NOT_READY"):
+            Follower("env:TELLER_URL", tmp_path, "t").begin()
+
+
+def test_a_server_that_vanishes_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    with logical_server() as server:
+        url = server.fresh()
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+            follower = Follower(url, tmp_path / "spool", "t")
+            follower.begin()
+            db.execute("INSERT INTO t VALUES (2)")
+        server.vanish()
+        for attempt in (follower.land, lambda: follower.renew("t"), follower.begin):
+            with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
+                attempt()
+            assert caught.value.retryable
+        server.come_back()
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("INSERT INTO t VALUES (3)")
+            assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+            assert follower.rows("t") == rows(db, "t")
+        follower.capture().remove()

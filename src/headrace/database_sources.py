@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.declared_sources import SourceStep
     from headrace.engine.landing import Lander
     from headrace.events import Events
-    from headrace.sources.postgres.capture import PostgresCapture
+    from headrace.sources.landing import Capture
     from headrace.sources.postgres.narrowing import Part
     from headrace.sql.source_tables import SourceTable
 
@@ -66,8 +66,8 @@ class Sources:
             tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
                 PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
-            capture: `wal`, from the write-ahead log, or `trigger`, by triggers on the tables; the documentation says
-                when to choose which.
+            capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
+                the log can be used. The documentation says when to choose which.
             if_not_exists: Do nothing when it exists.
 
         Returns:
@@ -338,7 +338,7 @@ class Sources:
             patience=patience,
         )
 
-    def _capture(self, source: DatabaseSource) -> PostgresCapture:
+    def _capture(self, source: DatabaseSource) -> Capture:
         from headrace.sources.postgres.opening import open_capture
 
         mirrors: dict[TableName, Mapping[str, Any] | None] = {

@@ -15,6 +15,7 @@ import sqlglot
 from headrace.engine.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
+from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
@@ -100,7 +101,7 @@ class Follower:
         *tables: str,
         slot: str = "headrace_f",
         as_text: tuple[str, ...] = (),
-        way: type[PostgresCapture] = PostgresCapture,
+        way: type[PostgresCapture | AutoCapture] = PostgresCapture,
         parts: Mapping[str, Part] | None = None,
     ) -> None:
         self.parts = dict(parts or {})
@@ -110,7 +111,7 @@ class Follower:
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
 
-    def capture(self, *, most: int = MOST) -> PostgresCapture:
+    def capture(self, *, most: int = MOST) -> PostgresCapture | AutoCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None

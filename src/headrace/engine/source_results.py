@@ -68,9 +68,9 @@ class SourceHealth(Record):
     Args:
         name: The source.
         status: NEW, ACTIVE, PAUSED or STOPPED.
-        capture: `wal` or `trigger`.
+        capture: `wal`, `trigger` or `auto`.
         lag_bytes: Write-ahead log written since what is landed; None under triggers.
-        waiting_rows: Captured rows that are not landed; None under WAL.
+        waiting_rows: Captured rows that are not landed; None where the write-ahead log is read.
         slot: The replication slot and the publication; under triggers, the schema of the change tables.
         slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
         kept_bytes: Write-ahead log that the server keeps for the slot, or change tables; None where they are missing.

@@ -82,7 +82,7 @@ def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
 
 def health(found: SourceHealth) -> Iterator[RenderableType]:
     """How a source stands at its server."""
-    if found.capture == "trigger":
+    if found.waiting_rows is not None:
         yield from _by_triggers(found)
         return
     table = fmt.grid("Source", "Status", ("Behind", "right"), "Slot", "State", ("Kept", "right"), ("Left", "right"))

@@ -30,10 +30,10 @@ TEXT_COLUMNS = click.option(
 )
 CAPTURE = click.option(
     "--capture",
-    type=click.Choice(["wal", "trigger"]),
+    type=click.Choice(["wal", "trigger", "auto"]),
     default="wal",
     show_default=True,
-    help="From the write-ahead log, or by triggers on the tables.",
+    help="From the write-ahead log, by triggers on the tables, or by triggers until the log can be used.",
 )
 
 

@@ -80,6 +80,7 @@ def surroundings(schema: str) -> Iterator[sql.Composed]:
     yield sql.SQL("CREATE TABLE {} (xid xid8 NOT NULL, moment bigint NOT NULL, suffix text NOT NULL)").format(
         sql.Identifier(schema, EMPTIED)
     )
+    yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(sql.Identifier(schema, EMPTIED))
 
 
 def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
@@ -98,7 +99,10 @@ def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
 
 
 def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
-    """Statements that make an empty change table."""
+    """Statements that make an empty change table.
+
+    Its replica identity is for publications FOR ALL TABLES, which would keep us from deleting what is landed.
+    """
     name = changes_of(schema, suffix)
     columns = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(place_of(i)), sql.Identifier("pg_catalog", h.type))
@@ -108,6 +112,7 @@ def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql
     yield sql.SQL(
         "CREATE TABLE {} (xid xid8 NOT NULL, moment bigint NOT NULL, op smallint NOT NULL, {}) WITH (" + _STORAGE + ")"
     ).format(name, columns)
+    yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(name)
 
 
 def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]) -> Iterator[sql.Composed]:

@@ -15,6 +15,7 @@ from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.slots import Slot, find_slot
+from headrace.sources.postgres.trigger_capture import by_triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(options["url"]) as connection:
-        if options.get("capture") == "trigger":
+        way = options.get("capture", "wal")
+        if by_triggers(position) if position else way != "wal":
             return _of_triggers(connection, options["slot"], position)
         now = server(connection)
         slot = find_slot(connection, options["slot"])
@@ -72,6 +74,6 @@ def check(
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(url) as connection:
-        if capture == "trigger":
+        if capture != "wal":
             return preflight.check_for_triggers(connection, names, as_text)[0]
         return preflight.check(connection, names, as_text, parts=parts)[0]

@@ -29,13 +29,13 @@ PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.3
 
 
-def patiently(connection: Connection, work: Callable[[], None], patience: float = PATIENCE_SECONDS) -> None:
+def patiently(connection: Connection, work: Callable[[], None], patience: float | None = None) -> None:
     """Do something in one transaction that needs locks, in short attempts.
 
     Raises:
         psycopg.errors.LockNotAvailable: Nobody made room in time; nothing was done.
     """
-    until = time.monotonic() + patience
+    until = time.monotonic() + (PATIENCE_SECONDS if patience is None else patience)
     while True:
         try:
             with connection.transaction():
@@ -75,11 +75,17 @@ def install(connection: Connection, schema: str, suffix: str, table: RemoteTable
     patiently(connection, work)
 
 
-def remove(connection: Connection, schema: str) -> None:
-    """Take away everything of a source; nothing when there is nothing."""
+def remove(connection: Connection, schema: str, patience: float | None = None) -> None:
+    """Take away everything of a source; nothing when there is nothing.
+
+    Args:
+        connection: The connection.
+        schema: The source's schema.
+        patience: Seconds to wait for others, for each table; `PATIENCE_SECONDS` when None.
+    """
     names = [sql.SQL("FUNCTION IF EXISTS {}").format(sql.Identifier(schema, f)) for f in functions(connection, schema)]
     for what in (*names, sql.SQL("SCHEMA IF EXISTS {}").format(sql.Identifier(schema))):
-        patiently(connection, partial(_drop, connection, what))
+        patiently(connection, partial(_drop, connection, what), patience)
 
 
 def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.errors import UserError
 from headrace.names import TableName
+from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.narrowing import Part
@@ -19,7 +20,11 @@ from headrace.sql.source_statements import split_table
 
 KIND = "postgres"
 
-WAYS: Mapping[str, type[PostgresCapture]] = {"wal": PostgresCapture, "trigger": TriggerCapture}
+WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
+    "wal": PostgresCapture,
+    "trigger": TriggerCapture,
+    "auto": AutoCapture,
+}
 """How tables can be captured; the first is what is meant when nothing is said."""
 
 
@@ -57,7 +62,7 @@ def options_of(
 
 
 def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
-    if parts and capture == "trigger":
+    if parts and capture != "wal":
         raise UserError(
             "INVALID_OPTION",
             f"COLUMNS and WHERE of {', '.join(sorted(parts))} are for capture from the write-ahead log.",
@@ -166,7 +171,7 @@ def open_capture(
     *,
     gone: Iterable[TableName] = (),
     position: Mapping[str, Any] | None = None,
-) -> PostgresCapture:
+) -> PostgresCapture | AutoCapture:
     """The capture of a source.
 
     Args:

@@ -25,6 +25,7 @@ table is copied in a snapshot taken after that, in which the changes of all othe
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import sql
 
-from headrace.errors import EnvironmentFault, UserError
+from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import installing, moments, preflight
-from headrace.sources.postgres.capture import PostgresCapture, stopped
+from headrace.sources.postgres import installing, moments, preflight, slots
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture, in_motion, stopped
 from headrace.sources.postgres.change_tables import (
     EMPTIED,
     PER_PARTITION,
@@ -45,13 +46,14 @@ from headrace.sources.postgres.change_tables import (
     reading,
     suffix_of,
 )
+from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.fitness import fitness, installed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.letting_go import let_go
 from headrace.sources.postgres.server import Found, Server, server, tables
-from headrace.sources.postgres.spool import csv_batches
+from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ class Tally:
 
 class TriggerCapture(PostgresCapture):
     """Captures one source by triggers; see `Capture`. Snapshots are taken as in the other way."""
+
+    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
+        known = {n: replace(t, identity="f") for n, t in captured.known.items()}
+        super().__init__(replace(captured, known=known), spool, limit=limit, most=most)
 
     # ---- the protocol
 
@@ -166,6 +172,51 @@ class TriggerCapture(PostgresCapture):
         """Drop triggers, functions and change tables."""
         with connected(self._what.url) as connection:
             installing.remove(connection, self._schema)
+
+    # ---- for another way to capture
+
+    def shown_by(self, snapshot: str, position: Json) -> Landing:
+        """The changes of the transactions that an exported snapshot shows and a position does not.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
+            UserError: `SOURCE_CHANGED`, `CAPTURE_REMOVED`.
+        """
+        known = self._what.known
+        with connected(self._what.url) as reader, moments.moment(reader, self._change_tables(known), snapshot) as at:
+            now = server(reader)
+            _check_server(now, position, at)
+            self._require_same(reader, now)
+            self._check_captured(reader, position, known)
+            return self._changes(reader, now, position, known, at)
+
+    def installed_at(self, now: Server) -> tuple[int, dict[str, Any]]:
+        """Install triggers; gives a place in the log, and the position of triggers that shows what comes before it.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
+        """
+        known = self._what.known
+        with connected(self._what.url) as connection:
+            installing.remove(connection, self._schema)
+            installing.create_schema(connection, self._schema)
+            for name, table in known.items():
+                installing.install(connection, self._schema, self._suffix(name), table)
+        temporary = slots.exported(self._what.url, f"headrace_tmp_{uuid.uuid4().hex[:12]}", temporary=True)
+        with (
+            temporary as (start, snapshot),
+            connected(self._what.url) as reader,
+            moments.moment(reader, self._change_tables(known), snapshot) as at,
+        ):
+            names = self._require_same(reader, now)
+            return start, {**self._moved(now, at, 0, self._captured(reader, known)), "names": names}
+
+    def _require_same(self, connection: Connection, now: Server) -> dict[str, str]:
+        """The names of the tables, by oid, when all are as their mirrors."""
+        found = self._tables(connection, now.version, self._known)
+        if {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} != self._known.keys():
+            raise in_motion()
+        return {str(f.table.oid): str(f.table) for f in found}
 
     # ---- changes
 
@@ -247,10 +298,10 @@ class TriggerCapture(PostgresCapture):
         ):
             still = {f.table.oid: f.table for f in self._tables(reader, now.version, [t.oid for t in kept.values()])}
             before = {**wanted, **kept}
-            locked = {n: replace(t, identity="f") for n, t in locked.items()}
-            after = {**locked, **{n: still.get(t.oid) for n, t in kept.items()}}
+            whole = {n: replace(t, identity="f") for n, t in locked.items()}
+            after = {**whole, **{n: still.get(t.oid) for n, t in kept.items()}}
             if any(t is None or not t.same_shape(before[n]) for n, t in after.items()):
-                raise _in_motion()
+                raise in_motion()
             if position is not None:
                 self._check_captured(reader, position, kept)
                 landing = self._changes(reader, now, position, kept, at)
@@ -295,7 +346,7 @@ class TriggerCapture(PostgresCapture):
         for name, table in known.items():
             of = installed(connection, self._schema, self._suffix(name), fit[table.oid])
             if of.triggers != PER_TABLE + PER_PARTITION * len(fit[table.oid].partitions):
-                raise _in_motion()
+                raise in_motion()
             found[str(table.oid)] = of.mark
         return found
 
@@ -351,6 +402,11 @@ class TriggerCapture(PostgresCapture):
         return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
 
 
+def by_triggers(position: Json) -> bool:
+    """Whether a position is one of capture by triggers."""
+    return "snapshot" in position
+
+
 def _whole(found: Found) -> Found:
     """A table as triggers see it: old rows are given whole, whatever its replica identity."""
     return replace(found, table=replace(found.table, identity="f"))
@@ -382,12 +438,3 @@ def _check_server(now: Server, position: Json, at: str) -> None:
 
 def _removed(what: str) -> UserError:
     return stopped("CAPTURE_REMOVED", what)
-
-
-def _in_motion() -> EnvironmentFault:
-    return EnvironmentFault(
-        "SOURCE_IN_MOTION",
-        "Tables of the source were altered while they were taken anew; nothing was landed.",
-        hint="Land again.",
-        retryable=True,
-    )

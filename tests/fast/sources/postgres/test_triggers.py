@@ -60,7 +60,7 @@ def waiting(db: psycopg.Connection, table: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("clause", "way"), [("", None), ("WITH (capture = 'trigger')", "trigger"), ("WITH (capture = wal)", "wal")]
+    ("clause", "way"), [("", None), ("WITH (capture = 'trigger')", "trigger"), ("WITH (capture = auto)", "auto")]
 )
 def test_the_statement_says_how(clause: str, way: str | None) -> None:
     statement = parse_statement(f"CREATE SOURCE shop FROM POSTGRES 'postgresql://db/shop' TABLES (orders) {clause}")
@@ -423,6 +423,14 @@ def test_a_snapshot_that_fails_stops_nothing(orders: Follower, db: psycopg.Conne
     orders.capture().renew(orders.position, [n for n in orders.names if n.table == "orders"])  # and nobody publishes it
     orders.land()
     assert orders.rows("orders") == truth(db, "orders")
+
+
+def test_a_publication_of_all_tables_does_not_keep_landed_rows(orders: Follower, db: psycopg.Connection) -> None:
+    db.execute("CREATE PUBLICATION everything FOR ALL TABLES; ALTER TABLE orders REPLICA IDENTITY FULL")
+    db.execute("UPDATE orders SET amount = 0; TRUNCATE beside")
+    orders.land()
+    assert (orders.rows("orders"), waiting(db, "orders")) == (truth(db, "orders"), 0)
+    assert db.execute(f"SELECT count(*) FROM {SCHEMA}.emptied").fetchone() == (0,)
 
 
 def test_health_tells_what_waits(orders: Follower, db: psycopg.Connection) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commands, fixed, idle, pipelines, postgres, queries, tpch
+from bench import commands, dispatch, fixed, idle, pipelines, postgres, queries, tpch
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
@@ -22,6 +22,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "fixed": fixed.run,
     "idle": idle.run,
     "commands": commands.run,
+    "dispatch": dispatch.run,
     "pipelines": pipelines.run,
     "postgres": postgres.run,
 }

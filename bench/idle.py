@@ -7,7 +7,7 @@ import time
 
 from bench.measure import Figure, listed, median, project, show
 
-TABLES = 200
+TABLES = 500
 SOURCES = 20
 
 
@@ -32,5 +32,5 @@ def run(options: argparse.Namespace) -> list[Figure]:
         if len(tracker.getJobIdsForGroup(None)) != before:
             raise SystemExit("an idle cycle ran Spark jobs")
         return [
-            show(Figure("idle", f"idle cycle over {TABLES} tables", median(times), "ms", 100, detail=listed(times)))
+            show(Figure("idle", f"idle cycle over {TABLES} tables", median(times), "ms", 150, detail=listed(times)))
         ]

@@ -18,7 +18,13 @@ def run(options: argparse.Namespace) -> list[Figure]:
     turns = max(options.rounds, 3)
     with project(options.master) as hr:
         hr.sql("CREATE NAMESPACE lake.p")
-        return [_diamond(hr, turns), *_chain(hr, turns), *_independent(hr, turns), _wide(hr, turns)]
+        return [
+            _diamond(hr, turns),
+            *_chain(hr, turns),
+            *_independent(hr, turns),
+            _wide(hr, turns),
+            _fan_out(hr, turns),
+        ]
 
 
 def _source(hr: Headrace, name: str) -> None:
@@ -106,6 +112,24 @@ def _wide(hr: Headrace, turns: int) -> Figure:
         for name in names:
             hr.drop_stream_table(f"p.{name}")
     return show(Figure("pipelines", "3 layers of 20, refreshes under way", median(ratios), "x", detail=listed(ratios)))
+
+
+def _fan_out(hr: Headrace, turns: int) -> Figure:
+    _source(hr, "spread")
+    _stream(hr, "hub", "SELECT k, g, v FROM p.spread WHERE v >= 0")
+    names = [f"f{i:02}" for i in range(30)]
+    for i, name in enumerate(names):
+        _stream(hr, name, f"SELECT g, sum(v) + {i} AS total FROM p.hub GROUP BY g")
+    ratios = []
+    for turn in range(WARM_UP + turns):
+        _change(hr, "spread", turn)
+        took, refreshing = _once(hr, 1 + len(names))
+        if turn >= WARM_UP:
+            ratios.append(refreshing / took)
+    for name in (*names, "hub"):
+        hr.drop_stream_table(f"p.{name}")
+    label = "one table read by 30, refreshes under way"
+    return show(Figure("pipelines", label, median(ratios), "x", detail=listed(ratios)))
 
 
 def _diamond(hr: Headrace, turns: int) -> Figure:

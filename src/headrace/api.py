@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -23,7 +24,7 @@ from headrace.engine.results import (
     VerifyResult,
 )
 from headrace.errors import HeadraceError, UserError
-from headrace.events import Events
+from headrace.events import Event, Events, Notice, fields_of, kind_of
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from headrace.engine.plans import Plans
     from headrace.engine.refresh import Refresher
     from headrace.running import DiamondGroup, LoggedEvent
+    from headrace.safeguards.fuses import BlownFuse
+    from headrace.safeguards.gates import GateInfo
+    from headrace.safeguards.watermarks import WatermarkInfo
     from headrace.scheduler.work import RunSummary
     from headrace.spark.runner import SparkRunner
     from headrace.sql.statements import Statement
@@ -111,6 +115,29 @@ class LazySpark:
                 self._runner = SparkRunner(self.session())
             return self._runner
 
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark was started here; over Spark Connect it is the server's."""
+        return self.owned and not self._settings.spark_remote
+
+    def restart(self) -> None:
+        """End Spark, in whatever state it is, and start it anew; nothing may use it meanwhile."""
+        from headrace.spark.ending import end
+
+        with self._lock:
+            session, self._session, self._runner = self._session, None, None
+            if session is not None:
+                end(session)
+            self.session()
+
+    def stop(self) -> None:
+        """Stop the session, if it was started here; its driver may be dead already."""
+        from headrace.spark.ending import stop
+
+        with self._lock:
+            if self.owned and self._session is not None:
+                stop(self._session, remote=self._settings.spark_remote is not None)
+
     def namespace(self) -> tuple[str, ...]:
         """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
         if not self.started:
@@ -157,12 +184,14 @@ class Headrace:
         self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
         self._lazy = LazySpark(settings, self.events, spark)
         self._parts: tuple[Plans, Refresher, Creator] | None = None
+        self._hooks = ExitStack()
 
     def close(self) -> None:
         """Close the catalog and stop the Spark session, if this object started it."""
+        self._hooks.close()
         self._catalog.close()
         if self._lazy.owned:
-            self._lazy.session().stop()
+            self._lazy.stop()
         elif self._parts is not None:
             self._parts[1].changes.clear()
 
@@ -189,9 +218,11 @@ class Headrace:
             from headrace.engine.create import Creator
             from headrace.engine.plans import Plans
             from headrace.engine.refresh import Refresher
+            from headrace.running import defaults_of
 
             plans = Plans(self._lazy)
-            refresher = Refresher(self._catalog, self._lazy, plans, self.events)
+            defaults = defaults_of(self.settings)
+            refresher = Refresher(self._catalog, self._lazy, plans, self.events, defaults=defaults)
             creator = Creator(
                 self._catalog, self._lazy, plans, refresher, self.settings.warehouse, self.settings.format_version
             )
@@ -247,7 +278,7 @@ class Headrace:
             if_not_exists: Do nothing when it exists.
             or_replace: Give an existing one this definition; readers see the old contents until the new are there.
             options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
-                `refresh_group`; None keeps those of the one that is replaced.
+                `refresh_group`, `fuse_ceiling`, `fuse_factor`; None keeps those of the one that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.
@@ -307,6 +338,8 @@ class Headrace:
         self._catalog.alter_stream_table(
             full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule, options=changed
         )
+        if options is not None and any(key.lower().startswith("fuse_") for key in options):
+            self._catalog.mend_fuse(full_name)
 
     def drop_stream_table(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> tuple[str, ...]:
         """Drop a stream table.
@@ -359,15 +392,23 @@ class Headrace:
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
         """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        from headrace.safeguards.gates import gated_above
+
         failure = self.sources.land_for(wanted)
+        if held := gated_above(self._catalog, wanted):
+            self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
         result = refresh(wanted)
         if failure is not None:
             raise failure
         return result
 
     def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
+        from headrace.safeguards.watermarks import refuse_apart
+
         name = self._catalog.stream_table(name).name
-        members = self._grouping().members(name)
+        cut = self._grouping()
+        members = cut.members(name)
+        refuse_apart(self._catalog, cut, members)
         results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
         return next(r for r in results if r.name == str(name))
 
@@ -386,6 +427,8 @@ class Headrace:
     def _refresh_in_order(
         self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
     ) -> tuple[RefreshResult, ...]:
+        from headrace.safeguards.watermarks import apart_units
+
         heads, cut = self._heads(), self._grouping()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
@@ -395,20 +438,179 @@ class Headrace:
             order = self._behind(order, heads)
         asked = frozenset(order)
         results: list[RefreshResult] = []
-        failed, first = set[TableName](), None
+        failed, errors = set[TableName](), list[HeadraceError]()
+        apart = apart_units(self._catalog, cut)
         for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
             if any(above in failed for above in cut.units.dag.producers(unit)):
                 failed.add(unit)
+                continue
+            if unit in apart:
+                failed.add(unit)
+                if wanted is None:  # nobody asked for these in particular
+                    self.events.emit(Notice(apart[unit].message))
+                else:
+                    errors.append(apart[unit])
                 continue
             try:
                 members = cut.units.members[unit]
                 results += self._refresh_unit(members, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
-                first = first or error
-        if first is not None:
-            raise first
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return tuple(results)
+
+    def fuses(self) -> tuple[BlownFuse, ...]:
+        """Stream tables whose fuses have blown, with the evidence; reads the catalog only."""
+        from headrace.safeguards.fuses import blown_fuses
+
+        return blown_fuses(self._catalog)
+
+    def resolve_fuse(self, name: str, resolution: str) -> tuple[RefreshResult, ...]:
+        """Decide about a change that was larger than a stream table's fuse allows, and carry it out.
+
+        Of a group that is published together, all blown fuses are resolved so.
+
+        Args:
+            name: The stream table.
+            resolution: `apply`: refresh it, to what its sources are now. `reinitialize`: recompute it. `skip`: move its
+                frontier and leave its contents, which then are known to differ from its query until it is recomputed.
+
+        Returns:
+            The refreshes of the table and of its group.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `STREAM_TABLE_NOT_FOUND`, `FUSE_NOT_BLOWN`.
+            HeadraceError: It could not be carried out; the fuse stays as it was.
+        """
+        from headrace.engine.fuse import Resolution
+        from headrace.events import FuseResolved
+        from headrace.safeguards.fuses import parse_resolution, to_resolve
+        from headrace.safeguards.watermarks import refuse_apart
+
+        how, cut = parse_resolution(resolution), self._grouping()
+        wanted = to_resolve(self._catalog, cut, self._name(name))
+        refuse_apart(self._catalog, cut, wanted)
+        results = self._engine()[2].refresh_group(
+            cut.members(wanted[0]),
+            self._heads(),
+            full=wanted if how is Resolution.REINITIALIZE else (),
+            resolved=dict.fromkeys(wanted, how),
+        )
+        self._decided(*(FuseResolved(str(table), how.value) for table in wanted))
+        return results
+
+    def gates(self) -> tuple[GateInfo, ...]:
+        """Sources that are held back; reads the catalog only."""
+        from headrace.safeguards.gates import gate_infos
+
+        return gate_infos(self._catalog)
+
+    def close_gate(self, sources: str | Names) -> tuple[str, ...]:
+        """Hold sources back at what they are now, as while they are loaded, until their gate is opened.
+
+        No refresh, scheduled or not, and no new stream table reads a later version. Mirrors of one database are held
+        back together. One that is held back already stays where it is.
+
+        Args:
+            sources: Tables, or database sources.
+
+        Returns:
+            The tables that are held back.
+
+        Raises:
+            UserError: `TABLE_NOT_FOUND`; `INVALID_OPTION` for a stream table. Then no gate is closed.
+        """
+        from headrace.events import GateClosed
+        from headrace.safeguards.gates import close_gate
+
+        wanted = self._gated(sources)
+        close_gate(self._catalog, wanted, self._heads())
+        names = tuple(str(n) for n in wanted)
+        self._decided(GateClosed(names))
+        return names
+
+    def open_gate(self, sources: str | Names | None = None) -> tuple[str, ...]:
+        """Hold sources back no longer.
+
+        Args:
+            sources: Tables, or database sources; all that are held back when None.
+
+        Returns:
+            The tables.
+
+        Raises:
+            UserError: `GATE_NOT_CLOSED`; then no gate is opened.
+        """
+        from headrace.events import GateOpened
+
+        wanted = tuple(self._catalog.gates()) if sources is None else self._gated(sources)
+        self._catalog.open_gates(wanted)
+        names = tuple(str(n) for n in wanted)
+        if names:
+            self._decided(GateOpened(names))
+        return names
+
+    def watermarks(self) -> tuple[WatermarkInfo, ...]:
+        """Groups of sources that must agree, and where they are; reads the catalog only."""
+        from headrace.safeguards.watermarks import watermark_infos
+
+        return watermark_infos(self._catalog)
+
+    def create_watermark_group(self, name: str, sources: Names, tolerance: dt.timedelta | str) -> None:
+        """Have what reads several sources refreshed only while these are complete up to about the same moment.
+
+        Args:
+            name: The group.
+            sources: Its tables, two or more; nothing waits for a table that is in no group.
+            tolerance: By how much their watermarks may be apart: a duration, zero or more.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `TABLE_NOT_FOUND`, `WATERMARK_GROUP_EXISTS`, `WATERMARK_TAKEN`.
+        """
+        from headrace.safeguards.watermarks import create_group
+
+        wanted = tuple(dict.fromkeys(self._name(s) for s in sources))
+        create_group(self._catalog, name, wanted, tolerance, self._heads())
+
+    def drop_watermark_group(self, name: str, *, if_exists: bool = False) -> None:
+        """Have nothing wait for a group of sources any more.
+
+        Raises:
+            UserError: `WATERMARK_GROUP_NOT_FOUND`.
+        """
+        from headrace.safeguards.watermarks import drop_group
+
+        drop_group(self._catalog, name, if_exists=if_exists)
+
+    def advance_watermark(self, source: str, moment: dt.datetime | str) -> None:
+        """Say that a source is complete up to a moment.
+
+        Args:
+            source: A table that is in a watermark group.
+            moment: The moment, with a time zone; as text in ISO format. It may not go back.
+
+        Raises:
+            UserError: `INVALID_OPTION`, `WATERMARK_UNKNOWN`, `WATERMARK_BACKWARDS`.
+        """
+        from headrace.events import WatermarkAdvanced
+        from headrace.safeguards.watermarks import parse_moment
+
+        name, until = self._name(source), parse_moment(moment)
+        self._catalog.advance_watermark(name, until)
+        self._decided(WatermarkAdvanced(str(name), until.isoformat()))
+
+    def _gated(self, sources: str | Names) -> tuple[TableName, ...]:
+        from headrace.safeguards.gates import to_gate
+
+        texts = [sources] if isinstance(sources, str) else sources
+        return tuple(dict.fromkeys(n for text in texts for n in to_gate(self._catalog, text, self._name)))
+
+    def _decided(self, *events: Event) -> None:
+        """Tell what somebody decided, also those who only read the log of events."""
+        now = dt.datetime.now(dt.UTC)
+        self._catalog.write_events([(now, kind_of(event), fields_of(event)) for event in events])
 
     def _grouping(self) -> Grouping:
         from headrace.engine.grouping import grouping
@@ -568,6 +770,23 @@ class Headrace:
         from headrace.running import drop_group
 
         return tuple(str(n) for n in drop_group(self._catalog, name.strip(), if_exists=if_exists))
+
+    def on_event(self, call: Callable[[dict[str, Any]], Any]) -> Callable[[], None]:
+        """Have a function called with what happens, until the project is closed.
+
+        It is called in a thread of its own, one event after the other: whether it is slow, hangs or raises is no
+        refresh's business. When more than 1,000 events wait for it, the oldest are given up.
+
+        Args:
+            call: Receives a dict: `at`, `event`, and what it is about, as `headrace run --json` prints them.
+
+        Returns:
+            A function that ends it, after what has happened so far was delivered (in five seconds at most).
+        """
+        from headrace.scheduler.hook import Hook
+
+        hook = self._hooks.enter_context(Hook(call, self.events))
+        return hook.end
 
     def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
         """What schedulers told, as the catalog keeps it for a week; oldest first.

@@ -6,14 +6,14 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headrace.errors import UserError
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
-from headrace.schedule.options import parse_consistency, parse_policy
+from headrace.schedule.options import parse_ceiling, parse_consistency, parse_factor, parse_policy
 
 FILE_NAME = "headrace.toml"
 
@@ -33,8 +33,11 @@ KNOWN = (
     "default_schedule",
     "diamond_consistency",
     "diamond_schedule_policy",
+    "fuse_ceiling",
+    "fuse_factor",
     "maintenance_every",
     "webhook",
+    "on_event",
 )
 
 MOST_CONCURRENT = 32
@@ -74,8 +77,11 @@ class Settings:
         default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
         diamond_consistency: `atomic` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
+        fuse_ceiling: Changed rows above which a stream table's fuse blows, where it says nothing; `none` for no limit.
+        fuse_factor: The same as a multiple of the largest of its recent changes.
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
         webhook: A URL to which a scheduler posts what happens; None for none.
+        on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
         sources: Database sources that are declared, by name.
     """
@@ -93,8 +99,11 @@ class Settings:
     default_schedule: str = "1 minute"
     diamond_consistency: str = "atomic"
     diamond_schedule_policy: str = "fastest"
+    fuse_ceiling: str = "none"
+    fuse_factor: str = "none"
     maintenance_every: str = "1 day"
     webhook: str | None = None
+    on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
 
@@ -252,15 +261,29 @@ def _with_scheduling(
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
+        fuse_ceiling=_checked(parse_ceiling, str(values.get("fuse_ceiling", settings.fuse_ceiling))),
+        fuse_factor=_checked(parse_factor, str(values.get("fuse_factor", settings.fuse_factor))),
         maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
         webhook=_url(str(values.get("webhook", ""))),
+        on_event=_function(str(values.get("on_event", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
+
+
+def _checked(parse: Callable[[str], object], text: str) -> str:
+    parse(text)
+    return text
 
 
 def _url(text: str) -> str | None:
     if text and not re.match(r"https?://[^/\s]+", text):
         raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
+    return text or None
+
+
+def _function(text: str) -> str | None:
+    if text and not re.fullmatch(r"[\w.]+:[\w.]+", text):
+        raise UserError("CONFIG_INVALID", f"on_event is {text!r}.", hint="Write module:function.")
     return text or None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
 from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
+from headrace.events import StageStarted
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 
@@ -346,7 +347,11 @@ class Sources:
         }
         folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
         gone = [m.name for m in source.mirrors if m.gone]
-        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position)
+
+        def told(stage: str) -> None:
+            self._events.emit(StageStarted(source.name, stage))
+
+        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position, told=told)
 
 
 def _wanted(tables: Tables) -> dict[str, SourceTable]:

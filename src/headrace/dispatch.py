@@ -81,6 +81,10 @@ def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
         )
 
 
+def _resolve_fuse(hr: Headrace, statement: st.ResolveFuse, script: str) -> Any:
+    return hr.resolve_fuse(_text(statement.name), statement.resolution)
+
+
 def _drop(hr: Headrace, statement: st.DropStreamTable, script: str) -> Any:
     return hr.drop_stream_table(_text(statement.name), if_exists=statement.if_exists, cascade=statement.cascade)
 
@@ -135,6 +139,31 @@ def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
     return hr.sources.list()
 
 
+def _set_gate(hr: Headrace, statement: st.SetGate, script: str) -> Any:
+    sources = [_text(name) for name in statement.sources]
+    return hr.close_gate(sources) if statement.closes else hr.open_gate(sources)
+
+
+def _show_gates(hr: Headrace, statement: st.ShowGates, script: str) -> Any:
+    return hr.gates()
+
+
+def _create_watermarks(hr: Headrace, statement: st.CreateWatermarkGroup, script: str) -> Any:
+    hr.create_watermark_group(statement.name, [_text(n) for n in statement.sources], statement.tolerance)
+
+
+def _drop_watermarks(hr: Headrace, statement: st.DropWatermarkGroup, script: str) -> Any:
+    hr.drop_watermark_group(statement.name, if_exists=statement.if_exists)
+
+
+def _advance(hr: Headrace, statement: st.AdvanceWatermark, script: str) -> Any:
+    hr.advance_watermark(_text(statement.source), statement.moment)
+
+
+def _show_watermarks(hr: Headrace, statement: st.ShowWatermarks, script: str) -> Any:
+    return hr.watermarks()
+
+
 def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
     hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
 
@@ -146,6 +175,7 @@ def _drop_group(hr: Headrace, statement: st.DropRefreshGroup, script: str) -> An
 _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.CreateStreamTable: _create,
     st.AlterStreamTable: _alter,
+    st.ResolveFuse: _resolve_fuse,
     st.DropStreamTable: _drop,
     st.RefreshStreamTable: _refresh,
     st.ExplainStreamTable: _explain,
@@ -154,6 +184,12 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.AlterSource: _alter_source,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
+    st.SetGate: _set_gate,
+    st.ShowGates: _show_gates,
+    st.CreateWatermarkGroup: _create_watermarks,
+    st.DropWatermarkGroup: _drop_watermarks,
+    st.AdvanceWatermark: _advance,
+    st.ShowWatermarks: _show_watermarks,
     st.CreateRefreshGroup: _create_group,
     st.DropRefreshGroup: _drop_group,
 }

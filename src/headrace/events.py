@@ -87,6 +87,50 @@ class Suspended(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class FuseBlown(Event):
+    """A change of a stream table's sources is larger than its fuse allows; it is not applied until somebody decides.
+
+    `rows` changed, `limit` are allowed by the property `rule`; `evidence` says it in words, by source.
+    """
+
+    table: str
+    rows: int
+    limit: int
+    rule: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FuseResolved(Event):
+    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published."""
+
+    table: str
+    resolution: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateClosed(Event):
+    """Somebody holds sources back at what they are: nothing that reads them goes past that."""
+
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOpened(Event):
+    """Sources are held back no longer."""
+
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkAdvanced(Event):
+    """Somebody says that a source is complete up to a moment, in ISO format."""
+
+    source: str
+    moment: str
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPlanned(Event):
     """A failed refresh will be tried again in `seconds`."""
 

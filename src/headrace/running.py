@@ -7,20 +7,23 @@ import datetime as dt
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Gate
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.engine.fuse import Fuse, evidence_from
 from headrace.engine.grouping import Defaults, Grouping
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
+from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import Consistency, Policy
+from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.cycle import Hold, holds
+from headrace.scheduler.hook import Hook, load_hook
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
@@ -113,10 +116,24 @@ class EngineWorker:
             for name in members:
                 self._session.runner().cancel_all(f"refresh {name}")
 
+    @property
+    def restartable(self) -> bool:
+        """Whether this project started Spark."""
+        return self._session.restartable
+
+    def restart(self) -> bool:
+        """Start Spark anew, if this project started it; what was kept in the lost one is forgotten."""
+        if not self._session.restartable:
+            return False
+        self._creator.refresher.changes.clear()
+        self._session.restart()
+        return True
+
 
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""
-    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy))
+    fuse = Fuse(parse_ceiling(settings.fuse_ceiling), parse_factor(settings.fuse_factor))
+    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy), fuse)
 
 
 def run(
@@ -151,14 +168,24 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     told_to_stop = stopping or threading.Event()
-    posting = Webhook(settings.webhook, events) if settings.webhook else nullcontext()
-    if not once:
-        with _signals(told_to_stop), posting, landing(land, events, scheduler.spark):
-            return scheduler.run(told_to_stop)
-    with posting:
+    with _telling(settings, events):
+        if not once:
+            with _signals(told_to_stop), landing(land, events, scheduler.spark):
+                return scheduler.run(told_to_stop)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
         with _signals(told_to_stop):
             return dataclasses.replace(scheduler.run(told_to_stop, once=True), landed=failure is None)
+
+
+@contextmanager
+def _telling(settings: Settings, events: Events) -> Iterator[None]:
+    """Whoever is to be told by the settings."""
+    with ExitStack() as open_:
+        if settings.on_event:
+            open_.enter_context(Hook(load_hook(settings.on_event, settings.root), events))
+        if settings.webhook:
+            open_.enter_context(Webhook(settings.webhook, events))
+        yield
 
 
 @contextmanager
@@ -246,7 +273,19 @@ def with_schedules(
     now = dt.datetime.now(dt.UTC)
     wanted, found = targets(scene), holds(scene, now)
     by_text = {str(name): name for name in scene.tables}
-    return tuple(_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos)
+    infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
+    return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+
+
+def _gated(
+    infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
+) -> Sequence[StreamTableInfo]:
+    """The same with the gates that hold tables back."""
+    below: dict[str, list[str]] = {}
+    for source in (n for n in gates if n in graph):
+        for name in graph.downstream(source):
+            below.setdefault(str(name), []).append(str(source))
+    return [dataclasses.replace(i, gated=tuple(below[i.name])) if i.name in below else i for i in infos]
 
 
 def _scheduled(
@@ -266,6 +305,9 @@ def _scheduled(
         lag=table.standing.lag(now) if table.standing.loaded else None,
         target=wanted.get(name),
         held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+        fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
+        skipped_rows=table.care.skipped_rows,
+        skipped_since=table.care.skipped_at,
     )
 
 

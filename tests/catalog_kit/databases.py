@@ -50,6 +50,15 @@ class Postgres:
     def stop(self) -> None:
         self._server.cleanup()
 
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """The server is stopped while the block lasts."""
+        self._server.stop()
+        try:
+            yield
+        finally:
+            self._server.ensure_postgres_running()
+
     def _admin(self, statement: str) -> None:
         with sql(self.url("postgres"), autocommit=True) as connection:
             connection.exec_driver_sql(statement)

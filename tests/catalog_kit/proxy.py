@@ -35,7 +35,11 @@ class BreakingProxy:
             while True:
                 client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
-                server.connect(self._server)
+                try:
+                    server.connect(self._server)
+                except OSError:  # it is down
+                    _cut(client, server)
+                    continue
                 threading.Thread(target=self._to_server, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._to_client, args=(client, server), daemon=True).start()
 

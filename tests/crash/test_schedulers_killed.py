@@ -1,7 +1,7 @@
 """Schedulers on one pipeline, while sources change, refreshes fail, connections break and processes are killed.
 
-Throughout: no table goes back, no two refresh one table at once, groups fit together in every published state. At the
-end everything is up to date, and every table holds what its query gives at its frontier.
+Throughout: every table holds what its query gives at its frontier, no table goes back, no two refresh one table, and
+groups fit together in every published state. At the end everything is up to date.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -23,8 +23,10 @@ from catalog_kit.killed import start
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query, scheduler
 
 from headrace.catalog import Catalog
+from headrace.catalog.reader import Reader
 from headrace.engine.grouping import Defaults, grouping
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.schedule import Kind, Schedule
 
@@ -65,6 +67,7 @@ class Chaos:
     processes: list[BaseProcess]
     many: bool
     kills: int = 0
+    reached: Mapping[TableName, Frontier] = field(default_factory=dict)
 
     def step(self) -> None:
         move = self.chance.random()
@@ -154,13 +157,21 @@ def watch(chaos: Chaos) -> None:
         until = time.monotonic() + chaos.chance.random() * 0.3
         while time.monotonic() < until:
             with contextlib.suppress(EnvironmentFault):  # the broken connection may be ours
-                look(chaos.catalog, groups)
+                chaos.reached = look(chaos.lake, chaos.catalog, groups, chaos.reached)
 
 
-def look(catalog: Catalog, groups: list[tuple[TableName, ...]]) -> None:
-    """In any one state, members of a group reflect each other as they are, and the same versions of all else."""
+def look(
+    lake: Lake, catalog: Catalog, groups: list[tuple[TableName, ...]], reached: Mapping[TableName, Frontier]
+) -> Mapping[TableName, Frontier]:
+    """In any one state, members of a group reflect each other as they are, and the same versions of all else.
+
+    Returns the frontiers, none of which may have gone back.
+    """
     with catalog.reading() as reader:
         frontiers, newest = reader.frontiers(), reader.newest_versions()
+        check_queries(lake, reader)
+    for name, frontier in reached.items():
+        assert all(frontiers[name][source] >= version for source, version in frontier.items()), f"{name} went back"
     for group in groups:
         seen: dict[TableName, set[int]] = {}
         for member in group:
@@ -170,6 +181,7 @@ def look(catalog: Catalog, groups: list[tuple[TableName, ...]]) -> None:
             expected = {newest[source].version} if source in group else versions
             assert versions == expected, f"{group} see {source} at {versions}"
             assert len(versions) == 1, f"{group} see {source} at {versions}"
+    return frontiers
 
 
 def settle(lake: Lake, catalog: Catalog) -> None:
@@ -198,15 +210,21 @@ def check_history(catalog: Catalog) -> None:
         reached[entry.stream], ended[entry.stream] = dict(entry.frontier), entry.finished_at
 
 
+def check_queries(lake: Lake, reader: Reader) -> None:
+    """Every table holds what its query gives at its frontier."""
+    tables, newest = {t.name for t in reader.stream_tables()}, reader.newest_versions()
+    for name, frontier in reader.frontiers().items():
+        sources = {s: (v.version, v.snapshot_id) for s, v in reader.versions_at(frontier).items()}
+        assert lake.read(newest[name].snapshot_id or 0) == query(lake, sources, tables), name
+
+
 def check_contents(lake: Lake, catalog: Catalog) -> None:
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         newest = reader.newest_versions()
         for name, frontier in reader.frontiers().items():
             assert {s: newest[s].version for s in tables[name].sources} == dict(frontier)
-            at = reader.versions_at(frontier)
-            sources = {s: (v.version, v.snapshot_id) for s, v in at.items()}
-            assert lake.read(newest[name].snapshot_id or 0) == query(lake, sources, tables)
+        check_queries(lake, reader)
         assert reader.frontiers().keys() == tables.keys()
     assert catalog.dirty_staging() == ()
     assert not mixed(*contents(lake, catalog, *(n.table for n in tables)))

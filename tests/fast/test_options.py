@@ -15,9 +15,23 @@ def test_they_are_read_in_any_case():
     assert parse_options({"tier": "frozen"}).factor is None
 
 
+def test_fuses_are_read():
+    assert parse_options({"fuse_ceiling": "100000", "FUSE_FACTOR": "2.5"}) == Options(
+        fuse_ceiling=100_000, fuse_factor=2.5
+    )
+    assert parse_options({"fuse_ceiling": "None", "fuse_factor": "none"}) == Options(fuse_ceiling=0, fuse_factor=0.0)
+
+
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
+        ({"fuse_ceiling": "0"}, "0"),
+        ({"fuse_ceiling": "-5"}, "-5"),
+        ({"fuse_ceiling": "1e9"}, "1e9"),
+        ({"fuse_ceiling": "9" * 5000}, "999"),
+        ({"fuse_factor": "0.5"}, "0.5"),
+        ({"fuse_factor": "nan"}, "nan"),
+        ({"fuse_factor": "-2"}, "-2"),
         ({"teir": "hot"}, "teir"),
         ({"tier": "boiling"}, "boiling"),
         ({"timeout": "soon"}, "soon"),

@@ -16,7 +16,7 @@ from headrace.engine.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
 from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import Captured, PostgresCapture
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.narrowing import Part
@@ -111,12 +111,12 @@ class Follower:
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
 
-    def capture(self, *, most: int = MOST) -> PostgresCapture | AutoCapture:
+    def capture(self, *, most: int = MOST, limit: int = LIMIT) -> PostgresCapture | AutoCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None
         captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts)
-        return self.way(captured, Spool(str(self.folder)), most=most)
+        return self.way(captured, Spool(str(self.folder)), most=most, limit=limit)
 
     def begin(self) -> None:
         self._take(self.capture().begin())
@@ -131,11 +131,11 @@ class Follower:
         capture.acknowledge(self.position)
         return landing
 
-    def land(self) -> list[Landing]:
-        """Land until nothing is left."""
+    def land(self, limit: int = LIMIT) -> list[Landing]:
+        """Land until nothing is left, about so many messages at a time."""
         landings: list[Landing] = []
         while not landings or not landings[-1].caught_up:
-            capture = self.capture()
+            capture = self.capture(limit=limit)
             landings.append(capture.land(self.position))
             self._take(landings[-1])
             capture.clear()

@@ -161,10 +161,17 @@ class PublishingWorker:
         self.at_once = 0
         self.most_at_once = 0
         self.cancelled = threading.Event()
+        self.restartable = False
+        self.restarts = 0
         self._lock = threading.Lock()
 
     def heads(self) -> Heads:
         return Heads(self.catalog, lambda _: None)
+
+    def restart(self) -> bool:
+        if self.restartable:
+            self.restarts += 1
+        return self.restartable
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
         for table in self.catalog.stream_tables():

@@ -72,6 +72,8 @@ class _Writer:
         if depth > 0 and self.seldom():
             sql, type_ = self.value(scope, depth - 1)
             items, types = [*items, f"({sql})"], [*types, type_]
+        elif depth > 0 and self.seldom():
+            items, types = [*items, self.asked(scope, depth - 1)], [*types, "int"]
         distinct = "DISTINCT " if kind == "distinct" else ""
         return self.written(f"SELECT {distinct}", items, types, f" FROM {source}{where}")
 
@@ -116,6 +118,12 @@ class _Writer:
         # DuckDB has no IN over several columns with outer references
         return f"{row} {negation}IN ({self.nested(() if kind == 'pair' else scope, depth, types)})"
 
+    def asked(self, scope: Scope, depth: int) -> str:
+        """A number that says whether a condition with a subquery is true."""
+        part = self.asking(scope, depth)
+        part = self.choose(part, part, f"NOT ({part})", f"{part} OR {condition(self.draw, scope, 0)}")
+        return self.choose(f"CASE WHEN {part} THEN 1 ELSE 0 END", f"IF({part}, 1, 2)")
+
     def nested(self, outer: Scope, depth: int, types: list[str]) -> str:
         """A subquery with columns of given types, with or without outer references."""
         source, scope = self.source(depth)
@@ -137,8 +145,15 @@ class _Writer:
     def value(self, outer: Scope, depth: int) -> tuple[str, str]:
         """A scalar subquery and its type."""
         source, scope = self.source(depth)
+        exact = [each for each in scope if each.type != "double"]
+        first = bool(exact) and self.seldom()
         call, type_ = self.call(scope)
         where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
+        # a comparison of doubles with outer ones tells equal ones apart
+        if first and not any(each.type == "double" and each.sql in where for each in outer + scope):
+            field = self.draw(st.sampled_from(exact))
+            cut = f" ORDER BY {field.sql}{self.choose('', ' DESC')} LIMIT 1"
+            return self.written("SELECT ", [field.sql], [field.type], f" FROM {source}{where}")[0] + cut, field.type
         return self.written("SELECT ", [call], [type_], f" FROM {source}{where}")[0], type_
 
     def grouped(self, source: str, scope: Scope, depth: int, *, keyed: bool) -> tuple[str, Shown]:
@@ -148,7 +163,11 @@ class _Writer:
             keys = [(expression(self.draw, scope, type_, 1), type_) for type_ in types]
             keys = [(sql, type_) for sql, type_ in dict(keys).items() if any(f.sql in sql for f in scope)]
         calls = [self.call(scope) for _ in range(self.draw(st.integers(1, 3)))]
+        if depth > 0 and keyed and self.seldom():
+            keys.append((self.asked(scope, depth - 1), "int"))
         shown = [*(k for k in keys if self.often()), *calls]
+        if depth > 0 and self.seldom():
+            shown.append((f"sum({self.asked(scope, depth - 1)})", "bigint"))
         group = f" GROUP BY {', '.join(sql for sql, _ in keys)}" if keys else ""
         having = ""
         if self.seldom():
@@ -203,6 +222,11 @@ class _Writer:
             right, added = self.item(depth - 1)
             kind = self.choose("", "", "LEFT ", "RIGHT ", "FULL ", "LEFT SEMI ", "LEFT ANTI ")
             sql = f"{sql}{self.join(kind, right, scope, added)}"
+            if " ON " in sql.rpartition(right)[2] and depth > 1 and self.seldom():
+                # a subquery in ON reads one side, but in an inner join
+                sql += (
+                    f" AND {self.asking(scope + added if not kind else self.draw(st.sampled_from([scope, added])), 0)}"
+                )
             scope += () if "SEMI" in kind or "ANTI" in kind else added
         # behind a comma DuckDB would not see what stands before it
         if self.seldom() and ", " not in sql:

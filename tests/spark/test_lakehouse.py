@@ -9,6 +9,7 @@ import pytest
 
 from headrace.lake.metadata import read_metadata
 from headrace.names import TableName
+from headrace.sources.files import file_diff
 from headrace.sources.foreign import metadata_location
 from headrace.sources.history import ChangePlan, PositionDiff
 from headrace.sources.lakehouse import changes_sql, plan_changes, rows_sql
@@ -102,3 +103,58 @@ def test_a_difference_opens_only_the_files_that_differ(lake, fresh) -> None:
     assert text is not None
     assert len(set(re.findall(r"[^/']+\.parquet", text))) == 1
     assert changes(lake, table, meta, start, meta.current_snapshot_id, ("k",)) == Counter({(15,): -1})
+
+
+def _merge_on_read(lake, table, version: int) -> None:
+    modes = ", ".join(f"'write.{verb}.mode'='merge-on-read'" for verb in ("delete", "update", "merge"))
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (k INT, v INT) TBLPROPERTIES ('format-version'='{version}', {modes}, "
+        "'write.delete.granularity'='file')"
+    )
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, 0 FROM range(50)")
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, 0 FROM range(50, 100)")
+
+
+def test_deletion_vectors_tell_the_new_positions(lake, fresh) -> None:
+    table = fresh()
+    _merge_on_read(lake, table, 3)
+    versions = []
+    for statement in (
+        "DELETE FROM {} WHERE k IN (1, 2, 60)",
+        "DELETE FROM {} WHERE k IN (3, 61, 62)",
+        "UPDATE {} SET v = 1 WHERE k IN (4, 70)",
+        "DELETE FROM {} WHERE k = 5",
+        "DELETE FROM {} WHERE v = 1",
+    ):
+        versions.append(lake.meta(table).current_snapshot_id)
+        lake.runner.run(statement.format(table.sql))
+    meta = lake.meta(table)
+    versions.append(meta.current_snapshot_id)
+    contents = [Counter(lake.rows(f"SELECT k, v FROM {rows_sql(table, meta, v)} AS t")) for v in versions]
+    for old, start in enumerate(versions):
+        for new, end in enumerate(versions):
+            wanted = Counter(contents[new])
+            wanted.subtract(contents[old])
+            moved = changes(lake, table, meta, start, end, ("k", "v"))
+            assert moved == Counter({row: n for row, n in wanted.items() if n}), (old, new)
+            diff = file_diff(meta, start, end)
+            assert diff is not None
+            assert (diff.deleted is not None, diff.undeleted is not None) == (True, True)
+    second = file_diff(meta, versions[1], versions[2])
+    assert second is not None
+    assert sorted(p for places in second.deleted.values() for p in places) == [3, 11, 12]
+    assert "position_deletes" not in changes_sql(table, meta, plan_changes(meta, versions[1], versions[2]), ("k",))
+
+
+def test_older_delete_files_below_a_vector_are_not_taken_for_new(lake, fresh) -> None:
+    table = fresh()
+    _merge_on_read(lake, table, 2)
+    lake.runner.run(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('write.delete.granularity'='partition')")
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (1, 2, 60)")
+    lake.runner.run(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('format-version'='3')")
+    start = lake.meta(table).current_snapshot_id
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (3, 61)")
+    meta = lake.meta(table)
+    end = meta.current_snapshot_id
+    assert changes(lake, table, meta, start, end, ("k",)) == Counter({(3,): -1, (61,): -1})
+    assert changes(lake, table, meta, end, start, ("k",)) == Counter({(3,): 1, (61,): 1})

@@ -10,6 +10,7 @@ from kit.fixture import parse, shown
 from kit.maintained import Maintained
 from kit.sparks import SparkExecutor
 
+from headrace.spark.errors import translate
 from headrace.spark.runner import SparkRunner
 
 ACID = Path(__file__).parents[1] / "fast" / "differential" / "acid"
@@ -23,9 +24,13 @@ NAMES = (
     "not_in_of_matching_rows",
     "not_in_with_nulls",
     "outer_join_chain_without_equality",
+    "only_value_of_a_partner",
     "scalar_subquery_correlated",
     "scalar_subquery_uncorrelated",
     "semi_and_anti_join",
+    "subqueries_below_a_group",
+    "subqueries_in_on",
+    "subqueries_inside_case",
     "subqueries_under_or_and_not",
     "sum_of_large_integers",
     "value_by_an_equality_that_casts",
@@ -67,3 +72,21 @@ def test_a_collation_that_is_named_compares_both_sides(runner: SparkRunner, view
     fixture = parse(COLLATED.format(view=view, expected=expected).strip())
     maintained = Maintained(SparkExecutor(runner.session), fixture.case)
     assert shown(maintained.step(fixture.case.windows[0])) == fixture.expected[0]
+
+
+def test_a_second_row_for_one_value_fails_as_the_query_does(runner: SparkRunner) -> None:
+    """A subquery of one value with two rows is an error, whichever way the refresh goes."""
+    text = """
+table    t a INT
+table    u a INT, b INT
+view     SELECT a, (SELECT b FROM u WHERE u.a = t.a) AS b FROM t
+t        +1 | 1  +1 | 2
+u        +1 | 1 | 5
+change   u  +1 | 1 | 6
+expect   nothing
+"""
+    fixture = parse(text.strip())
+    maintained = Maintained(SparkExecutor(runner.session), fixture.case)
+    with pytest.raises(Exception, match="SCALAR_SUBQUERY_TOO_MANY_ROWS") as caught:
+        maintained.step(fixture.case.windows[0])
+    assert translate(caught.value).code == "SUBQUERY_TOO_MANY_ROWS"

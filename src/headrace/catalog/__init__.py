@@ -1,6 +1,7 @@
 """The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL."""
 
 from headrace.catalog.facade import Catalog
+from headrace.catalog.gates import Gate
 from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
     Care,
@@ -27,6 +28,7 @@ from headrace.catalog.records import (
     resource_of,
 )
 from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
+from headrace.catalog.watermarks import WatermarkGroup
 
 __all__ = [
     "Care",
@@ -36,6 +38,7 @@ __all__ = [
     "EventRecord",
     "ForeignWrite",
     "FrontierMove",
+    "Gate",
     "GroupEpoch",
     "HistoryEntry",
     "Json",
@@ -60,6 +63,7 @@ __all__ = [
     "StreamTable",
     "Swap",
     "Version",
+    "WatermarkGroup",
     "new_uuid",
     "resource_of",
 ]

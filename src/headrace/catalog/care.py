@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import Care, EventRecord, GroupEpoch, PublicationRecord, SchedulerRecord
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord
 from headrace.catalog.relations import parse_name, stream_id
 from headrace.errors import UserError
 from headrace.names import TableName
@@ -21,6 +21,7 @@ from headrace.names import TableName
 _CARE_ROW = t.insert_or_skip(t.care, "stream_id", "failures")
 _NOTHING: dict[str, Any] = {c: None for c in ("retry_at", "suspended_at", "error_code", "error_message")}
 _CLEAN = {"failures": 0, **_NOTHING}
+_WHOLE: dict[str, Any] = {"fuse_at": None, "fuse_json": None}
 
 
 def read(connection: Connection) -> dict[TableName, Care]:
@@ -34,6 +35,10 @@ def read(connection: Connection) -> dict[TableName, Care]:
             row["suspended_at"],
             row["error_code"],
             row["error_message"],
+            row["fuse_at"],
+            row["fuse_json"],
+            row["skipped_at"],
+            row["skipped_rows"] or 0,
         )
         for row in connection.execute(query).mappings()
     }
@@ -74,9 +79,43 @@ def resume(connection: Connection, names: Sequence[TableName]) -> None:
 
 
 def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
-    """A refresh that was published, by whom ever, ends the row of failures."""
-    troubled = sa.and_(t.care.c.stream_id.in_(stream_ids), t.care.c.failures > 0)
-    connection.execute(sa.update(t.care).where(troubled).values(_CLEAN))
+    """A refresh that was published, by whom ever, ends the row of failures, and replaces a blown fuse."""
+    troubled = sa.or_(t.care.c.failures > 0, t.care.c.fuse_at.is_not(None))
+    mended = sa.update(t.care).where(t.care.c.stream_id.in_(stream_ids), troubled)
+    connection.execute(mended.values({**_CLEAN, **_WHOLE}))
+
+
+def note_skipped(
+    connection: Connection, skipped: Mapping[int, int], recomputed: Sequence[int], now: dt.datetime
+) -> None:
+    """Note which stream tables differ from their queries: those with skipped rows do, recomputed ones no longer.
+
+    Args:
+        connection: Inside the transaction.
+        skipped: Changed rows of sources that were skipped, by the stream table's id.
+        recomputed: Ids of stream tables that were recomputed whole.
+        now: The time.
+    """
+    known = sa.and_(t.care.c.stream_id.in_(recomputed), t.care.c.skipped_at.is_not(None))
+    if recomputed:
+        connection.execute(sa.update(t.care).where(known).values(skipped_at=None, skipped_rows=None))
+    for stream, rows in skipped.items():
+        connection.execute(_CARE_ROW, [{"stream_id": stream, "failures": 0}])
+        values = {
+            "skipped_at": sa.func.coalesce(t.care.c.skipped_at, sa.literal(now, t.UtcTime)),
+            "skipped_rows": sa.func.coalesce(t.care.c.skipped_rows, 0) + rows,
+        }
+        connection.execute(sa.update(t.care).where(t.care.c.stream_id == stream).values(values))
+
+
+def blow_fuse(connection: Connection, name: TableName, evidence: Json, now: dt.datetime) -> None:
+    """Note that a change was too large; see `Caring.blow_fuse`."""
+    change(connection, [name], {"fuse_at": now, "fuse_json": dict(evidence)})
+
+
+def mend_fuse(connection: Connection, name: TableName) -> None:
+    """Forget a blown fuse; see `Caring.mend_fuse`."""
+    change(connection, [name], _WHOLE)
 
 
 def count_epochs(connection: Connection, groups: Sequence[str], publication_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +12,8 @@ import sqlalchemy as sa
 from headrace.catalog import care
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
-from headrace.catalog.records import Care, EventRecord, GroupEpoch, SchedulerRecord
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, SchedulerRecord
+from headrace.catalog.waking import listening, wake
 from headrace.clock import Clock
 from headrace.names import TableName
 
@@ -39,6 +41,11 @@ class Caring:
                         sa.select(sa.func.max(t.care.c.paused_at)).scalar_subquery(),  # one paused, another resumed
                         sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
                         sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
+                        sa.select(sa.func.count(t.care.c.fuse_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.gate).scalar_subquery(),
+                        sa.select(sa.func.max(t.gate.c.closed_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.watermark).scalar_subquery(),
+                        sa.select(sa.func.max(t.watermark.c.advanced_at)).scalar_subquery(),
                     )
                 ).one()
             )
@@ -56,6 +63,7 @@ class Caring:
         """
         with self._database.write() as connection:
             care.change(connection, names, {"paused_at": self._clock.now()})
+            wake(connection)
 
     def unpause(self, names: Sequence[TableName]) -> None:
         """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
@@ -65,6 +73,7 @@ class Caring:
         """
         with self._database.write() as connection:
             care.resume(connection, names)
+            wake(connection)
 
     def note_failure(
         self, names: Sequence[TableName], code: str, message: str, retry_at: Callable[[int], dt.datetime | None]
@@ -82,6 +91,28 @@ class Caring:
         """
         with self._database.write() as connection:
             return care.note_failure(connection, names, code, message, retry_at, self._clock.now())
+
+    def blow_fuse(self, name: TableName, evidence: Json) -> None:
+        """Note that a change was too large to be applied without being asked; ended by the next publication.
+
+        Args:
+            name: The stream table.
+            evidence: What was found, in the engine's own form.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            care.blow_fuse(connection, name, evidence, self._clock.now())
+
+    def mend_fuse(self, name: TableName) -> None:
+        """Forget that a change was too large, so that the next refresh judges it anew.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            care.mend_fuse(connection, name)
 
     def epochs(self) -> dict[str, GroupEpoch]:
         """How often groups were published."""
@@ -135,7 +166,18 @@ class Caring:
         with self._database.write() as connection:
             now = self._clock.now()
             care.drain(connection)
+            wake(connection)
             return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
+
+    def listening(self, woken: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have a function called when definitions or pauses change, or somebody asks to drain, while a block lasts.
+
+        On SQLite it is never called: who uses it looks now and then, and has to anyway.
+
+        Args:
+            woken: Called in a thread of its own.
+        """
+        return nullcontext() if self._database.is_sqlite else listening(self._database.url, woken)
 
     # ---- events
 

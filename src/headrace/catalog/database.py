@@ -126,8 +126,19 @@ def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
     return engine
 
 
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""libpq's options, by which a server that has vanished is noticed within a minute; by itself it takes hours."""
+
+
 def _postgres_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
-    engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+    patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=patience)
     milliseconds = int(busy_timeout.total_seconds() * 1000)
 
     @event.listens_for(engine, "connect")

@@ -61,11 +61,13 @@ class FrontierMove:
         stream: The stream table.
         frontier: Version of each of its sources; replaces the old frontier, and may not go back in any source.
         generation: The definition's generation that was computed; another one in the catalog refuses the publication.
+        skipped: Changed rows of sources that the contents do not reflect although the frontier says so.
     """
 
     stream: TableName
     frontier: Frontier
     generation: int | None = None
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from headrace.catalog.database import Database
 from headrace.catalog.faults import is_certain
 from headrace.catalog.moves import known_pointers, move_pointers
 from headrace.catalog.publication import NewVersion, Publication, invalid
-from headrace.catalog.records import PublicationRecord
+from headrace.catalog.records import PublicationRecord, RanAs
 from headrace.catalog.relations import Known, known_relations
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
@@ -65,6 +65,9 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     frontiers.move(connection, publication.frontiers, known)
     history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
     care.note_published(connection, [known[move.stream].id for move in publication.frontiers])
+    skipped = {known[move.stream].id: move.skipped for move in publication.frontiers if move.skipped}
+    recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
+    care.note_skipped(connection, skipped, recomputed, record.published_at)
     care.count_epochs(connection, publication.groups, record.id)
     return record
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import history, pointers, sources, versions
+from headrace.catalog import gates, history, pointers, sources, versions, watermarks
 from headrace.catalog import schema as t
+from headrace.catalog.gates import Gate
 from headrace.catalog.leases import lease_of
 from headrace.catalog.records import (
     ForeignWrite,
@@ -28,6 +29,7 @@ from headrace.catalog.records import (
 from headrace.catalog.relations import not_found, parse_name, relation_of, stored_name
 from headrace.catalog.sources import DatabaseSource
 from headrace.catalog.streams import read_streams
+from headrace.catalog.watermarks import WatermarkGroup
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
 
@@ -63,6 +65,14 @@ class Reader:
         if found is None:
             raise not_found(name)
         return found
+
+    def gates(self) -> dict[TableName, Gate]:
+        """The closed gates, by source."""
+        return gates.read(self._connection)
+
+    def watermark_groups(self) -> tuple[WatermarkGroup, ...]:
+        """All watermark groups, by name."""
+        return watermarks.read(self._connection)
 
     def sources(self) -> tuple[DatabaseSource, ...]:
         """All database sources, by name."""

@@ -337,6 +337,10 @@ class Care:
         suspended_at: Since when it is not tried any more, until somebody resumes it.
         error_code: Code of the last failure.
         error_message: Its text.
+        fuse_at: Since when a change that was too large is not applied, until somebody resolves it.
+        fuse: The evidence, in the engine's own form.
+        skipped_at: Since when it is known to differ from its query, because changes were skipped.
+        skipped_rows: How many changed rows of its sources were.
     """
 
     paused_at: dt.datetime | None = None
@@ -345,10 +349,16 @@ class Care:
     suspended_at: dt.datetime | None = None
     error_code: str | None = None
     error_message: str | None = None
+    fuse_at: dt.datetime | None = None
+    fuse: Json | None = None
+    skipped_at: dt.datetime | None = None
+    skipped_rows: int = 0
 
     @property
     def held_up(self) -> str | None:
-        """Why it is left alone, in a word: `paused`, `suspended`, `retrying`; None when it is not."""
+        """Why it is left alone: `stopped by its fuse`, `paused`, `suspended`, `retrying`; None when it is not."""
+        if self.fuse_at is not None:
+            return "stopped by its fuse"
         if self.paused_at is not None:
             return "paused"
         if self.suspended_at is not None:

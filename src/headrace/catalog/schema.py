@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -186,6 +186,10 @@ care = sa.Table(
     sa.Column("suspended_at", UtcTime),
     sa.Column("error_code", sa.String(64)),
     sa.Column("error_message", sa.Text),
+    sa.Column("fuse_at", UtcTime),
+    sa.Column("fuse_json", JSON),
+    sa.Column("skipped_at", UtcTime),
+    sa.Column("skipped_rows", sa.BigInteger),
 )
 """What schedulers know of a stream table; no row for one that gave no cause."""
 
@@ -242,6 +246,32 @@ mirror = sa.Table(
     sa.Column("details_json", JSON),
     sa.Column("gone", sa.Boolean, nullable=False),
 )
+
+gate = sa.Table(
+    "hr_gate",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("closed_at", UtcTime, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+"""Sources that are held back, each at a version."""
+
+watermark_group = sa.Table(
+    "hr_watermark_group",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("tolerance_ms", sa.BigInteger, nullable=False),
+)
+
+watermark = sa.Table(
+    "hr_watermark",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("group_name", sa.Text, sa.ForeignKey("hr_watermark_group.name"), nullable=False),
+    sa.Column("complete_until", UtcTime),
+    sa.Column("advanced_at", UtcTime),
+)
+"""Up to which moment sources are complete, as their users say; a source is in one group."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import published
+from headrace.catalog import gates, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Json
 from headrace.catalog.relations import ensure_relations, parse_name, relation_ids, stored_name
@@ -280,6 +280,7 @@ def drop(connection: Connection, names: Sequence[str]) -> None:
 def _forget_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
     ids = relation_ids(connection, [m.name for m in mirrors])
     connection.execute(sa.delete(t.mirror).where(t.mirror.c.relation_id.in_(ids.values())))
+    gates.forget(connection, list(ids.values()))
     read_by = sa.union(
         *(sa.select(x.c.source_id).where(x.c.source_id.in_(ids.values())) for x in (t.dependency, t.frontier))
     )

@@ -10,11 +10,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from headrace.catalog import history, published
+from headrace.catalog import gates, history, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
 from headrace.catalog.relations import ensure_relations, lock_relations, not_found, relation_ids, stored_name, stream_id
 from headrace.catalog.streams import read_streams
+from headrace.catalog.waking import wake
 from headrace.errors import UserError
 from headrace.names import TableName
 
@@ -46,6 +47,7 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
     connection.execute(
         sa.update(t.relation).where(t.relation.c.id == own).values(kind=RelationKind.STREAM.value, schema_json=None)
     )
+    gates.forget(connection, [own])
     values = _definition_values(definition) | {
         "relation_id": own,
         "generation": 1,
@@ -54,6 +56,7 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
     }
     connection.execute(sa.insert(t.stream_table).values(values))
     _insert_dependencies(connection, own, definition, ids)
+    wake(connection)
     return _one(connection, definition.name)
 
 
@@ -71,6 +74,7 @@ def replace_stream_table(connection: Connection, definition: Definition, now: dt
     values = _definition_values(definition) | cleared | {"updated_at": now}
     connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id == own).values(values))
     _insert_dependencies(connection, own, definition, ids)
+    wake(connection)
     return _one(connection, definition.name)
 
 
@@ -107,6 +111,7 @@ def alter_stream_table(
     if options is not None:
         values["options_json"] = dict(options)
     _update(connection, name, now, values)
+    wake(connection)
     return _one(connection, name)
 
 
@@ -128,6 +133,7 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
     connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
     published.forget(connection, [name for stream in dropped for name in stream.stored])
+    wake(connection)
     return dropped
 
 

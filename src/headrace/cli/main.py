@@ -13,12 +13,12 @@ import click
 from headrace import __version__
 from headrace.cli import failures
 from headrace.cli.invocation import Invocation, invocation
-from headrace.cli.verbs import looking, project, refreshing, running, sources, sql, tables
+from headrace.cli.verbs import looking, project, refreshing, running, safeguards, sources, sql, tables
 from headrace.errors import HeadraceError
 
 SECTIONS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Defining", (*tables.VERBS, *sources.VERBS)),
-    ("Keeping fresh", (*refreshing.VERBS, *running.VERBS)),
+    ("Keeping fresh", (*refreshing.VERBS, *running.VERBS, *safeguards.VERBS)),
     ("Looking", (*looking.VERBS, *sql.VERBS)),
     ("Project", project.VERBS),
 )

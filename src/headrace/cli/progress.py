@@ -15,6 +15,7 @@ from headrace.cli.render import format as fmt
 from headrace.events import (
     Event,
     Events,
+    FuseBlown,
     LagExceeded,
     Notice,
     RefreshFailed,
@@ -140,6 +141,8 @@ def news(event: Event) -> str | None:
             return f"{event.table}: trying again in {fmt.seconds(event.seconds)} (failure {event.failures})"
         case Suspended():
             return f"{event.table}: suspended after {event.failures} failures [{event.code}]; headrace resume goes on"
+        case FuseBlown():
+            return f"{event.table}: its fuse blew: {event.evidence}"
         case LagExceeded():
             return f"{event.table}: {event.lag:.0f} s behind its sources, more than {event.target} s"
         case Waiting():

@@ -11,6 +11,7 @@ from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap
 from headrace.delta.derive import LAYOUT
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
+from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
@@ -137,19 +138,14 @@ class Creator:
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
         return tuple(doomed)
 
-    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
-        """Refresh a stream table; one whose views or rules were changed is defined again first.
-
-        Raises:
-            HeadraceError: What went wrong; what was published before stays.
-        """
-        table = self.catalog.stream_table(name)
-        if (renewed := self._renewed(table, heads)) is not None:
-            return renewed
-        return self.refresher.refresh(name, heads, full=full, patience=patience)
-
     def refresh_group(
-        self, names: Sequence[TableName], heads: Heads, *, full: Collection[TableName] = (), patience: float = 0.0
+        self,
+        names: Sequence[TableName],
+        heads: Heads,
+        *,
+        full: Collection[TableName] = (),
+        patience: float = 0.0,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
     ) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that are published together, or not at all.
 
@@ -160,24 +156,36 @@ class Creator:
             heads: The cut.
             full: Those to recompute, whatever changed.
             patience: Seconds to wait for others who are refreshing one of them.
+            resolved: What was decided about changes that are too large.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
-        if len(names) == 1:
-            return (self.refresh(names[0], heads, full=names[0] in full, patience=patience),)
-        for name in names:
-            self._renewed(self.catalog.stream_table(name), heads)
-        group = str(names[-1])
-        return self.refresher.refresh_together(names, heads, full=full, group=group, patience=patience)
+        renewed = [self._renewed(self.catalog.stream_table(name), heads, resolved) for name in names]
+        if len(names) == 1 and renewed[0] is not None:
+            return (renewed[0],)
+        group = str(names[-1]) if len(names) > 1 else None
+        return self.refresher.refresh_together(
+            names, heads, full=full, group=group, patience=patience, resolved=resolved
+        )
 
-    def _renewed(self, table: StreamTable, heads: Heads) -> RefreshResult | None:
+    def _renewed(
+        self, table: StreamTable, heads: Heads, resolved: Mapping[TableName, Resolution]
+    ) -> RefreshResult | None:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
+            if table.name not in resolved:
+                self._refuse_blown(table.name)
             return self._replace(table, _same_wish(table), self._defined_again(table))
         if (details := self._without_lost_columns(table, heads)) is not None:
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
         return None
+
+    def _refuse_blown(self, name: TableName) -> None:
+        """Recomputing would bring in what the fuse keeps out."""
+        care = self.catalog.cares().get(name)
+        if care is not None and care.fuse is not None:
+            raise blown(name, evidence_from(care.fuse))
 
     def _defined_again(self, table: StreamTable) -> Details:
         details = from_json(table.details)

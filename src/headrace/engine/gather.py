@@ -151,6 +151,8 @@ def _redefined(know: Known) -> Obstacle:
 def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     name, now = use.name, head.version
     check_schema(know.table.name, use, head.meta)
+    if head.newer and not head.readable:
+        raise gone(know.table.name, name)
     facts = SourceFacts(
         name=name,
         before=None,
@@ -172,6 +174,15 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     return _table_change(facts, know, use, old, head)
 
 
+def gone(table: TableName, source: TableName) -> UserError:
+    """The error for a source that is held back at a state that is not kept any more."""
+    return UserError(
+        "HISTORY_EXPIRED",
+        f"{source} cannot be read any more as of when it was held back, so {table} cannot be refreshed.",
+        hint="Open its gate (`headrace gate list`); and keep snapshots longer: headrace maintain --older-than.",
+    )
+
+
 def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
     kept = know.logs.get(use.name)
     location = know.locations.get(kept) if kept is not None else None
@@ -185,15 +196,16 @@ def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version
         f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     )
     before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
-    return _with(facts, before=before, change=change, change_rows=_logged(head.version.version - old.version, log))
+    rows = _logged(head.version.version - old.version, head.newer, log)
+    return _with(facts, before=before, change=change, change_rows=rows)
 
 
-def _logged(versions: int, log: TableMeta | None) -> int | None:
-    """Rows in the newest entries of a change log; each version is one appended snapshot."""
+def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:
+    """Rows in entries of a change log, but for the newest ones; each version is one appended snapshot."""
     if log is None:
         return None
     appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
-    return sum(islice(appended, versions))
+    return sum(islice(appended, newer, newer + versions))
 
 
 def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:

@@ -7,10 +7,11 @@ database and meet again make a diamond, too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from headrace.catalog import DatabaseSource, StreamTable
+from headrace.engine.fuse import Fuse
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Diamond, diamonds
 from headrace.graph.units import Units, atomic_groups, units
@@ -25,10 +26,12 @@ class Defaults:
     Args:
         consistency: Of diamonds.
         policy: Of groups.
+        fuse: Of changes.
     """
 
     consistency: Consistency = Consistency.ATOMIC
     policy: Policy = Policy.FASTEST
+    fuse: Fuse = field(default_factory=Fuse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from headrace.catalog import Catalog, Observation, Version
@@ -35,12 +35,20 @@ class Head:
         meta: Its Iceberg metadata.
         staged: Whether it is not published yet: written in `staging`, to be published together with its reader.
         log: Metadata of its change log in `staging`, while it is not published yet.
+        newer: How many versions there are after this one, at which it is held back.
     """
 
     version: Version
     meta: TableMeta
     staged: bool = False
     log: TableMeta | None = None
+    newer: int = 0
+
+    @property
+    def readable(self) -> bool:
+        """Whether its rows are still kept, where it is not the newest version."""
+        known = self.version.snapshot_id is None or self.version.snapshot_id in self.meta.snapshots
+        return known and self.version.table_uuid in (None, self.meta.uuid)
 
     def found_at(self, name: TableName) -> TableName:
         """The name under which its rows are read."""
@@ -79,6 +87,7 @@ class Heads:
         with self._lock:
             new = [n for n in names if n not in streams and n not in self._seen]
             self._observe({name: metadata(location) for name, location in self._locations(new).items()})
+            self._hold(new)
         heads = {n: self._seen[n] for n in names if n not in streams}
         if wanted := [n for n in names if n in streams]:
             newest = self._catalog.newest_versions()
@@ -118,7 +127,20 @@ class Heads:
                         raise
                     unreadable(name, error)
             self._observe(metas)
+            self._hold(metas)
         return {n: self._seen[n].version.version for n in names if n in self._seen}
+
+    def _hold(self, names: Collection[TableName]) -> None:
+        """Hold back what was just observed and has a closed gate.
+
+        Gates are looked for after the sources: what was committed after a gate closed is seen together with the gate.
+        """
+        if not names:
+            return
+        with self._catalog.reading() as reader:
+            closed = {n: g for n, g in reader.gates().items() if n in self._seen}
+            at = reader.versions_at({n: g.version for n, g in closed.items()})
+        self._seen |= {n: held_at(self._seen[n], version) for n, version in at.items() if n in names}
 
     def _mirrored(self) -> dict[TableName, Head]:
         """Heads of all mirrors, taken once and in one query: what was captured together is read together."""
@@ -128,8 +150,11 @@ class Heads:
                     names = [m.name for source in reader.sources() for m in source.mirrors]
                     newest = reader.newest_versions() if names else {}
                     pointers = reader.pointers(LAKE, names) if names else {}
+                    closed = {n: g.version for n, g in reader.gates().items() if n in newest} if names else {}
+                    held = reader.versions_at({n: v for n, v in closed.items() if n in names})
                 there = [n for n in names if n in newest and n in pointers]
-                self._mirrors = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
+                heads = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
+                self._mirrors = {n: held_at(head, held.get(n)) for n, head in heads.items()}
             return self._mirrors
 
     def _observe(self, metas: Mapping[TableName, TableMeta]) -> None:
@@ -155,6 +180,13 @@ class Heads:
                 )
             locations[name] = location
         return locations
+
+
+def held_at(head: Head, version: Version | None) -> Head:
+    """A head that is held back at an older version; as it is for None, or a version that is not older."""
+    if version is None or version.version >= head.version.version:
+        return head
+    return replace(head, version=version, newer=head.newer + head.version.version - version.version)
 
 
 def _observation(name: TableName, meta: TableMeta) -> Observation:

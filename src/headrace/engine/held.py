@@ -22,6 +22,9 @@ HEARTBEAT_SECONDS = 8.0
 WAIT_SECONDS = 0.1
 """Time between two tries to get leases that others hold."""
 
+RELEASE_SECONDS = 1.0
+"""Time between two tries to give leases back to a catalog that does not answer."""
+
 _PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -87,5 +90,17 @@ def held(
     finally:
         stop.set()
         thread.join()
-        with suppress(HeadraceError):
+        try:
             catalog.release(current[0])
+        except HeadraceError:  # or nobody could go on with these tables before they expire
+            threading.Thread(target=_keep_releasing, args=(catalog, current[0]), daemon=True).start()
+
+
+def _keep_releasing(catalog: Catalog, leases: Sequence[Lease]) -> None:
+    """Give leases back as soon as the catalog answers again; when they have expired there is nothing left to do."""
+    until = time.monotonic() + TTL.total_seconds()
+    while time.monotonic() < until:
+        time.sleep(RELEASE_SECONDS)
+        with suppress(HeadraceError):
+            catalog.release(leases)
+            return

@@ -104,6 +104,10 @@ def _scene(catalog: Catalog) -> _Scene:
             for name, version in reader.versions_at(frontier).items():
                 if version.snapshot_id is not None:
                     needed.setdefault(name, set()).add(version.snapshot_id)
+        held_back = reader.versions_at({name: gate.version for name, gate in reader.gates().items()})
+    for name, version in held_back.items():
+        if version.snapshot_id is not None:
+            needed.setdefault(name, set()).add(version.snapshot_id)
     for name, version in newest.items():
         if (name in tables or name in mirrors) and version.snapshot_id is not None:
             needed.setdefault(name, set()).add(version.snapshot_id)

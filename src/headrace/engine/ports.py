@@ -73,6 +73,19 @@ class Session(Protocol):
         """The runner; starts Spark when it does not run yet."""
         ...
 
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark runs and is ours to start again."""
+        ...
+
+    def restart(self) -> None:
+        """End Spark, in whatever state it is, and start it anew; nothing may use it meanwhile.
+
+        Raises:
+            HeadraceError: It does not start.
+        """
+        ...
+
     def namespace(self) -> tuple[str, ...]:
         """Current namespace in `lake`; empty when another catalog is current."""
         ...

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.engine.choose import Choice
 from headrace.engine.facts import Facts
+from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
@@ -32,6 +33,8 @@ class Finished:
         gone: Stored tables of a former definition that are taken away with it.
         session: How many refreshes of this mode ran in this session before.
         seconds: How long it took, publishing not included.
+        changed: Rows that changed in the sources, by source.
+        skipped: How many of them were skipped: the frontier moves, the contents stay.
     """
 
     facts: Facts
@@ -45,6 +48,8 @@ class Finished:
     gone: tuple[TableName, ...] = ()
     session: int = 0
     seconds: float = 0.0
+    changed: Mapping[TableName, int] = field(default_factory=dict)
+    skipped: int = 0
 
     @property
     def moved(self) -> bool:
@@ -90,7 +95,7 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
             for table, m in done.published.items()
         ),
         versions=versions,
-        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation),),
+        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation, done.skipped),),
         history=(entry_of(done),),
         leases=leases,
         definitions=(done.definition,) if done.definition else (),
@@ -150,9 +155,22 @@ def entry_of(done: Finished) -> HistoryEntry:
         rows_deleted=done.outcome.deleted,
         rows_after=done.rows_after,
         stages=dict(done.outcome.seconds),
-        metrics={"jobs": done.outcome.jobs, "estimate": done.estimate, "session": done.session},
+        metrics=_metrics(done),
         frontier=done.facts.frontier,
     )
+
+
+def _metrics(done: Finished) -> dict[str, object]:
+    metrics: dict[str, object] = {
+        "jobs": done.outcome.jobs,
+        "estimate": done.estimate,
+        "session": done.session,
+    }
+    if done.skipped:
+        metrics["skipped"] = done.skipped
+    elif done.changed:
+        metrics[CHANGED] = {str(name): rows for name, rows in done.changed.items()}
+    return metrics
 
 
 def result_of(done: Finished, seconds: float) -> RefreshResult:

@@ -24,6 +24,9 @@ from headrace.engine import gather, plan
 from headrace.engine.choose import Choice, choose
 from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
+from headrace.engine.fuse import UNRESOLVED, Resolution, changed_rows
+from headrace.engine.grouping import Defaults
+from headrace.engine.guard import guarded
 from headrace.engine.heads import Head, Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
@@ -74,16 +77,24 @@ class Refresher:
         plans: Compiled views.
         events: Told what happens.
         clock: Tells the time.
+        defaults: What the project wants where a stream table says nothing.
     """
 
     def __init__(
-        self, catalog: Catalog, session: Session, plans: Plans, events: Events, clock: Clock | None = None
+        self,
+        catalog: Catalog,
+        session: Session,
+        plans: Plans,
+        events: Events,
+        clock: Clock | None = None,
+        defaults: Defaults | None = None,
     ) -> None:
         self.catalog = catalog
         self.session = session
         self.plans = plans
         self.events = events
         self.clock = clock or SystemClock()
+        self.defaults = defaults or Defaults()
         self.changes = CommonChanges()
         self._ran = Counter[Mode]()
 
@@ -113,6 +124,7 @@ class Refresher:
         full: Collection[TableName] = (),
         group: str | None = None,
         patience: float = 0.0,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
     ) -> tuple[RefreshResult, ...]:
         """Move stream tables to the cut and publish them in one transaction, or none of them.
 
@@ -122,6 +134,7 @@ class Refresher:
             full: Those to recompute whatever changed.
             group: The group that they are.
             patience: Seconds to wait for others who are refreshing one of them.
+            resolved: What was decided about changes that are too large.
 
         Raises:
             HeadraceError: What went wrong with the first that failed; what was published before stays, everything
@@ -144,7 +157,8 @@ class Refresher:
                         if len(names) > 1 and name not in full and self._is_current(know, heads, seen):
                             results[name] = self._unchanged(name, know.frontier, attempt.seconds)
                             continue
-                        done.append(self._prepare(know, None, heads, name in full, attempt, seen=seen))
+                        how, recompute = resolved.get(name), name in full
+                        done.append(self._prepare(know, None, heads, recompute, attempt, seen=seen, resolved=how))
                         if head := staged_head(done[-1]):
                             seen[name] = head
                     results |= self._publish(done, leases(), group)
@@ -233,6 +247,7 @@ class Refresher:
         attempt: Attempt,
         gone: tuple[TableName, ...] = (),
         seen: Mapping[TableName, Head] | None = None,
+        resolved: Resolution | None = None,
     ) -> Finished:
         """Run a refresh up to, and without, publishing."""
         if definition is None:
@@ -242,7 +257,14 @@ class Refresher:
         observed = self._observe(know, heads, seen or {})
         self._refuse_overtaken(know, observed)
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
-        choice = choose(facts)
+        if definition is None and resolved is None:
+            changed = guarded(
+                know, facts, self.defaults.fuse, catalog=self.catalog, session=self.session, events=self.events
+            )
+        else:
+            changed = changed_rows(facts.sources, know.frontier, know.at_frontier)
+        skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
+        choice = Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped") if skipped else choose(facts)
         attempt.mode = choice.mode
         self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
@@ -260,6 +282,8 @@ class Refresher:
             gone,
             self._ran[choice.mode],
             attempt.seconds,
+            changed,
+            skipped,
         )
         self._ran[choice.mode] += 1
         return done

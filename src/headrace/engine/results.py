@@ -94,6 +94,8 @@ class VerifyResult(Record):
         rounded: Pairs of rows that differ only in the last digits of floating-point sums; not counted as wrong.
         seconds: Wall time.
         samples: Up to five differing rows, each with `weight` +n (missing) or -n (unexpected).
+        skipped_rows: Changed rows of its sources that somebody had skipped, for which it may differ; 0 for none.
+        skipped_since: When the first of them were.
     """
 
     name: str
@@ -104,6 +106,8 @@ class VerifyResult(Record):
     rounded: int
     seconds: float
     samples: tuple[Mapping[str, Any], ...] = ()
+    skipped_rows: int = 0
+    skipped_since: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,11 @@ class StreamTableInfo(Record):
             seen, None before its first load.
         target: The lag it is to keep, in seconds: its own, or the strictest of what reads it; None without one.
         held_up: Why schedules leave it alone, or for whom it waits; None when nothing holds it up.
+        fuse: The change that its fuse keeps out, in words; None when it has not blown.
+        skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
+            from its query.
+        skipped_since: When the first of them were.
+        gated: Sources that it reads, directly or through others, and that are held back by a gate.
     """
 
     name: str
@@ -177,6 +186,10 @@ class StreamTableInfo(Record):
     lag: float | None = None
     target: int | None = None
     held_up: str | None = None
+    fuse: str | None = None
+    skipped_rows: int = 0
+    skipped_since: dt.datetime | None = None
+    gated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog
+from headrace.catalog import Care, Catalog
 from headrace.delta.consolidate import difference
 from headrace.engine import gather
 from headrace.engine.facts import held_to
@@ -72,7 +73,9 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
     )
     table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
     runner = session.runner().under(details.semantics)
-    return _compare(name, runner, details.output, table, query)
+    care = catalog.cares().get(name, Care())
+    compared = _compare(name, runner, details.output, table, query)
+    return replace(compared, skipped_rows=care.skipped_rows, skipped_since=care.skipped_at)
 
 
 def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:

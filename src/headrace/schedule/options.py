@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,6 +40,8 @@ class Options:
         diamond_consistency: For the diamonds that meet at it; None for the project's.
         diamond_schedule_policy: For the group it ends; None for the project's.
         refresh_group: The group that the user declared it to be in; "" for none.
+        fuse_ceiling: Changed rows of its sources above which its fuse blows; 0 for no limit, None for the project's.
+        fuse_factor: The same as a multiple of the largest of its recent changes.
     """
 
     tier: str = "hot"
@@ -47,6 +50,8 @@ class Options:
     diamond_consistency: Consistency | None = None
     diamond_schedule_policy: Policy | None = None
     refresh_group: str = ""
+    fuse_ceiling: int | None = None
+    fuse_factor: float | None = None
 
     @property
     def factor(self) -> float | None:
@@ -85,6 +90,8 @@ def parse_options(texts: Mapping[str, str]) -> Options:
         diamond_consistency=None if consistency is None else parse_consistency(consistency),
         diamond_schedule_policy=None if policy is None else parse_policy(policy),
         refresh_group=given.get("refresh_group", ""),
+        fuse_ceiling=None if (rows := given.get("fuse_ceiling")) is None else parse_ceiling(rows),
+        fuse_factor=None if (factor := given.get("fuse_factor")) is None else parse_factor(factor),
     )
 
 
@@ -104,6 +111,36 @@ def parse_policy(text: str) -> Policy:
         UserError: `INVALID_OPTION`.
     """
     return Policy(choice("diamond_schedule_policy", text, tuple(Policy)))
+
+
+def parse_ceiling(text: str) -> int:
+    """Read `fuse_ceiling`: a number of rows; 0 for `none`.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    if text.lower() == "none":
+        return 0
+    if not re.fullmatch(r"\d{1,18}", text) or not int(text):
+        raise UserError(
+            "INVALID_OPTION", f"fuse_ceiling cannot be '{text}'.", hint="Write a number of rows above 0, or 'none'."
+        )
+    return int(text)
+
+
+def parse_factor(text: str) -> float:
+    """Read `fuse_factor`: a number of at least 1; 0 for `none`.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    if text.lower() == "none":
+        return 0.0
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or float(text) < 1:
+        raise UserError(
+            "INVALID_OPTION", f"fuse_factor cannot be '{text}'.", hint="Write a number of at least 1, or 'none'."
+        )
+    return float(text)
 
 
 def choice(key: str, text: str, choices: Mapping[str, object] | tuple[str, ...]) -> str:

@@ -6,6 +6,8 @@ import datetime as dt
 import random
 from collections.abc import Callable
 
+from headrace.errors import HeadraceError
+
 LIMIT = 5
 """After so many failures in a row a table is suspended."""
 
@@ -26,17 +28,25 @@ def pause(failures: int, luck: float) -> float:
     return float(min(LONGEST, FIRST * 2 ** (failures - 1))) * (1 + luck / 2)
 
 
-def retry_policy(retryable: bool, now: dt.datetime) -> Callable[[int], dt.datetime | None]:
+OUTAGES = frozenset({"CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTCOME_UNKNOWN"})
+"""Errors that are no fault of any table's: tried again for ever, and soon enough when the catalog is back. Spark keeps
+connections to it, and notices that one is dead only by failing."""
+
+SOON = 3
+
+
+def retry_policy(error: HeadraceError, now: dt.datetime) -> Callable[[int], dt.datetime | None]:
     """From the number of failures in a row, when to try again; None to suspend.
 
     Args:
-        retryable: Whether the error may go away by itself; one that cannot suspends at once.
+        error: What went wrong; one that cannot go away by itself suspends at once.
         now: The time.
     """
+    outage = error.code in OUTAGES
 
     def at(failures: int) -> dt.datetime | None:
-        if not retryable or failures >= LIMIT:
+        if not error.retryable or (failures >= LIMIT and not outage):
             return None
-        return now + dt.timedelta(seconds=pause(failures, random.random()))
+        return now + dt.timedelta(seconds=pause(min(failures, SOON) if outage else failures, random.random()))
 
     return at

@@ -21,7 +21,7 @@ class Hold:
 
     Args:
         table: The stream table that holds it up: a member, or one that a member reads.
-        reason: `paused`, `suspended`, `stopped`, `retrying`.
+        reason: `paused`, `suspended`, `stopped`, `retrying`, or for what it waits; what may follow "is".
     """
 
     table: TableName
@@ -131,6 +131,8 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
     if table.status is Status.STOPPED:
         return "stopped"
     held_up = table.care.held_up
+    if held_up is None and table.watermarks is not None:
+        return f"waiting for watermark group {table.watermarks}"
     over = held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now
     return None if over else held_up
 

@@ -24,7 +24,7 @@ def note_failure(
         error: What went wrong.
         now: The time.
     """
-    policy = retry_policy(error.retryable, now)
+    policy = retry_policy(error, now)
     decided: list[dt.datetime | None] = []
 
     def decide(failures: int) -> dt.datetime | None:

@@ -13,6 +13,7 @@ from headrace.engine.held import held
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
+from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.work import Worker
 
 RESOURCE = "maintenance"
@@ -32,6 +33,7 @@ class Idle:
         clock: Tells the time.
         every: Seconds between two times; None for never.
         undisturbed: Whether nothing else is to be done at the moment; asked from another thread.
+        spark: Told while it is used.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Idle:
         clock: Clock,
         every: float | None,
         undisturbed: Callable[[], bool],
+        spark: LostSpark,
     ) -> None:
         self._catalog = catalog
         self._worker = worker
@@ -49,6 +52,7 @@ class Idle:
         self._clock = clock
         self._every = every
         self._undisturbed = undisturbed
+        self._spark = spark
         self._ask_after = 0.0
         self._done: set[TableName] = set()
         self._thread: threading.Thread | None = None
@@ -83,7 +87,7 @@ class Idle:
             return True
 
         try:
-            with held(self._catalog, [RESOURCE]):
+            with self._spark.using(), held(self._catalog, [RESOURCE]):
                 self._worker.maintain(turn)
             if self._undisturbed():
                 self._done.clear()  # else the rest comes when it is quiet again

@@ -35,9 +35,10 @@ def landing(land: Land, events: Events, spark: LostSpark) -> Iterator[None]:
     def keep_landing() -> None:
         told: HeadraceError | None = None
         while not ended.is_set():
-            told = land_once(land, events, told, ended)
-            if told is not None and told.code == "SPARK_LOST":
-                spark.lost(told)
+            with spark.using():
+                told = land_once(land, events, told, ended)
+                if told is not None and told.code == "SPARK_LOST":
+                    spark.lost(told)
             ended.wait(LANDING_PAUSE if told is None else FAILED_PAUSE)
 
     thread = threading.Thread(target=keep_landing, name="headrace-landing")

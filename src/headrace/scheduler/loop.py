@@ -11,11 +11,12 @@ import queue
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from headrace.catalog import Catalog
 from headrace.clock import Clock, SystemClock
+from headrace.engine.fuse import BLOWN
 from headrace.engine.heads import Heads
 from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import Mode, RefreshResult
@@ -30,6 +31,7 @@ from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.journal import Journal
 from headrace.scheduler.lost import LostSpark
+from headrace.scheduler.outage import Outage
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene, targets
@@ -89,7 +91,7 @@ class Scheduler:
         self.clock = clock or SystemClock()
         self.owner = new_owner()
         self._dispatch: Dispatch[TableName] = Dispatch(rules.slots, rules.quotas)
-        self._ended: queue.Queue[_Ended] = queue.Queue()
+        self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Heads] = {}
         self._scene: Scene | None = None
@@ -99,10 +101,12 @@ class Scheduler:
         self._late: set[TableName] = set()
         self._unread: dict[TableName, str] = {}
         self._beaten = self._look_after = 0.0
+        self._nudged = False
         self._refreshed = self._failed = 0
         self._over = threading.Event()
-        self.spark = LostSpark(events)
-        self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed)
+        self.spark = LostSpark(events, worker.restart)
+        self._outage = Outage(events)
+        self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
         """What would be refreshed now, in which order, and why; and what waits."""
@@ -119,16 +123,18 @@ class Scheduler:
 
         Raises:
             UserError: `SCHEDULER_RUNNING`.
-            EnvironmentFault: `SPARK_LOST` when Spark is gone for good: only another process can start it anew.
+            EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self._register()
         results: list[RefreshResult] = []
-        with Journal(self.catalog, self.events, self.clock) as self._journal:
+        waking = nullcontext() if once else self.catalog.listening(lambda: self._ended.put(None))
+        with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
                     self._loop(pool, stopping, once, results)
             finally:
                 self._over.set()
+                self.spark.end()
                 self._idle.end()
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
@@ -152,13 +158,13 @@ class Scheduler:
             elif not (once and told):
                 told = self._consider(told, once)
                 self._maintain_if_quiet()
-            for unit in self._dispatch.start():
+            for unit in () if self.spark.away or self._outage.lasts else self._dispatch.start():
                 self._begin(pool, unit)
             if self._dispatch.idle and (once or stopping.is_set()):
                 return
             self._enforce_timeouts()
             self._journal.write()
-            for ended in self._wait(stopping):
+            for ended in self._wait():
                 done = self._settle(ended)
                 if once:
                     results += done
@@ -169,10 +175,12 @@ class Scheduler:
         A catalog that does not answer is asked again, unless this is to happen only once.
         """
         begun = time.monotonic()
-        if begun < self._look_after:
+        if begun < self._look_after or self.spark.away:
             return told
+        self._nudged = False
         try:
             if self._quiet():
+                self._outage.over()
                 return True
             scene = self._look()
             # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
@@ -184,8 +192,9 @@ class Scheduler:
             if once or not error.retryable:
                 raise
             self._seen = None
-            self.events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
+            self._look_after = time.monotonic() + self._outage.failed(error)
             return told
+        self._outage.over()
         return True
 
     def _quiet(self) -> bool:
@@ -210,6 +219,8 @@ class Scheduler:
         for name, error in unread.items():
             if self._unread.get(name) != error.message:
                 self.events.emit(Notice(f"Source {name} cannot be read. [{error.code}] {error.message}"))
+            if error.code == "SPARK_LOST":
+                self.spark.lost(error)
         self._unread = {name: error.message for name, error in unread.items()}
         return scene
 
@@ -255,7 +266,9 @@ class Scheduler:
     def _work(self, unit: TableName, members: tuple[TableName, ...], heads: Heads) -> None:
         """In a thread of the pool: refresh, and say how it ended, whatever happens."""
         try:
-            self._ended.put(_Ended(unit, results=self.worker.refresh(members, heads)))
+            with self.spark.using():
+                results = self.worker.refresh(members, heads)
+            self._ended.put(_Ended(unit, results=results))
         except HeadraceError as error:
             self._ended.put(_Ended(unit, error=error))
         except BaseException as error:
@@ -263,18 +276,18 @@ class Scheduler:
             self._ended.put(_Ended(unit, error=defect))
             raise
 
-    def _wait(self, stopping: threading.Event) -> list[_Ended]:
+    def _wait(self) -> list[_Ended]:
         """What ended, waiting for the time of a look at most."""
-        ended = []
-        try:
-            if self._running:
-                ended.append(self._ended.get(timeout=self.rules.poll))
-            else:
-                stopping.wait(self.rules.poll)
+        found: list[_Ended | None] = []
+        soon = self._look_after - time.monotonic()
+        patience = min(soon, self.rules.poll) if self._nudged and soon > 0 else self.rules.poll
+        with suppress(queue.Empty):
+            found.append(self._ended.get(timeout=patience))
             while True:
-                ended.append(self._ended.get_nowait())
-        except queue.Empty:
-            return ended
+                found.append(self._ended.get_nowait())
+        if None in found:
+            self._nudged, self._beaten = True, 0.0  # the next beat also asks whether to drain
+        return [ended for ended in found if ended is not None]
 
     def _settle(self, ended: _Ended) -> tuple[RefreshResult, ...]:
         run = self._running.pop(ended.unit)
@@ -289,10 +302,12 @@ class Scheduler:
         if ended.error.code in PASSING:
             return ()
         self._failed += 1
-        if ended.error.code == "SPARK_LOST":
-            self._look_after = time.monotonic() + self.spark.lost(ended.error)
+        if ended.error.code == BLOWN:  # noted already, with its evidence; no retry would help, nor is anything broken
             return ()
-        late = run.cancelled and ended.error.code == "CANCELLED"
+        if ended.error.code == "SPARK_LOST" and not self.worker.restartable:
+            return ()
+        # whatever Spark says of a job that was cancelled
+        late = run.cancelled and ended.error.code != "SPARK_LOST"
         error = timed_out(ended.unit) if late else ended.error
         note_failure(self.catalog, self.events, run.members, error, self.clock.now())
         return ()

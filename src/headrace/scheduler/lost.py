@@ -1,44 +1,126 @@
-"""A Spark that is lost: no fault of the tables that were being refreshed, and tried again for a while only."""
+"""A Spark that is lost: waits until nothing uses it any more, and has it started again.
+
+Where the session is not ours to start (the caller's own, a Spark Connect server's), it is tried again for a while
+only: a driver that died does not come back by itself.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 
 PATIENCE_SECONDS = 30.0
-"""Without a refresh that ends well in that time, Spark is taken for gone: a driver that died does not come back."""
+"""A session that is not ours is taken for gone after that time without a refresh that ends well."""
 
 PAUSE_SECONDS = 2.0
+"""Before the second try to start Spark; each further pause is twice as long."""
+
+TRIES = 5
 
 
 class LostSpark:
-    """Counts time, not failures: when Spark goes, everything that runs fails at once. Threads may share it.
+    """Threads share it.
 
     Args:
-        events: Told when it is lost, and when that is given up.
+        events: Told when Spark is lost, when it is back, and when that is given up.
+        restart: Starts Spark anew; returns False where that is not ours to do.
+
+    Attributes:
+        gone: Why Spark was given up; None while it was not.
     """
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, restart: Callable[[], bool] = lambda: False) -> None:
         self._events = events
+        self._restart = restart
+        self._changed = threading.Condition()
+        self._users = 0
         self._since: float | None = None
-        self._lock = threading.Lock()
+        self._mending: threading.Thread | None = None
+        self._ended = threading.Event()
         self.gone: HeadraceError | None = None
 
-    def lost(self, error: HeadraceError) -> float:
-        """A refresh or a landing failed because Spark was lost; returns how many seconds to leave it alone."""
-        now = time.monotonic()
-        with self._lock:
+    @property
+    def away(self) -> bool:
+        """Whether Spark is being started anew, so that what needs it cannot begin."""
+        return self._mending is not None
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """While Spark is used; waits while it is being started. A `SPARK_LOST` that leaves the block is noticed."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.away)
+            self._users += 1
+        try:
+            yield
+        except HeadraceError as error:
+            if error.code == "SPARK_LOST":
+                self.lost(error)
+            raise
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def lost(self, error: HeadraceError) -> None:
+        """Somebody found that Spark is lost; does not wait."""
+        with self._changed:
+            if self.away or self.gone is not None or self._ended.is_set():
+                return
             if self._since is None:
-                self._since = now
-                self._events.emit(Notice(f"Spark was lost; trying again. [{error.code}] {error.message}"))
-            elif now - self._since > PATIENCE_SECONDS and self.gone is None:
-                self.gone = error
-                self._events.emit(Notice("Spark does not come back; the run ends, so that it can be started again."))
-        return PAUSE_SECONDS
+                self._since = time.monotonic()
+                self._tell(f"Spark was lost; trying again. [{error.code}] {error.message}")
+            self._mending = threading.Thread(target=self._mend, args=(error,), name="headrace-spark", daemon=True)
+            self._mending.start()
 
     def found(self) -> None:
         """A refresh ended well."""
         self._since = None
+
+    def end(self) -> None:
+        """Start Spark no more; waits until what was begun is over."""
+        self._ended.set()
+        with self._changed:
+            self._changed.notify_all()
+            mending = self._mending
+        if mending is not None:
+            mending.join()
+
+    def _mend(self, error: HeadraceError) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended.is_set() or not self._users)
+        gone = self._started(error)
+        with self._changed:
+            self.gone, self._mending = gone, None
+            self._changed.notify_all()
+
+    def _started(self, error: HeadraceError) -> HeadraceError | None:
+        """Start Spark; returns the error when that is hopeless."""
+        for tried in range(TRIES):
+            if self._ended.is_set():
+                return None
+            try:
+                if not self._restart():
+                    return self._waited(error)
+                self._tell("Spark was started again.")
+                return None
+            except HeadraceError as trouble:
+                error = trouble
+                self._tell(f"Spark does not start; trying again. [{error.code}] {error.message}")
+            self._ended.wait(PAUSE_SECONDS * 2**tried)
+        self._tell("Spark does not start; the run ends, so that it can be started again.")
+        return error
+
+    def _waited(self, error: HeadraceError) -> HeadraceError | None:
+        self._ended.wait(PAUSE_SECONDS)
+        if self._since is None or time.monotonic() - self._since <= PATIENCE_SECONDS:
+            return None
+        self._tell("Spark does not come back; the run ends, so that it can be started again.")
+        return error
+
+    def _tell(self, message: str) -> None:
+        self._events.emit(Notice(message))

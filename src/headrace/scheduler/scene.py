@@ -10,6 +10,7 @@ from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
 from headrace.catalog.reader import Reader
 from headrace.engine.grouping import Defaults, Grouping, grouping
 from headrace.engine.heads import Heads
+from headrace.engine.watermarks import waiting
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -31,6 +32,7 @@ class Table:
         seconds: How long its refresh takes.
         care: Pauses and failures.
         status: Its life.
+        watermarks: The watermark group for which it waits; None for none.
     """
 
     schedule: Schedule
@@ -39,6 +41,7 @@ class Table:
     seconds: float
     care: Care
     status: Status
+    watermarks: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def read_scene(
         schedules = effective_schedules(cut, tables, default_schedule)
         last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
         lags = _Lags(reader, tables, moved)
+        apart = waiting(reader.watermark_groups(), cut.graph, tables)
         found: dict[TableName, Table] = {}
         for name in cut.graph.order(tables):
             pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
@@ -108,7 +112,8 @@ def read_scene(
                 expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
             )
             care = cares.get(name, Care())
-            found[name] = Table(schedules[name], standing, lags.news(name), seconds, care, tables[name].status)
+            waits = apart[name].name if name in apart else None
+            found[name] = Table(schedules[name], standing, lags.news(name), seconds, care, tables[name].status, waits)
     return Scene(cut, found, bases)
 
 

@@ -38,6 +38,19 @@ class Worker(Protocol):
         """Stop what runs for these tables; their refresh fails soon."""
         ...
 
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark is ours to start again."""
+        ...
+
+    def restart(self) -> bool:
+        """End Spark and start it anew, while nothing uses it; does nothing and returns False where it is not ours.
+
+        Raises:
+            HeadraceError: It does not start.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Planned(Record):

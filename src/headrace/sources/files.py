@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.lake.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
+from headrace.sources.vectors import Vector, positions_gained
 
 _DELETED = 2
+_DELETES = 1
+"""Content of a manifest that lists delete files."""
+_MOST_POSITIONS = 50_000
+"""Up to here positions are written into the query; more are joined by Spark."""
 _PATH_FIELD = 2147483546
 """Iceberg's field id of the data file's path in a position delete file."""
 
@@ -23,11 +28,24 @@ class FileDiff:
         removed: Data files only the earlier one has.
         touched: Data files both have, with other deletes; None when the deletes do not name their files, which then
             may be any.
+        deleted: Positions in the touched files that only the later snapshot has deleted, by file; None when they were
+            not looked for: too many, or not told by deletion vectors.
+        undeleted: Positions that only the earlier one has deleted, alike.
     """
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
     touched: tuple[str, ...] | None
+    deleted: Mapping[str, tuple[int, ...]] | None = None
+    undeleted: Mapping[str, tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Delete:
+    """A delete file: the data file it is about, if it tells, and the vector it is, if it is one."""
+
+    target: str | None
+    vector: Vector | None
 
 
 @dataclass(slots=True)
@@ -35,7 +53,7 @@ class _Side:
     """What the manifests of one snapshot, which the other one does not share, list as live."""
 
     data: set[str] = field(default_factory=set)
-    deletes: dict[str, str | None] = field(default_factory=dict)
+    deletes: dict[str, _Delete] = field(default_factory=dict)
 
 
 def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
@@ -45,21 +63,30 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
     """
     try:
         old, new = _manifests(meta, before), _manifests(meta, after)
-        left, right = _read(old - new), _read(new - old)
+        left, right = _read(old.keys() - new.keys()), _read(new.keys() - old.keys())
+        added, removed = right.data - left.data, left.data - right.data
+        changed = left.deletes.items() ^ right.deletes.items()
+        files = {delete.target for _, delete in changed} - added - removed
+        if None in files:
+            return FileDiff(_sorted(added), _sorted(removed), None)
+        touched = _sorted(f for f in files if f is not None)
+        shared = [path for path, content in old.items() if path in new and content == _DELETES]
+        vectors = _vectors(touched, left, right, shared)
+        deleted = undeleted = None
+        if vectors is not None:
+            deleted = {file: positions_gained(*vectors[file]) for file in touched}
+            undeleted = {file: positions_gained(*vectors[file][::-1]) for file in touched}
     except (OSError, ValueError, KeyError, ImportError):
         return None
-    added, removed = right.data - left.data, left.data - right.data
-    changed = left.deletes.items() ^ right.deletes.items()
-    files = {target for _, target in changed} - added - removed
-    touched = None if None in files else _sorted(f for f in files if f is not None)
-    return FileDiff(_sorted(added), _sorted(removed), touched)
+    return FileDiff(_sorted(added), _sorted(removed), touched, deleted, undeleted)
 
 
-def _manifests(meta: TableMeta, snapshot: int) -> set[str]:
+def _manifests(meta: TableMeta, snapshot: int) -> dict[str, int]:
+    """What the manifests of a snapshot list (data files or delete files), by path."""
     location = meta.snapshots[snapshot].manifest_list
     if location is None:
         raise ValueError("an early format v1 lists its manifests in the metadata file")
-    return {entry["manifest_path"] for entry in read_avro(read_bytes(location))}
+    return {entry["manifest_path"]: entry.get("content") or 0 for entry in read_avro(read_bytes(location))}
 
 
 def _read(manifests: Iterable[str]) -> _Side:
@@ -72,8 +99,38 @@ def _read(manifests: Iterable[str]) -> _Side:
             if not file.get("content"):
                 side.data.add(file["file_path"])
             else:  # several deletion vectors share one Puffin file, so its name alone is no identity
-                side.deletes[f"{file['file_path']}@{file.get('content_offset')}"] = _target(file)
+                name = f"{file['file_path']}@{file.get('content_offset')}"
+                side.deletes[name] = _Delete(_target(file), _vector(file))
     return side
+
+
+def _vectors(
+    touched: tuple[str, ...], left: _Side, right: _Side, shared: Iterable[str]
+) -> dict[str, tuple[Vector | None, Vector | None]] | None:
+    """The vectors of each touched file before and after; None when vectors do not tell all of what is deleted."""
+    sides = [{d.target: d.vector for d in side.deletes.values() if d.target in touched} for side in (left, right)]
+    if any(vector is None for side in sides for vector in side.values()):
+        return None
+    found = {file: (sides[0].get(file), sides[1].get(file)) for file in touched}
+    if sum(abs(_size(new) - _size(old)) for old, new in found.values()) > _MOST_POSITIONS:
+        return None
+    # a file without a vector may have delete files of an older format, which both snapshots share
+    if any(None in pair for pair in found.values()) and any(
+        delete.vector is None for delete in _read(shared).deletes.values()
+    ):
+        return None
+    return found
+
+
+def _size(vector: Vector | None) -> int:
+    return vector.deleted if vector is not None else 0
+
+
+def _vector(file: Mapping[str, Any]) -> Vector | None:
+    offset, size = file.get("content_offset"), file.get("content_size_in_bytes")
+    if str(file.get("file_format")).upper() != "PUFFIN" or offset is None or size is None:
+        return None
+    return Vector(file["file_path"], offset, size, file["record_count"])
 
 
 def _target(file: dict[str, Any]) -> str | None:

@@ -284,6 +284,8 @@ def _by_condition(condition: str | None, texts: str) -> _Kind | None:
     found = [condition] if condition else []
     # A failed task's own condition stands in the text of the job's exception.
     found += re.findall(r"\[([A-Z][A-Z_]+)(?:\.[A-Z_]+)*\]", texts)
+    # what a query raises itself may name the condition it stands for
+    found.sort(key=lambda name: name == "USER_RAISED_EXCEPTION")
     return next((kind for name in found for prefix, kind in CONDITIONS if name.startswith(prefix)), None)
 
 

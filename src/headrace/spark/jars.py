@@ -63,6 +63,12 @@ JARS = (
         "3.54.1.0",
         "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639",
     ),
+    Jar(
+        "com.globalmentor",
+        "hadoop-bare-naked-local-fs",
+        "0.1.0",
+        "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+    ),
 )
 
 

@@ -55,7 +55,7 @@ class SparkRunner:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self._frames: dict[str, DataFrame] = {}
+        self._frames: dict[str, DataFrame | None] = {}  # None: nothing is kept
         self._shared = _Shared()
 
     @property
@@ -172,17 +172,17 @@ class SparkRunner:
     def view(self, name: str, sql: str) -> None:
         """Make a query readable as view `name`; it is computed by whoever reads it."""
         with translated(sql):
-            frame = self.session.sql(sql)
-            frame.createOrReplaceTempView(name)
-            self._frames[name] = frame
+            self.session.sql(sql).createOrReplaceTempView(name)
+            self._frames[name] = None
 
     def release(self, name: str) -> None:
         """Forget a view and free what it holds in memory; unknown names are ignored."""
-        frame = self._frames.pop(name, None)
-        if frame is None:
+        if name not in self._frames:
             return
+        frame = self._frames.pop(name)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
-            frame.unpersist()
+            if frame is not None:
+                frame.unpersist()
             self.session.catalog.dropTempView(name)
 
     @contextmanager

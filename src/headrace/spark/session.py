@@ -103,6 +103,7 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         "spark.sql.defaultCatalog": LAKE,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
+        "spark.sql.ui.explainMode": "simple",  # Spark describes each plan, and each change of it, before it runs it
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",
@@ -121,6 +122,8 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
         # Not extraJavaOptions: those are the user's, and come on top.
         "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", log, *java_options(settings))),
         "spark.driver.memory": "2g",
+        # Hadoop's own runs `chmod` as a process, four times a file, and a commit writes five files: 50 of 150 ms.
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         # A change is joined to states far bigger than it: sending it to every task beats shuffling them.
         "spark.sql.autoBroadcastJoinThreshold": str(32 * 1024 * 1024),
         "spark.driver.host": "localhost",

@@ -11,7 +11,10 @@ from headrace.errors import HeadraceError, Place, place_at
 from headrace.names import TableName
 from headrace.sql.cursor import Cursor
 from headrace.sql.lateral_item import Beside, Lateral
+from headrace.sql.naming import Names
+from headrace.sql.pieces import Pieces
 from headrace.sql.refusals import Refusal, not_maintained
+from headrace.sql.scope import Scope
 from headrace.sql.shape import Cte, Query
 
 Resolve = Callable[[tuple[str, ...]], TableName]
@@ -109,6 +112,8 @@ class Context:
         read_query: Reads a nested query.
         read_view: Reads a view's text, named at an offset of this one.
         read_lateral: Reads a LATERAL subquery that does more than SELECT … FROM … WHERE.
+        read_on: Gives a side of a join columns for the subqueries of a condition.
+        keep: Keeps the rows for which a condition with subqueries is true.
         outer: For a view: its place in the user's text.
         read_ctes: Common table expressions read already, by the token they begin at.
         views: The views this text is inside of.
@@ -124,6 +129,8 @@ class Context:
     read_query: Callable[[Context, Query, Ctes], Output]
     read_view: Callable[[Context, TableName, ViewText, int], Output]
     read_lateral: Callable[[Context, Ctes, Lateral], Beside | None]
+    read_on: Callable[[Context, Ctes, Relation, Scope, Names, Pieces], tuple[Relation, Pieces]]
+    keep: Callable[[Context, Ctes, Relation, Scope, Names, Pieces], Relation]
     outer: Place | None = None
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()

@@ -172,15 +172,23 @@ def understood(context: Context, pieces: Pieces, scope: Scope) -> Pieces:
 
 
 def _plain(context: Context, query: Query, piece: Piece) -> Select:
+    body = plain(query)
+    if body is None:
+        message = "A subquery that reads outer columns is maintained when it is no more than SELECT … FROM … WHERE."
+        refuse(context, piece, "correlated subquery", message)
+    assert body is not None
+    return body
+
+
+def plain(query: Query) -> Select | None:
+    """The block of a query that is no more than SELECT [DISTINCT] … FROM … WHERE; None for any other."""
     body = query.body
     while isinstance(body, Query) and not body.ctes and not body.extras:
         body = body.body
-    ordered = all(extra.harmless for extra in query.extras)
-    simple = isinstance(body, Select) and not (body.group or body.having or body.extras or body.source is None)
-    if not simple or query.ctes or query.recursive or not ordered:
-        message = "A subquery that reads outer columns is maintained when it is no more than SELECT … FROM … WHERE."
-        refuse(context, piece, "correlated subquery", message)
-    assert isinstance(body, Select)
+    if query.ctes or query.recursive or not all(extra.harmless for extra in query.extras):
+        return None
+    if not isinstance(body, Select) or body.group or body.having or body.extras or body.source is None:
+        return None
     return body
 
 

@@ -15,7 +15,8 @@ ALTER = """  ALTER STREAM TABLE namespace.table SET SCHEDULE '1 minute'
   ALTER STREAM TABLE namespace.table SET REFRESH MODE AUTO|FULL|DIFFERENTIAL
   ALTER STREAM TABLE namespace.table SET PROPERTIES (key = value, …)
   ALTER STREAM TABLE namespace.table SET QUERY AS SELECT …
-  ALTER STREAM TABLE namespace.table DROP SCHEDULE"""
+  ALTER STREAM TABLE namespace.table DROP SCHEDULE
+  ALTER STREAM TABLE namespace.table RESOLVE FUSE APPLY|SKIP|REINITIALIZE"""
 
 DROP = "  DROP STREAM TABLE [IF EXISTS] namespace.table [CASCADE]"
 
@@ -43,6 +44,15 @@ SHOW_SOURCES = "  SHOW SOURCES"
 
 
 CREATE_GROUP = "  CREATE REFRESH GROUP name AS namespace.table, namespace.table, …"
+
+GATE = """  CLOSE GATE ON namespace.table, …
+  OPEN GATE ON namespace.table, …
+  SHOW GATES"""
+
+WATERMARK = """  CREATE WATERMARK GROUP name (namespace.table, namespace.table, …) TOLERANCE '5 minutes'
+  DROP WATERMARK GROUP [IF EXISTS] name
+  ADVANCE WATERMARK OF namespace.table TO '2026-03-01T06:00:00Z'
+  SHOW WATERMARKS"""
 
 DROP_GROUP = "  DROP REFRESH GROUP [IF EXISTS] name"
 

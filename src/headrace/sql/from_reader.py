@@ -9,11 +9,13 @@ from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.tree import identity
 from headrace.names import quote
 from headrace.sql import lateral
+from headrace.sql.booleans import has_subquery
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.lateral_item import Lateral
 from headrace.sql.naming import Names
-from headrace.sql.pieces import cells, scalar
+from headrace.sql.on_subqueries import Side, both, on_sides, told_apart
+from headrace.sql.pieces import Pieces, cells, scalar
 from headrace.sql.pivot import pivoted
 from headrace.sql.recursion import recursion
 from headrace.sql.refusals import not_deterministic
@@ -200,10 +202,32 @@ class FromReader:
         if names:
             return self._join_using(left, right, names, step, kind)
         scope = left.scope.beside(right.scope)
-        condition = None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
+        pieces = () if step.on is None else pieces_of(self.context, step.on)
+        if has_subquery(pieces):
+            return self._joined_on(left, right, pieces, kind)
+        condition = scalar(resolved(self.context, pieces, scope)) if pieces else None
         if kind.one_sided:
             scope = replace(left.scope, opaque=scope.opaque)
         return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
+
+    def _joined_on(self, left: Joined, right: Joined, pieces: Pieces, kind: JoinKind) -> Joined:
+        """A join by a condition with subqueries."""
+        plain, parts = told_apart(pieces)
+        scope = left.scope.beside(right.scope)
+        on = resolved(self.context, plain, scope)
+        if kind is JoinKind.INNER:
+            relation = joined_as(kind, left.relation, right.relation, scalar(on) if on else None)
+            for part in parts:
+                relation = self.context.keep(self.context, self.ctes, relation, scope, self.names, part)
+            return Joined(relation, scope)
+
+        def read(context: Context, side: Side, part: Pieces) -> tuple[Relation, Pieces]:
+            return context.read_on(context, self.ctes, *side, self.names, part)
+
+        sides = (left.relation, left.scope), (right.relation, right.scope)
+        before, behind, asked = on_sides(self.context, *sides, parts, read)
+        shown = replace(left.scope, opaque=scope.opaque) if kind.one_sided else scope
+        return Joined(joined_as(kind, before, behind, scalar(both(on, asked))), shown)
 
     def _lateral(self, left: Joined, item: QueryItem, step: JoinStep, kind: JoinKind) -> Joined | None:
         """A subquery that reads columns of what stands before it; None where it is no more than a derived table."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import (
     Aggregate,
+    AggregateCall,
     Filter,
     Join,
     OuterJoin,
@@ -24,13 +25,14 @@ from headrace.algebra.scalar import Scalar, all_of, column, compose, substitute
 from headrace.algebra.tree import identity
 from headrace.sql.aggregates import Grouping, has_aggregate
 from headrace.sql.booleans import conjuncts, has_subquery
-from headrace.sql.context import Context, Ctes
+from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.decorrelation import beside_nothing, counting, matched, null_over_nothing
 from headrace.sql.from_reader import Joined
 from headrace.sql.lateral import OuterReader
 from headrace.sql.lateral_item import Beside, Lateral
 from headrace.sql.limits import limited
 from headrace.sql.naming import Names
+from headrace.sql.only_value import checked, unordered
 from headrace.sql.pieces import Pieces, Role, input_piece, scalar
 from headrace.sql.resolving import pieces_of
 from headrace.sql.scope import Visible
@@ -168,6 +170,10 @@ class _Reader:
         if output.opaque:
             return None
         first = len(output.relation.columns) - len(rows.keys)
+        if self.lateral.single and first != 1:
+            return None
+        if self.lateral.single and not (isinstance(output.relation, TopK) and output.relation.limit == 1):
+            return self._only(output, rows)
         right, there = self._renamed(_first_of_each(output.relation, output.relation.columns[first:]))
         own = tuple(there.values())
         named = zip(own[:first], output.names[:first], strict=True)
@@ -178,6 +184,21 @@ class _Reader:
         condition = all_of(self._on(columns))
         pairs = Join(rows.left, right, on)
         return (pairs if condition is None else Filter(pairs, condition)), columns
+
+    def _only(self, output: Output, rows: _Rows) -> Beside | None:
+        """The value of the one row that there may be for each outer row."""
+        relation = _first_of_each(output.relation, output.relation.columns[1:])
+        value, *keys = relation.columns
+        if unordered(self.context, relation, column(value)) is not None:
+            return None
+        calls = (AggregateCall("only", "max", column(value)), AggregateCall("rows", "count"))
+        counted = Aggregate(relation, tuple(keys), calls)
+        right, there = self._renamed(counted)
+        on = _renaming(rows.on, {key: there[name] for key, name in zip(rows.keys, keys, strict=True)})
+        (shown,) = self._visible((None,))
+        item = (shown.internal, checked(there["only"], there["rows"]))
+        own = identity(self.lateral.left.columns)
+        return Project(OuterJoin(rows.left, right, on), (*own, item)), (shown,)
 
     # columns
 

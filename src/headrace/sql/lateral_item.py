@@ -29,6 +29,7 @@ class Lateral:
         read_from: Reads its FROM; the columns get names that are free here.
         padded: Whether a row before it stays when the subquery has no rows for it.
         on: The join's own condition, given the subquery's columns.
+        single: Whether it is an error when the subquery has several rows for a row before it.
     """
 
     query: Query
@@ -40,3 +41,4 @@ class Lateral:
     read_from: Callable[[From], tuple[Relation, Scope]]
     padded: bool
     on: Callable[[tuple[Visible, ...]], Scalar | None]
+    single: bool = False

@@ -29,6 +29,7 @@ from headrace.sql.select_reader import SelectReader
 from headrace.sql.set_operations import combined
 from headrace.sql.shape import Body, From, Query, Select, SetOperation, TableBody, TableItem, ValuesItem
 from headrace.sql.size import CONSTRUCT, OPERATORS, too_large
+from headrace.sql.subqueries import decided_on, kept
 
 Describe = Callable[[str], tuple[Column, ...]]
 
@@ -74,7 +75,7 @@ def read(
     described = None if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
-    context = Context(cursor, resolve, schema, case_sensitive, findings, _query, _view, read_lateral, describe=describe)
+    context = _context(cursor, resolve, schema, findings, case_sensitive=case_sensitive, describe=describe)
     try:
         output = _query(context, shape, {})
     except RecursionError:
@@ -95,13 +96,37 @@ def read(
     return Reading(pruned(_named(output.relation, names)), (), sources, names)
 
 
+def _context(
+    cursor: Cursor,
+    resolve: Resolve,
+    schema: Schema,
+    findings: Findings,
+    *,
+    case_sensitive: bool = False,
+    describe: Describe | None = None,
+) -> Context:
+    return Context(
+        cursor,
+        resolve,
+        schema,
+        case_sensitive,
+        findings,
+        _query,
+        _view,
+        read_lateral,
+        decided_on,
+        kept,
+        describe=describe,
+    )
+
+
 def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...]) -> Iterator[TableName]:
     """The tables behind a query, with the place of the name in errors."""
     cursor = Cursor(query)
     places = {token.start: i for i, token in enumerate(cursor.tokens)}
     for reference in references(query):
         token = places[reference.start]
-        context = Context(cursor, resolve, schema, False, Findings(), _query, _view, read_lateral)
+        context = _context(cursor, resolve, schema, Findings())
         name, found = context.table(reference.parts, token)
         if not isinstance(found, ViewText):
             yield name

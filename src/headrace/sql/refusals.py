@@ -31,8 +31,8 @@ HINTS: dict[str, str] = {
     "LIMIT": "Read the stream table with a LIMIT instead.",
     "OFFSET": "Read the stream table with an OFFSET instead.",
     "subquery in an expression": "A join often says the same: FROM … JOIN (SELECT …).",
-    "EXISTS": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
-    "IN (subquery)": "It is maintained as a condition of WHERE or HAVING, also under AND, OR and NOT.",
+    "EXISTS": "Make it a column of a derived table, and read that here.",
+    "IN (subquery)": "It is maintained as a condition: write CASE WHEN x IN (…) THEN … END, which settles NULL.",
     "LATERAL": "Read outer columns in WHERE only, or join a derived table that is grouped by the key.",
     "LATERAL VIEW": "Use explode, posexplode, inline, stack or json_tuple, and name the columns.",
     **dict.fromkeys(

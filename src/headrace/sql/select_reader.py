@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from headrace.algebra.relations import Aggregate, Project, Relation, Values
 from headrace.names import quote
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
+from headrace.sql.below_grouping import put_below
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined
@@ -226,7 +227,10 @@ class SelectReader:
 
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
         sets = self._sets(items, scope)
-        grouping = Grouping(self._keys(items, scope)) if sets is None else Grouping(list(sets.expressions), sets)
+        keys = self._keys(items, scope) if sets is None else list(sets.expressions)
+        if sets is None or not any(map(has_subquery, keys)):
+            relation, keys, items = self._below(relation, scope, keys, items)
+        grouping = Grouping(keys, sets)
         grouping.place_of = self.context.place_of
         out = [replace(item, pieces=self.over(grouping, item.pieces)) for item in items]
         condition = self.having(scope, grouping)
@@ -237,8 +241,20 @@ class SelectReader:
         result, out = self._valued(result, out, nothing)
         return (self.subqueries.filtered(result, nothing, condition) if condition else result), out
 
+    def _below(
+        self, relation: Relation, scope: Scope, keys: list[Pieces], items: list[Item]
+    ) -> tuple[Relation, list[Pieces], list[Item]]:
+        """The rows to group, with columns for the subqueries that belong below the grouping."""
+        below = put_below(
+            keys, [item.pieces for item in items], lambda parts: self.subqueries.valued(relation, scope, parts)
+        )
+        if below is None:
+            return relation, keys, items
+        rows, keys, over = below
+        return rows, keys, [replace(item, pieces=pieces) for item, pieces in zip(items, over, strict=True)]
+
     def _outside_calls(self, grouping: Grouping, pieces: Pieces, over: Pieces) -> None:
-        """Refuse subqueries within aggregate calls and grouping expressions: they would belong below the grouping."""
+        """Refuse subqueries that are left within aggregate calls and grouping expressions, in HAVING for instance."""
         inside = [piece for piece in _subqueries(pieces) if piece not in _subqueries(over)]
         for piece in [*inside, *(piece for key in grouping.grouped for piece in _subqueries(key))]:
             self.context.refuse(not_maintained(piece.parts[0], self.context.place_of(piece.at)))
@@ -260,7 +276,7 @@ class SelectReader:
         """A grouping expression: an ordinal, an alias, or an expression over the input."""
         if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
             return items[int(pieces[0].text) - 1].pieces
-        return unbracketed(resolved(self.context, pieces, scope, self.aliases))
+        return unbracketed(resolved(self.context, pieces, scope, self.aliases, subqueries=True))
 
     def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
         """The grouping sets; None for a GROUP BY without them."""

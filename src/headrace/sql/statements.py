@@ -6,11 +6,14 @@
     ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | PROPERTIES (key = value, …) | QUERY AS query}
         (several, comma-separated)
     ALTER STREAM TABLE name DROP SCHEDULE
+    ALTER STREAM TABLE name RESOLVE FUSE {APPLY | SKIP | REINITIALIZE}
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
+    CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
@@ -86,6 +89,14 @@ class AlterStreamTable(Statement):
     query: Query | None = None
     drop_schedule: bool = False
     properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveFuse(Statement):
+    """ALTER STREAM TABLE … RESOLVE FUSE; `resolution` as written, upper-case."""
+
+    name: Name
+    resolution: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +177,49 @@ class DropRefreshGroup(Statement):
 
     name: str
     if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGate(Statement):
+    """CLOSE GATE, OPEN GATE; a name of one part may be that of a database source."""
+
+    sources: tuple[Name, ...]
+    closes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowGates(Statement):
+    """SHOW GATES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateWatermarkGroup(Statement):
+    """CREATE WATERMARK GROUP."""
+
+    name: str
+    sources: tuple[Name, ...]
+    tolerance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropWatermarkGroup(Statement):
+    """DROP WATERMARK GROUP."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceWatermark(Statement):
+    """ADVANCE WATERMARK."""
+
+    source: Name
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowWatermarks(Statement):
+    """SHOW WATERMARKS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +364,11 @@ def _alter(reader: _Reader) -> Statement:
     name = reader.table()
     schedule, mode, query, drop = None, None, None, False
     properties: dict[str, str] = {}
+    if reader.take("RESOLVE"):
+        reader.need("FUSE")
+        resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
+        reader.end()
+        return ResolveFuse(sql=reader.part.text, start=reader.part.start, name=name, resolution=resolution)
     if reader.take("DROP"):
         reader.need("SCHEDULE")
         drop = True
@@ -467,6 +526,57 @@ def _drop_group(reader: _Reader) -> Statement:
     return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
 
 
+def _gate(reader: _Reader) -> Statement:
+    closes = reader.peek(-2).word == "CLOSE"
+    reader.need("ON")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.end()
+    return SetGate(sql=reader.part.text, start=reader.part.start, sources=tuple(sources), closes=closes)
+
+
+def _show_gates(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowGates(sql=reader.part.text, start=reader.part.start)
+
+
+def _create_watermarks(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("(")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.need(")", "TOLERANCE")
+    tolerance = reader.string("A duration")
+    reader.end()
+    part = reader.part
+    return CreateWatermarkGroup(sql=part.text, start=part.start, name=name, sources=tuple(sources), tolerance=tolerance)
+
+
+def _drop_watermarks(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropWatermarkGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _advance(reader: _Reader) -> Statement:
+    reader.need("OF")
+    source = reader.table()
+    reader.need("TO")
+    moment = reader.string("A moment")
+    reader.end()
+    return AdvanceWatermark(sql=reader.part.text, start=reader.part.start, source=source, moment=moment)
+
+
+def _show_watermarks(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowWatermarks(sql=reader.part.text, start=reader.part.start)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
     (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
     (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
@@ -482,6 +592,13 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
+    (("CLOSE", "GATE"), "", forms.GATE, _gate),
+    (("OPEN", "GATE"), "", forms.GATE, _gate),
+    (("SHOW", "GATES"), "", forms.GATE, _show_gates),
+    (("CREATE", "WATERMARK"), "GROUP", forms.WATERMARK, _create_watermarks),
+    (("DROP", "WATERMARK"), "GROUP", forms.WATERMARK, _drop_watermarks),
+    (("ADVANCE", "WATERMARK"), "", forms.WATERMARK, _advance),
+    (("SHOW", "WATERMARKS"), "", forms.WATERMARK, _show_watermarks),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
     (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )

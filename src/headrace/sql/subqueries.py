@@ -16,6 +16,7 @@ from headrace.sql.context import Context, Ctes
 from headrace.sql.correlation import RefusedError, Rows, alone, correlated, deeper, query_at, refuse, understood
 from headrace.sql.from_reader import Joined
 from headrace.sql.having_rows import only_asked_for_rows
+from headrace.sql.marks import looked_up
 from headrace.sql.naming import Names
 from headrace.sql.pieces import EXISTS, IN, Piece, Pieces, Role, cells, input_piece, scalar
 from headrace.sql.resolving import pieces_of
@@ -67,7 +68,7 @@ class SubqueryReader:
         return rows.relation, out
 
     def _values(self) -> Values:
-        return Values(self.context, self.ctes, self._filter)
+        return Values(self.context, self.ctes, self._filter, self._over)
 
     # conditions
 
@@ -79,7 +80,7 @@ class SubqueryReader:
             if isinstance(part, Part) and _asks_for_existence(part.pieces):
                 self._keep(rows, part)
             elif isinstance(part, Part) and has_subquery(part.pieces):
-                over = self._values().put_in(rows, part.pieces, condition=True)
+                over = self._values().put_in(rows, part.pieces, only_true=True)
                 self._keep_if(rows, Part(over, part.negated).written())
             else:
                 self._keep_if(rows, self._over(rows, part))
@@ -117,8 +118,7 @@ class SubqueryReader:
         elif unrelated and negated and len(pairs) == 1:
             self._not_in(rows, right, pairs[0], piece)
         else:
-            met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
-            rows.relation = Existence(rows.relation, right, all_of((*on, *met)) or TRUE, anti=negated)
+            rows.relation = Existence(rows.relation, right, _met(pairs, on, negated), anti=negated)
 
     def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], piece: Piece) -> None:
         """x NOT IN R: true over an empty R; else when neither x nor a value of R is NULL, and no value equals x."""
@@ -133,8 +133,12 @@ class SubqueryReader:
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
             return Part((input_piece(self._flags(rows, right, None)[0], piece),), negated).written()
-        met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
-        theta = all_of((*on, *met)) or TRUE
+        equal = [_equality(pair, piece) for pair in pairs]
+        if not (negated and pairs):
+            found = looked_up(self.context, rows, right, (*on, *equal), piece)
+            if found is not None:
+                return Part(found, negated).written()
+        theta = _met(pairs, on, negated)
         name, columns = rows.names.take("exists"), rows.relation.columns
         rows.relation = Union(
             tuple(
@@ -160,7 +164,7 @@ class SubqueryReader:
 
     def _partners(
         self, rows: Rows, part: Part
-    ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Scalar, ...], bool]:
+    ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Pieces, ...], bool]:
         """What EXISTS or IN looks in.
 
         Returns:
@@ -185,10 +189,10 @@ class SubqueryReader:
                 return True, output.relation, [], (), negated
             right: Relation = output.relation
             shown: list[Pieces] = [(input_piece(c, piece),) for c in right.columns]
-            conditions: tuple[Scalar, ...] = ()
+            conditions: tuple[Pieces, ...] = ()
         else:
             inner = correlated(context, query, self.ctes, rows, piece, reader._filter)
-            conditions = tuple(scalar(each) for each in inner.conditions)
+            conditions = inner.conditions
             right = inner.rows.relation
             if not asked:
                 return False, right, [], conditions, negated
@@ -210,6 +214,39 @@ class SubqueryReader:
             refuse(self.context, piece, IN, INSIDE)
         assert sides is not None
         return sides
+
+
+def decided_on(
+    context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces
+) -> tuple[Relation, Pieces]:
+    """One side of a join with columns for the subqueries of a condition, and the condition over these.
+
+    Args:
+        context: The text.
+        ctes: The common table expressions in sight.
+        relation: The side.
+        scope: What names mean there.
+        names: Hands out columns that are free on both sides.
+        pieces: The condition.
+    """
+    rows = Rows(relation, scope, names)
+    try:
+        over = SubqueryReader(context, ctes)._over(rows, condition(pieces))
+    except RefusedError:
+        if not context.findings.any:
+            context.doubt("ON", "A subquery in ON could not be read.", pieces[0].at)
+        return relation, pieces
+    return rows.relation, over
+
+
+def kept(context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces) -> Relation:
+    """The rows for which a condition with subqueries is true; arguments as for `decided_on`."""
+    rows = Rows(relation, scope, names)
+    try:
+        SubqueryReader(context, ctes)._filter(rows, pieces)
+    except RefusedError:
+        return relation
+    return rows.relation
 
 
 def _rows(relation: Relation, scope: Scope) -> Rows:
@@ -235,6 +272,16 @@ def _asks_for_existence(pieces: Pieces) -> bool:
 
 def _equal(pair: tuple[str, str]) -> Scalar:
     return compose("{a} = {b}", a=column(pair[0]), b=column(pair[1]))
+
+
+def _equality(pair: tuple[str, str], like: Piece) -> Pieces:
+    return (input_piece(pair[0], like), Piece(Role.OPERATOR, "=", like.at, True), input_piece(pair[1], like))
+
+
+def _met(pairs: list[tuple[str, str]], conditions: tuple[Pieces, ...], negated: bool) -> Scalar:
+    """What partners fulfil; for the opposite of IN, what they do not fail."""
+    met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
+    return all_of((*map(scalar, conditions), *met)) or TRUE
 
 
 def _bracketed(pieces: Pieces) -> Pieces:

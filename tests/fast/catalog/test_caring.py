@@ -8,7 +8,7 @@ from catalog_kit.clock import START, ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, refresh, see
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, RanAs
 from headrace.errors import UserError
 
 MINUTE = dt.timedelta(minutes=1)
@@ -66,6 +66,36 @@ def test_pausing_and_resuming(catalog: Catalog) -> None:
         with pytest.raises(UserError, match="STREAM_TABLE_NOT_FOUND"):
             act([REVENUE, ORDERS])
     assert catalog.cares()[REVENUE].paused_at is None
+
+
+def test_a_blown_fuse_lasts_until_something_is_published(catalog: Catalog, iceberg: Iceberg) -> None:
+    create(catalog)
+    see(catalog)
+    before = catalog.pulse()
+    catalog.blow_fuse(REVENUE, {"rows": 5})
+    assert catalog.pulse() != before
+    care = catalog.cares()[REVENUE]
+    assert (care.held_up, care.fuse_at, care.fuse) == ("stopped by its fuse", START, {"rows": 5})
+    catalog.pause([REVENUE])
+    catalog.unpause([REVENUE])
+    assert catalog.cares()[REVENUE].fuse == {"rows": 5}  # resuming decides nothing
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    assert catalog.cares()[REVENUE].fuse_at is None
+    catalog.blow_fuse(REVENUE, {"rows": 5})
+    catalog.mend_fuse(REVENUE)
+    assert catalog.cares()[REVENUE].held_up is None
+
+
+def test_skipped_rows_add_up_until_the_table_is_recomputed(catalog: Catalog, iceberg: Iceberg) -> None:
+    create(catalog)
+    for number, mode in enumerate((RanAs.DIFFERENTIAL, RanAs.NO_CHANGE, RanAs.DIFFERENTIAL, RanAs.FULL), 1):
+        see(catalog, snapshot=number)
+        made = refresh(catalog, iceberg, number, REVENUE)
+        moves = tuple(dataclasses.replace(m, skipped=10 if number < 3 else 0) for m in made.frontiers)
+        history = tuple(dataclasses.replace(e, mode=mode) for e in made.history)
+        catalog.publish(dataclasses.replace(made, frontiers=moves, history=history))
+        care = catalog.cares()[REVENUE]
+        assert (care.skipped_rows, care.skipped_at is None) == {4: (0, True)}.get(number, (min(20, 10 * number), False))
 
 
 def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:

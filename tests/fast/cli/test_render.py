@@ -163,3 +163,15 @@ def test_every_result_has_a_json_form() -> None:
     assert answers.document((refreshed(),))[0]["mode"] == "DIFFERENTIAL"
     assert answers.document("x") == "x"
     assert set(refreshed().as_dict()) == {field.name for field in dataclasses.fields(refreshed())}
+
+
+def test_a_blown_fuse_and_what_was_skipped_are_said() -> None:
+    evidence = "60 rows changed in its sources (60 of shop.orders), more than 50 (fuse_ceiling)."
+    text = " ".join(drawn(tables.standing([info(fuse=evidence, held_up="stopped by its fuse")], NOW)).split())
+    assert f"shop.revenue is stopped by its fuse: {evidence} Look, then headrace fuse shop.revenue apply" in text
+    skipped = {"skipped_rows": 1200, "skipped_since": NOW}
+    assert "1,200 changed rows of its sources were skipped" in " ".join(
+        drawn(tables.standing([info(**skipped)], NOW)).split()
+    )
+    differs = VerifyResult("shop.a", False, 4, 1, 0, 0, 0.1, (), 1200, NOW)
+    assert "--full repairs it" in " ".join(drawn(tables.verifications([differs])).split())

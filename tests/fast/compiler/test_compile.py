@@ -249,7 +249,9 @@ def test_what_is_refused_already_is_not_asked_for_its_types(executor: DuckExecut
     """Its text still has outer columns; a subquery read on trial must know of it, or a valid query ends in an error."""
     query = """
         WITH w AS (
-            SELECT DISTINCT o.id AS k, (SELECT c.name FROM customers AS c WHERE c.id = o.id) AS n FROM orders AS o
+            SELECT DISTINCT o.id AS k,
+              (SELECT sort_array(collect_list(c.name)) FROM customers AS c WHERE c.id = o.id) AS n
+            FROM orders AS o
         )
         SELECT c.id FROM customers AS c JOIN w ON w.k = c.id WHERE c.id < 3 OR c.id IN (
             SELECT q.k FROM w AS q WHERE q.k < (SELECT max(c.amount) FROM customers AS c WHERE c.id < q.k)

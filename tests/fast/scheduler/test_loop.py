@@ -16,6 +16,7 @@ from headrace.project import init_project
 from headrace.running import EngineWorker
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
+from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.rules import share
 from headrace.scheduler.scene import read_scene, targets
 
@@ -135,6 +136,104 @@ def test_a_straggler_delays_only_what_reads_from_it(lake_, catalog):
         assert ("below",) not in worker.ran
         free.set()
         until(lambda: ("below",) in worker.ran)
+
+
+def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+
+    def blow(name):
+        if name.table == "b" and full("b") not in catalog.cares():
+            catalog.blow_fuse(name, {"rows": 5})
+            raise EnvironmentFault("FUSE_BLOWN", "Too much.")
+
+    worker = PublishingWorker(lake_, catalog, fails=blow)
+    summary = once(catalog, worker, events)
+    assert (summary.refreshed, summary.failed, worker.ran) == (1, 1, [("x",)])
+    assert not [e for e in told if isinstance(e, (RetryPlanned, Suspended))]
+    once(catalog, worker, events, ahead=600)
+    assert [(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)] == [
+        ("s.c", "s.b", "stopped by its fuse")
+    ]
+    assert worker.ran == [("x",)]
+    catalog.mend_fuse(full("b"))
+    assert once(catalog, worker, events).refreshed == 2
+
+
+def test_nothing_goes_past_a_closed_gate(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: b z; x: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    worker.heads().versions([full("a")])
+    catalog.close_gates([full("a")])
+    for _ in range(2):
+        lake_.base("s.a", "s.z")
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}, "z": {1}}, "x": {"a": {1}}}
+    assert once(catalog, worker, ahead=90).refreshed == 0  # what waits at the gate makes nothing due
+    catalog.open_gates([full("a")])
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog)["c"] == {"a": {2}, "z": {1}}
+
+
+def test_a_gate_that_opens_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.close_gates([full("a")])
+    lake_.base("s.a")
+    with Running(catalog, worker, ahead=90):
+        time.sleep(0.3)
+        assert roots(lake_, catalog) == {"b": {"a": {0}}}
+        catalog.open_gates([full("a")])
+        until(lambda: roots(lake_, catalog) == {"b": {"a": {1}}})
+
+
+def test_what_reads_sources_that_are_apart_waits(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "b: a; c: z; d: b c; e: d", {"*": "ON CHANGE"})
+    group = (full("a"), full("z"))
+    catalog.create_watermark_group("loads", group, dt.timedelta(minutes=5))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker, events)
+    assert sorted(worker.ran) == [("b",), ("c",)]  # over one source of the group there is nothing to wait for
+    assert {(e.table, e.for_table, e.reason) for e in told if isinstance(e, Waiting)} == {
+        ("s.d", "s.d", "waiting for watermark group loads"),
+        ("s.e", "s.e", "waiting for watermark group loads"),
+    }
+    catalog.advance_watermark(full("a"), NOW)
+    assert once(catalog, worker).refreshed == 0
+    catalog.advance_watermark(full("z"), NOW - dt.timedelta(minutes=5))
+    assert once(catalog, worker).refreshed == 2
+    lake_.base("s.a")
+    catalog.advance_watermark(full("a"), NOW + dt.timedelta(seconds=1))
+    once(catalog, worker, ahead=90)
+    assert roots(lake_, catalog) == {
+        "b": {"a": {1}},
+        "c": {"z": {0}},
+        "d": {"a": {0}, "z": {0}},
+        "e": {"a": {0}, "z": {0}},
+    }
+
+
+def test_a_watermark_that_is_advanced_is_noticed_while_it_runs(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "d: a z")
+    catalog.create_watermark_group("loads", (full("a"), full("z")), dt.timedelta(0))
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        catalog.advance_watermark(full("a"), NOW)
+        time.sleep(0.3)
+        assert worker.ran == []
+        catalog.advance_watermark(full("z"), NOW)
+        until(lambda: worker.ran == [("d",)])
 
 
 def test_a_failure_is_tried_again_later(lake_, catalog):
@@ -383,7 +482,15 @@ def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, cat
 def test_maintenance_makes_way(lake_, catalog):
     define(catalog, "b: a; c: a; d: a")
     worker, quiet = PublishingWorker(lake_, catalog), [True]
-    idle = Idle(catalog, worker, Events(), ClockAhead(0), 3600.0, lambda: quiet[0] and len(worker.maintained) != 1)
+    idle = Idle(
+        catalog,
+        worker,
+        Events(),
+        ClockAhead(0),
+        3600.0,
+        lambda: quiet[0] and len(worker.maintained) != 1,
+        LostSpark(Events()),
+    )
     idle.consider()
     idle.end()
     assert worker.maintained == ["b"]
@@ -471,6 +578,81 @@ def test_a_spark_that_does_not_come_back_ends_the_run(lake_, catalog, monkeypatc
         scheduler(catalog, worker).run(threading.Event())
     assert catalog.schedulers() == ()
     assert catalog.cares() == {}
+
+
+def test_a_spark_of_ours_is_started_again_and_what_ran_is_tried_again(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=1, code="SPARK_LOST"))
+    worker.restartable = True
+    events, told = Events(), []
+    events.subscribe(told.append)
+    with Running(catalog, worker, events):
+        until(lambda: {("b",), ("c",), ("x",)} <= set(worker.ran))
+    assert worker.restarts == 1
+    assert [e.table for e in told if isinstance(e, RetryPlanned)] == ["s.b"]
+    assert any(isinstance(e, Notice) and "started again" in e.message for e in told)
+
+
+def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.backoff.FIRST", 0.01)
+    lake_.base("s.a")
+    define(catalog, "b: a; x: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
+    worker.restartable = True
+    with Running(catalog, worker):
+        until(lambda: catalog.cares().get(full("b")) and catalog.cares()[full("b")].suspended_at)
+        until(lambda: ("x",) in worker.ran)
+    assert worker.restarts == 5
+    assert catalog.cares()[full("b")].error_code == "SPARK_LOST"
+
+
+def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.backoff.FIRST", 0.01)
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code="CATALOG_UNAVAILABLE"))
+    with Running(catalog, worker):
+        until(lambda: ("b",) in worker.ran)
+    assert catalog.cares()[full("b")].failures == 0
+
+
+def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
+    tries = []
+
+    def broken():
+        tries.append(1)
+        raise EnvironmentFault("SPARK_UNAVAILABLE", "Spark did not start.")
+
+    monkeypatch.setattr(worker, "restart", broken)
+    with pytest.raises(HeadraceError, match="SPARK_UNAVAILABLE"):
+        scheduler(catalog, worker).run(threading.Event())
+    assert len(tries) == 5
+
+
+def test_spark_is_not_restarted_under_what_still_uses_it():
+    free, inside, order = threading.Event(), threading.Event(), []
+    spark = LostSpark(Events(), lambda: not order.append("restarted"))
+
+    def use():
+        with spark.using():
+            inside.set()
+            free.wait(10)
+            order.append("left")
+
+    user = threading.Thread(target=use)
+    user.start()
+    inside.wait(10)
+    spark.lost(EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True))
+    assert spark.away
+    free.set()
+    with spark.using():  # waits until it is back
+        assert order == ["left", "restarted"]
+    user.join(10)
 
 
 def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):

@@ -72,7 +72,7 @@ def test_what_fails_is_tried_again_and_what_is_refused_is_not(server: Server) ->
 
 
 def test_one_that_is_down_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.webhook.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("headrace.scheduler.courier.PATIENCE_SECONDS", 0.1)
     events, begun = Events(), time.monotonic()
     with Webhook("http://127.0.0.1:9/nobody", events):
         for number in range(1500):

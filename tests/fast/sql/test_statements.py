@@ -8,12 +8,19 @@ import pytest
 
 from headrace.errors import UserError
 from headrace.sql.statements import (
+    AdvanceWatermark,
     AlterStreamTable,
     CreateStreamTable,
+    CreateWatermarkGroup,
     DropStreamTable,
+    DropWatermarkGroup,
     ExplainStreamTable,
     RefreshStreamTable,
+    ResolveFuse,
+    SetGate,
+    ShowGates,
     ShowStreamTables,
+    ShowWatermarks,
     SparkStatement,
     Statement,
     parse_script,
@@ -74,6 +81,35 @@ def test_alter(sql: str, expected: dict[str, object]) -> None:
     assert isinstance(statement, AlterStreamTable)
     assert {key: getattr(statement, key) for key in expected} == expected
     assert statement.query is None
+
+
+def test_fuses_are_resolved() -> None:
+    statement = parse_statement("ALTER STREAM TABLE a.b RESOLVE FUSE skip")
+    assert isinstance(statement, ResolveFuse)
+    assert (statement.name, statement.resolution) == (("a", "b"), "SKIP")
+
+
+def test_gates() -> None:
+    closing = parse_statement("CLOSE GATE ON a.b, crm")
+    assert isinstance(closing, SetGate)
+    assert (closing.sources, closing.closes) == ((("a", "b"), ("crm",)), True)
+    opening = parse_statement("OPEN GATE ON a.b")
+    assert isinstance(opening, SetGate)
+    assert not opening.closes
+    assert isinstance(parse_statement("SHOW GATES"), ShowGates)
+
+
+def test_watermarks() -> None:
+    group = parse_statement("CREATE WATERMARK GROUP loads (a.b, `c`.d) TOLERANCE '5 minutes'")
+    assert isinstance(group, CreateWatermarkGroup)
+    assert (group.name, group.sources, group.tolerance) == ("loads", (("a", "b"), ("c", "d")), "5 minutes")
+    dropped = parse_statement("DROP WATERMARK GROUP IF EXISTS loads")
+    assert isinstance(dropped, DropWatermarkGroup)
+    assert dropped.if_exists
+    advanced = parse_statement("ADVANCE WATERMARK OF a.b TO '2026-03-01T06:00:00Z'")
+    assert isinstance(advanced, AdvanceWatermark)
+    assert (advanced.source, advanced.moment) == (("a", "b"), "2026-03-01T06:00:00Z")
+    assert isinstance(parse_statement("SHOW WATERMARKS"), ShowWatermarks)
 
 
 def test_alter_query() -> None:
@@ -139,7 +175,14 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("CREATE STREAM TABLE x WITH (a) AS SELECT 1", ")", "WITH (key = value"),
         ("CREATE STREAM TABLE x INITIALIZE maybe AS SELECT 1", "maybe", "INITIALIZE TRUE|FALSE"),
         ("ALTER STREAM TABLE x SET y", "y", "SET REFRESH MODE"),
+        ("ALTER STREAM TABLE x RESOLVE FUSE", "", "RESOLVE FUSE APPLY|SKIP|REINITIALIZE"),
         ("ALTER STREAM TABLE x DROP SCHEDULE now", "now", "DROP SCHEDULE"),
+        ("CLOSE GATE a", "a", "CLOSE GATE ON"),
+        ("OPEN GATE ON", "", "OPEN GATE ON"),
+        ("CREATE WATERMARK GROUP x AS a", "AS", "CREATE WATERMARK GROUP name ("),
+        ("CREATE WATERMARK GROUP x (a, b)", "", "TOLERANCE '5 minutes'"),
+        ("ADVANCE WATERMARK OF a TO now", "now", "ADVANCE WATERMARK OF"),
+        ("SHOW GATES now", "now", "SHOW GATES"),
         ("DROP STREAM TABLE", "", "[CASCADE]"),
         ("DROP STREAM TABLE x y", "y", "[CASCADE]"),
         ("REFRESH STREAM TABLE a b", "b", "[FULL]"),

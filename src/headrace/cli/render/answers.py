@@ -61,9 +61,11 @@ def document(value: Any) -> Any:
 
 def answer(value: Any) -> Iterator[RenderableType]:
     """A result for people, by its type."""
-    from headrace.cli.render import sources
+    from headrace.cli.render import safeguards, sources
     from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
     from headrace.engine.source_results import LandingResult, SourceInfo
+    from headrace.safeguards.gates import GateInfo
+    from headrace.safeguards.watermarks import WatermarkInfo
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
     first = items[0] if items else None
@@ -77,6 +79,10 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield from sources.landings(items)
     elif isinstance(first, SourceInfo):
         yield from sources.listed(items)
+    elif isinstance(first, GateInfo):
+        yield from safeguards.gates(items)
+    elif isinstance(first, WatermarkInfo):
+        yield from safeguards.watermarks(items)
     elif isinstance(first, Explanation):
         yield from explanation.explanation(first)
     elif isinstance(first, str):

@@ -72,7 +72,14 @@ def verifications(results: Sequence[VerifyResult]) -> Iterator[RenderableType]:
         )
     yield table
     for result in results:
+        if result.skipped_rows:
+            yield _skipped(result.name, result.skipped_rows, result.skipped_since)
         yield from _samples(result)
+
+
+def _skipped(name: str, rows: int, since: dt.datetime | None) -> str:
+    what = f"{fmt.count(rows)} changed rows of its sources were skipped since {fmt.moment(since)}"
+    return f"[yellow]{name}[/] differs from its query: {what}; headrace refresh {name} --full repairs it."
 
 
 def _samples(result: VerifyResult) -> Iterator[RenderableType]:
@@ -121,7 +128,14 @@ def _lag(info: StreamTableInfo) -> str:
 def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     """Sentences about tables that are stopped, failed, or only refreshed in full."""
     for info in infos:
-        if info.stopped_reason:
+        if info.skipped_rows:
+            yield _skipped(info.name, info.skipped_rows, info.skipped_since)
+        if info.gated:
+            yield f"[yellow]{info.name}[/] is held back by closed gates: {', '.join(info.gated)}"
+        if info.fuse:
+            resolve = f"headrace fuse {info.name} apply, skip or reinitialize"
+            yield f"[bold red]{info.name}[/] is stopped by its fuse: {_escaped(info.fuse)} Look, then {resolve}."
+        elif info.stopped_reason:
             yield f"[bold red]{info.name}[/] is stopped: {_escaped(info.stopped_reason)}"
         elif info.held_up:
             yield f"[yellow]{info.name}[/] is not refreshed by schedule: {_escaped(info.held_up)}"

@@ -33,6 +33,7 @@ from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.server import server
+from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.trigger_capture import TriggerCapture, by_triggers
 
@@ -57,12 +58,21 @@ class AutoCapture:
         spool: Where rows are written.
         limit: Messages of the write-ahead log in one landing, about.
         most: Changes that are held in memory at most.
+        told: Told how far a snapshot is.
     """
 
-    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
+    def __init__(
+        self,
+        captured: Captured,
+        spool: Spool,
+        *,
+        limit: int = LIMIT,
+        most: int = MOST,
+        told: Told = lambda _: None,
+    ) -> None:
         self._what = captured
-        self._wal = PostgresCapture(captured, spool, limit=limit, most=most)
-        self._triggers = TriggerCapture(captured, spool, limit=limit, most=most)
+        self._wal = PostgresCapture(captured, spool, limit=limit, most=most, told=told)
+        self._triggers = TriggerCapture(captured, spool, limit=limit, most=most, told=told)
         self._rests = 0.0
 
     # ---- the protocol

@@ -35,11 +35,11 @@ from headrace.sources.postgres.narrowing import (
     as_before,
     as_published,
     by_present_names,
-    condition,
     narrowed,
 )
 from headrace.sources.postgres.server import Found, Server, server, settled, tables
-from headrace.sources.postgres.spool import Spool, csv_batches
+from headrace.sources.postgres.snapshots import Told, copied
+from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
 
 LIMIT = 1_000_000
@@ -82,13 +82,23 @@ class PostgresCapture:
         spool: Where rows are written.
         limit: Messages of one landing, about.
         most: Changes that are held in memory at most.
+        told: Told how far a snapshot is.
     """
 
-    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
+    def __init__(
+        self,
+        captured: Captured,
+        spool: Spool,
+        *,
+        limit: int = LIMIT,
+        most: int = MOST,
+        told: Told = lambda _: None,
+    ) -> None:
         self._what = captured
         self._spool = spool
         self._limit = limit
         self._most = most
+        self._told = told
         self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
         self._former: Mapping[int, RemoteTable] = {}
@@ -122,9 +132,11 @@ class PostgresCapture:
             collector = self._collect(connection, position, until, self._limit, parts)
             found = self._tables(connection, now.version, self._known)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
-            if same == set(self._known):
+            followable = self._followable(found, same)
+            before_it = followable and collector.messages >= self._limit and not collector.stale
+            if same == set(self._known) or before_it:  # what was altered may come in a later part of the stream
                 return self._landing(replace(now, position=until), collector, position, parts)
-            if landing := self._reshaping(connection, now, position, until, found, same):
+            if followable and (landing := self._reshaping(connection, now, position, until, found, same)):
                 return landing
             return self._replacing(connection, now, position, self._stale(connection, now, same, found))
 
@@ -228,17 +240,20 @@ class PostgresCapture:
 
     # ---- altered tables
 
+    def _followable(self, found: Sequence[Found], same: set[int]) -> bool:
+        """Whether all mirrors that are no longer right can be made so by altering their columns."""
+        known, shapes = self._known, {f.table.oid: f for f in found}
+        return shapes.keys() == known.keys() and all(
+            not shapes[oid].table.same_shape(known[oid]) and followed(shapes[oid], known[oid])
+            for oid in known.keys() - same
+        )
+
     def _reshaping(
         self, connection: Connection, now: Server, position: Json, until: int, found: Sequence[Found], same: set[int]
     ) -> Landing | None:
         """Land up to a position with tables that were altered since; None where one of them must be taken anew."""
-        known = self._known
-        shapes = {f.table.oid: f.table for f in found}
+        known, shapes = self._known, {f.table.oid: f.table for f in found}
         altered = known.keys() - same
-        if shapes.keys() != known.keys() or any(shapes[oid].same_shape(known[oid]) for oid in altered):
-            return None
-        if not all(followed(f, known[f.table.oid]) for f in found if f.table.oid in altered):
-            return None
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
         capture = PostgresCapture(replace(self._what, known=there), self._spool, limit=self._limit, most=self._most)
         capture._former = {oid: known[oid] for oid in altered}
@@ -296,14 +311,14 @@ class PostgresCapture:
         with self._locked(connection, copying) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
-                copied = self._copied(locked, snapshot)
+                fresh = self._copied(locked, snapshot)
         parts: list[PostgresTable] = []
         collector = rest._collector(position, parts, start)
         collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
         if collector.stale:
             raise in_motion()
-        landed = (*parts, *rest._written(collector.changes), *copied)
-        rows = collector.rows + sum(t.spooled.rows for t in copied)
+        landed = (*parts, *rest._written(collector.changes), *fresh)
+        rows = collector.rows + sum(t.spooled.rows for t in fresh)
         moved = self.placed(now, start, position["changes"] + rows, published)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
@@ -327,25 +342,9 @@ class PostgresCapture:
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
         """Rows of tables in an exported snapshot."""
-        landed = []
+        spooled = copied(self._what.url, snapshot, wanted, self._spool, self._told)
         former = self._what.known
-        with connected(self._what.url) as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-            for name, table in wanted.items():
-                spooled = self._copy(connection, table)
-                landed.append(PostgresTable(name, table, spooled, True, former.get(name)))
-        return tuple(landed)
-
-    def _copy(self, connection: Connection, table: RemoteTable) -> Spooled:
-        columns = sql.SQL(", ").join(sql.Identifier(c.name) for c in table.columns)
-        only = sql.SQL("" if table.partitioned else "ONLY ")
-        query = sql.SQL("COPY (SELECT {} FROM {}{} WHERE {}) TO STDOUT (FORMAT csv)").format(
-            columns, only, sql.Identifier(table.schema, table.name), condition(table)
-        )
-        with connection.cursor() as cursor, cursor.copy(query) as copy:
-            folder, rows = self._spool.write(table, csv_batches(table, copy.read))
-        return Spooled(folder, rows)
+        return tuple(PostgresTable(n, t, spooled[n], True, former.get(n)) for n, t in wanted.items())
 
     # ---- surroundings
 

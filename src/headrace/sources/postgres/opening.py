@@ -13,6 +13,7 @@ from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.narrowing import Part
+from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import from_json
 from headrace.sources.postgres.trigger_capture import TriggerCapture
@@ -171,6 +172,7 @@ def open_capture(
     *,
     gone: Iterable[TableName] = (),
     position: Mapping[str, Any] | None = None,
+    told: Told = lambda _: None,
 ) -> PostgresCapture | AutoCapture:
     """The capture of a source.
 
@@ -180,6 +182,7 @@ def open_capture(
         folder: Where landings of the source have their folders, for rows between reading and landing.
         gone: Mirrors whose table was dropped.
         position: What is landed; None before the first landing.
+        told: Told how far a snapshot is.
     """
     captured = Captured(
         url=options["url"],
@@ -195,7 +198,7 @@ def open_capture(
             if (part := options.get("parts", {}).get(name.table)) is not None
         },
     )
-    return WAYS[way_of(options)](captured, Spool(folder))
+    return WAYS[way_of(options)](captured, Spool(folder), told=told)
 
 
 def way_of(options: Mapping[str, Any]) -> str:

@@ -78,16 +78,36 @@ class Spool:
 
     def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> tuple[str | None, int]:
         """Write batches as a part of a table; returns the part's folder (None without rows) and how many rows."""
+        name = self.part(table)
+        rows = self.fill(name, 0, batches)
+        return (self.folder_of(name) if rows else None), rows
+
+    def part(self, table: RemoteTable) -> str:
+        """A name for a part of a table that has none yet."""
+        self._parts += 1
+        return f"{table.oid}-{self._parts}"
+
+    def folder_of(self, part: str) -> str:
+        """The folder of a part, for Spark."""
+        return f"{self.folder}/{part}"
+
+    def fill(self, part: str, number: int, batches: Iterable[pa.RecordBatch]) -> int:
+        """Write batches as a file of a part, by one of several threads; returns how many rows.
+
+        Args:
+            part: As `part` named it.
+            number: The file's number in it.
+            batches: The rows; without any there is no file.
+        """
         import pyarrow.parquet as pq
 
         writer: Any = None
-        self._parts += 1
-        rows, name = 0, f"{table.oid}-{self._parts}"
+        rows = 0
         try:
             for batch in batches:
                 if writer is None:
-                    self._files.create_dir(f"{self._path}/{name}", recursive=True)
-                    target = f"{self._path}/{name}/0.parquet"
+                    self._files.create_dir(f"{self._path}/{part}", recursive=True)
+                    target = f"{self._path}/{part}/{number}.parquet"
                     writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, compression="lz4")
                 writer.write_batch(batch)
                 rows += batch.num_rows
@@ -101,7 +121,7 @@ class Spool:
         finally:
             if writer is not None:
                 writer.close()
-        return (f"{self.folder}/{name}" if rows else None), rows
+        return rows
 
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:
         """Write what is left of a batch."""

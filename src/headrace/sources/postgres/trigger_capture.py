@@ -53,6 +53,7 @@ from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.letting_go import let_go
 from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -92,9 +93,17 @@ class Tally:
 class TriggerCapture(PostgresCapture):
     """Captures one source by triggers; see `Capture`. Snapshots are taken as in the other way."""
 
-    def __init__(self, captured: Captured, spool: Spool, *, limit: int = LIMIT, most: int = MOST) -> None:
+    def __init__(
+        self,
+        captured: Captured,
+        spool: Spool,
+        *,
+        limit: int = LIMIT,
+        most: int = MOST,
+        told: Told = lambda _: None,
+    ) -> None:
         known = {n: replace(t, identity="f") for n, t in captured.known.items()}
-        super().__init__(replace(captured, known=known), spool, limit=limit, most=most)
+        super().__init__(replace(captured, known=known), spool, limit=limit, most=most, told=told)
 
     # ---- the protocol
 

@@ -114,3 +114,18 @@ def test_large_values_stay_where_columns_come_and_go(follower: Follower, db: psy
     )
     assert not any(t.replaced for landing in follower.land() for t in landing.tables)
     same(follower, db)
+
+
+@pytest.mark.parametrize("limit", [4, 9, 30])
+def test_a_backlog_is_followed_part_by_part(follower: Follower, db: psycopg.Connection, limit: int) -> None:
+    play(db, CREATE["keyed"])
+    follower.begin()
+    for number in range(8):
+        db.execute("INSERT INTO t VALUES (%s, 'r', 1, 'n')", (number,))
+    db.execute("ALTER TABLE t ADD extra int, DROP note")
+    for number in range(8):
+        db.execute("UPDATE t SET extra = %s WHERE id = %s", (number, number))
+    landings = follower.land(limit)
+    assert len(landings) > 1
+    assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)

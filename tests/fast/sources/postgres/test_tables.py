@@ -13,8 +13,7 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.sources.postgres import capture as capturing
-from headrace.sources.postgres import opening
+from headrace.sources.postgres import opening, snapshots
 from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.trigger_capture import TriggerCapture
 
@@ -132,7 +131,7 @@ def test_a_snapshot_that_fails_stops_nothing(
         raise EnvironmentFault("SPOOL_NOT_WRITABLE", "The disk is full.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(capturing, "csv_batches", full)
+        patched.setattr(snapshots, "csv_batches", full)
         for table in ("here", "there"):
             with pytest.raises(EnvironmentFault, match="SPOOL_NOT_WRITABLE"):
                 bank.renew(table)

@@ -1,0 +1,148 @@
+"""fuse, gate, watermark."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.console import confirm, show
+from headrace.cli.invocation import invocation
+from headrace.cli.progress import following
+from headrace.cli.render import safeguards as render
+from headrace.cli.render import tables
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.argument(
+    "resolution", required=False, type=click.Choice(("apply", "skip", "reinitialize"), case_sensitive=False)
+)
+@click.pass_context
+def fuse(context: click.Context, name: str | None, resolution: str | None) -> None:
+    """Show blown fuses with the evidence, or resolve that of a stream table (and of those published with it).
+
+    apply refreshes it to what its sources are now; reinitialize recomputes it; skip leaves the change out for ever, so
+    that the table differs from its query until it is recomputed.
+
+    \b
+    Examples:
+      headrace fuse
+      headrace fuse shop.revenue apply
+    """
+    asked = invocation(context)
+    if name is None or resolution is None:
+        with asked.open() as hr:
+            blown = [f for f in hr.fuses() if name is None or f.name == name]
+        show(asked, [f.as_dict() for f in blown], lambda: render.fuses(blown))
+        return
+    with asked.open() as hr, following(asked, hr.events):
+        results = hr.resolve_fuse(name, resolution)
+    show(asked, [result.as_dict() for result in results], lambda: tables.refreshes(results))
+
+
+@click.group()
+def gate() -> None:
+    """Hold sources back while they are loaded: nothing that reads them goes past what they were, until it is opened.
+
+    \b
+    Examples:
+      headrace gate close shop.orders
+      headrace gate open shop.orders
+      headrace gate list
+    """
+
+
+SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+
+
+@gate.command("close")
+@SOURCES
+@click.pass_context
+def close(context: click.Context, sources: tuple[str, ...]) -> None:
+    """Hold sources back at what they are now; of a database, all mirrors together."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        held = hr.close_gate(sources)
+    confirm(asked, list(held), f"Held back: {', '.join(held)}.")
+
+
+@gate.command("open")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.pass_context
+def open_(context: click.Context, sources: tuple[str, ...]) -> None:
+    """Let go of sources, or of all that are held back."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        opened = hr.open_gate(sources or None)
+    confirm(asked, list(opened), f"Open: {', '.join(opened)}." if opened else "No gate is closed.")
+
+
+@gate.command("list")
+@click.pass_context
+def listed(context: click.Context) -> None:
+    """Show closed gates and what they hold back."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.gates()
+    show(asked, [g.as_dict() for g in found], lambda: render.gates(found))
+
+
+@click.group()
+def watermark() -> None:
+    """Have what reads several sources refreshed only while these are complete up to about the same moment.
+
+    \b
+    Examples:
+      headrace watermark create loads shop.orders shop.items --tolerance "5 minutes"
+      headrace watermark advance shop.orders 2026-03-01T06:00:00Z
+      headrace watermark list
+    """
+
+
+@watermark.command("create")
+@click.argument("name")
+@SOURCES
+@click.option("--tolerance", required=True, metavar="DURATION", help="By how much they may be apart: '5 minutes'.")
+@click.pass_context
+def create(context: click.Context, name: str, sources: tuple[str, ...], tolerance: str) -> None:
+    """Make a group of sources that must agree."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.create_watermark_group(name, sources, tolerance)
+    confirm(asked, {"created": name}, f"Created {name}; what reads its sources waits until each has a watermark.")
+
+
+@watermark.command("advance")
+@click.argument("source")
+@click.argument("moment")
+@click.pass_context
+def advance(context: click.Context, source: str, moment: str) -> None:
+    """Say that a source is complete up to a moment: ISO format with a time zone."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.advance_watermark(source, moment)
+    confirm(asked, {"advanced": source, "to": moment}, f"{source} is complete up to {moment}.")
+
+
+@watermark.command("drop")
+@click.argument("name")
+@click.option("--if-exists", is_flag=True, help="No error when there is none.")
+@click.pass_context
+def drop(context: click.Context, name: str, if_exists: bool) -> None:
+    """Have nothing wait for a group any more."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        hr.drop_watermark_group(name, if_exists=if_exists)
+    confirm(asked, {"dropped": name}, f"Dropped {name}.")
+
+
+@watermark.command("list")
+@click.pass_context
+def groups(context: click.Context) -> None:
+    """Show the groups, where their sources are, and what waits for them."""
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.watermarks()
+    show(asked, [g.as_dict() for g in found], lambda: render.watermarks(found))
+
+
+VERBS = (fuse, gate, watermark)

@@ -1,0 +1,43 @@
+"""Watermarks: which stream tables wait because the sources below them are complete up to different moments. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from headrace.catalog import WatermarkGroup
+from headrace.graph.dag import Dag
+from headrace.names import TableName
+
+
+def distance(group: WatermarkGroup) -> dt.timedelta | None:
+    """How far the watermarks of a group are apart; None while some source has none."""
+    marks = [mark for mark in group.marks.values() if mark is not None]
+    return max(marks) - min(marks) if marks and len(marks) == len(group.marks) else None
+
+
+def agrees(group: WatermarkGroup) -> bool:
+    """Whether the watermarks of a group are within its tolerance."""
+    apart = distance(group)
+    return apart is not None and apart <= group.tolerance
+
+
+def below(group: WatermarkGroup, graph: Dag[TableName]) -> tuple[TableName, ...]:
+    """What depends on a group: the names that lie below two or more of its sources, producers first.
+
+    A table over one of them alone has nothing that could disagree.
+    """
+    reached = Counter(name for source in group.marks if source in graph for name in graph.downstream(source))
+    return graph.order(name for name, count in reached.items() if count > 1)
+
+
+def waiting(
+    groups: Iterable[WatermarkGroup], graph: Dag[TableName], tables: Collection[TableName]
+) -> dict[TableName, WatermarkGroup]:
+    """The stream tables that are not to be refreshed, each with a group that does not agree."""
+    found: dict[TableName, WatermarkGroup] = {}
+    for group in groups:
+        if not agrees(group):
+            found |= {name: group for name in below(group, graph) if name in tables}
+    return found

@@ -1,0 +1,82 @@
+"""Blown fuses, and what is decided about them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.catalog import Catalog
+from headrace.engine.fuse import Resolution, evidence_from
+from headrace.engine.grouping import Grouping
+from headrace.engine.results import Record
+from headrace.errors import UserError
+from headrace.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class BlownFuse(Record):
+    """A stream table whose sources changed more than its fuse allows.
+
+    Args:
+        name: The stream table.
+        at: When the fuse blew.
+        rows: Changed rows of its sources then.
+        limit: How many it allows.
+        rule: The property that says so: `fuse_ceiling` or `fuse_factor`.
+        sources: Changed rows by source, the most first.
+        usual: The median of its recent changes; None where there were none.
+        largest: The largest of them.
+        evidence: All that in words.
+    """
+
+    name: str
+    at: dt.datetime
+    rows: int
+    limit: int
+    rule: str
+    sources: Mapping[str, int]
+    usual: int | None
+    largest: int | None
+    evidence: str
+
+
+def blown_fuses(catalog: Catalog) -> tuple[BlownFuse, ...]:
+    """The blown fuses; see `Headrace.fuses`."""
+    found = []
+    for name, care in sorted(catalog.cares().items()):
+        if care.fuse_at is not None and care.fuse is not None:
+            evidence = evidence_from(care.fuse)
+            found.append(BlownFuse(str(name), care.fuse_at, **evidence.as_dict(), evidence=evidence.sentence))
+    return tuple(found)
+
+
+def parse_resolution(text: str) -> Resolution:
+    """The resolution of that name, in any case.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    try:
+        return Resolution(text.strip().lower())
+    except ValueError:
+        raise UserError(
+            "INVALID_OPTION", f"A fuse cannot be resolved by '{text}'.", hint="Use apply, skip or reinitialize."
+        ) from None
+
+
+def to_resolve(catalog: Catalog, cut: Grouping, name: TableName) -> tuple[TableName, ...]:
+    """The stream tables whose fuses are resolved with that of one: those of its group that have blown.
+
+    What is published together is decided about together; one fuse alone would keep the group back for ever.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`, `FUSE_NOT_BLOWN`.
+    """
+    table, cares = catalog.stream_table(name), catalog.cares()
+    blown = tuple(n for n in cut.members(table.name) if n in cares and cares[n].fuse_at is not None)
+    if table.name not in blown:
+        raise UserError(
+            "FUSE_NOT_BLOWN", f"The fuse of {table.name} has not blown.", hint="`headrace fuse` lists those that have."
+        )
+    return blown

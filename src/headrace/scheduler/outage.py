@@ -1,0 +1,39 @@
+"""An outage of the catalog: told once, asked again ever less often, and told when it is over."""
+
+from __future__ import annotations
+
+from headrace.errors import HeadraceError
+from headrace.events import Events, Notice
+
+FIRST_SECONDS = 1.0
+LONGEST_SECONDS = 10.0
+
+
+class Outage:
+    """Counts how often the catalog did not answer.
+
+    Args:
+        events: Told when it begins and when it is over.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._failures = 0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the catalog did not answer when it was asked last; then nothing should be started."""
+        return self._failures > 0
+
+    def failed(self, error: HeadraceError) -> float:
+        """It did not answer; returns how many seconds to leave it alone."""
+        if not self._failures:
+            self._events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
+        self._failures += 1
+        return min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (self._failures - 1))
+
+    def over(self) -> None:
+        """It answered."""
+        if self._failures:
+            self._failures = 0
+            self._events.emit(Notice("The catalog answers again."))

@@ -1,0 +1,61 @@
+"""Deletion vectors: which positions of a data file are deleted, as Iceberg format v3 stores it.
+
+A vector is a blob of a Puffin file. Its layout, and the 64-bit Roaring bitmap within, are those of the Puffin
+specification, blob type `deletion-vector-v1`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from headrace.lake.metadata import read_bytes
+
+_MAGIC = b"\xd1\xd3\x39\x64"
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Where a deletion vector is.
+
+    Args:
+        file: The Puffin file.
+        offset: Where the blob begins, in bytes.
+        size: Length of the blob, in bytes.
+        deleted: How many positions it marks.
+    """
+
+    file: str
+    offset: int
+    size: int
+    deleted: int
+
+
+def positions_gained(old: Vector | None, new: Vector | None) -> tuple[int, ...]:
+    """The positions that `new` marks and `old` does not, ascending; None stands for a vector that marks nothing.
+
+    Raises:
+        ValueError: A blob is damaged, or is no deletion vector.
+        OSError: A file cannot be read.
+    """
+    if new is None:
+        return ()
+    from pyroaring import BitMap64
+
+    gained = BitMap64.deserialize(_bitmap(new))
+    if old is not None:
+        gained -= BitMap64.deserialize(_bitmap(old))
+    return tuple(gained)
+
+
+def _bitmap(vector: Vector) -> bytes:
+    """The serialized bitmap within a blob: after its length and magic, before its checksum."""
+    blob = read_bytes(vector.file)[vector.offset : vector.offset + vector.size]
+    if len(blob) != vector.size or len(blob) < 12:
+        raise ValueError(f"{vector.file} ends within a deletion vector")
+    (length,), (checksum,) = struct.unpack(">i", blob[:4]), struct.unpack(">I", blob[-4:])
+    body = blob[4:-4]
+    if body[:4] != _MAGIC or length != len(body) or zlib.crc32(body) != checksum:
+        raise ValueError(f"{vector.file} holds no whole deletion vector at {vector.offset}")
+    return body[4:]

@@ -1,0 +1,71 @@
+"""Ends Spark sessions, whatever state their driver is in: alive, hung, half stopped, or dead.
+
+PySpark keeps the gateway to its JVM for the life of the Python process, and offers nothing that forgets one whose JVM
+has died: the next session would be asked for from the dead. So this is the one place that reaches behind its public
+API. A JVM that has lost its context (out of memory, most likely) is not trusted to make another one either.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENCE_SECONDS = 10.0
+"""A JVM that is told to end is given that long."""
+
+
+def stop(session: SparkSession, *, remote: bool) -> None:
+    """Stop a session that this process started; a JVM that is well stays for the next one. Never fails.
+
+    Args:
+        session: The session.
+        remote: Whether it is one of Spark Connect's.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session.stop()
+    except Exception:  # Py4J's or Python's own, by how the JVM died
+        if not remote:
+            end(session)
+
+
+def end(session: SparkSession) -> None:
+    """End a classic session that this process started, and its JVM; the next session starts another one.
+
+    Nothing may use the session meanwhile. Never fails.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession as Session
+
+    gateway: Any = SparkContext._gateway
+    _end_process(getattr(gateway, "proc", None))
+    with warnings.catch_warnings():  # it says that the process has crashed; we know
+        warnings.simplefilter("ignore")
+        for _ in range(2):  # the first one stumbles over the dead JVM, the second does what is left on this side
+            with suppress(Exception):
+                session.sparkContext.stop()
+    with suppress(Exception):
+        gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    Session._instantiatedSession = Session._activeSession = None
+
+
+def _end_process(process: subprocess.Popen[bytes] | None) -> None:
+    if process is None:
+        return
+    with suppress(OSError):
+        process.terminate()
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()

@@ -1,0 +1,84 @@
+"""The JVM is killed while schedules run: it is started again in the same process, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.api import Headrace
+from headrace.config import default_settings
+from headrace.events import Event, Notice, RetryPlanned, StageStarted, Suspended
+
+
+@contextmanager
+def scheduled(hr: Headrace) -> Iterator[None]:
+    stopping = threading.Event()
+    thread = threading.Thread(target=lambda: hr.run(stopping=stopping))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(90)
+        assert not thread.is_alive()
+
+
+def until(condition: Callable[[], object], seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def kill_spark() -> None:
+    from pyspark import SparkContext
+
+    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)  # type: ignore[union-attr]
+
+
+def settled(hr: Headrace) -> bool:
+    return all(info.status == "ACTIVE" and not info.behind for info in hr.status())
+
+
+def test_spark_is_started_again(tmp_path: Path) -> None:
+    settings = replace(default_settings(tmp_path), spark_master="local[2]")
+    told: list[Event] = []
+    with headrace.open(settings) as hr:
+        hr.events.subscribe(told.append)
+        hr.sql("CREATE NAMESPACE lake.k; CREATE TABLE lake.k.a (id INT, v INT) USING iceberg")
+        hr.sql("INSERT INTO lake.k.a VALUES (1, 1), (2, 2)")
+        hr.create_stream_table("k.b", "SELECT v, count(*) AS n FROM k.a GROUP BY v", schedule="ON CHANGE")
+        hr.create_stream_table("k.c", "SELECT sum(n) AS n FROM k.b", schedule="ON CHANGE")
+        first = hr.spark
+        with scheduled(hr):
+            told.clear()  # of creating them
+            hr.sql("INSERT INTO lake.k.a VALUES (3, 3)")
+            until(lambda: any(isinstance(e, StageStarted) for e in told))
+            kill_spark()
+            until(lambda: any(isinstance(e, Notice) and "started again" in e.message for e in told))
+            until(lambda: settled(hr))
+            assert hr.spark is not first
+            hr.sql("INSERT INTO lake.k.a VALUES (4, 4)")
+            until(lambda: hr.spark.table("lake.k.c").collect()[0].n == 4)
+        assert any(isinstance(e, RetryPlanned) for e in told)
+        assert not any(isinstance(e, Suspended) for e in told)
+        assert all(result.ok for result in hr.verify())
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_project_is_opened_again_after_its_spark_has_died(tmp_path: Path, how: str) -> None:
+    settings = replace(default_settings(tmp_path), spark_master="local[2]")
+    with headrace.open(settings) as hr:
+        assert hr.sql("SELECT 1").collect()
+        kill_spark() if how == "killed" else hr.spark.stop()
+    with headrace.open(settings) as hr:
+        assert hr.sql("SELECT 1").collect()

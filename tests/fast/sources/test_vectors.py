@@ -1,0 +1,47 @@
+"""Deletion vectors; Spark's own are read in tests/spark/test_lakehouse.py."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from pyroaring import BitMap64
+
+from headrace.sources.vectors import Vector, positions_gained
+
+
+def stored(folder: Path, name: str, positions: set[int], *, before: bytes = b"PFA1") -> Vector:
+    body = b"\xd1\xd3\x39\x64" + BitMap64(positions).serialize()
+    blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+    file = folder / name
+    file.write_bytes(before + blob + b"footer")
+    return Vector(str(file), len(before), len(blob), len(positions))
+
+
+def test_what_a_vector_has_more_than_another(tmp_path):
+    old = stored(tmp_path, "old", {1, 5, 1 << 40})
+    new = stored(tmp_path, "new", {1, 5, 7, 3, 1 << 40, (1 << 40) + 2}, before=b"PFA1 and a blob before")
+    assert positions_gained(old, new) == (3, 7, (1 << 40) + 2)
+    assert positions_gained(new, old) == ()
+    assert positions_gained(None, old) == (1, 5, 1 << 40)
+    assert positions_gained(old, None) == ()
+
+
+@pytest.mark.parametrize("place", [5, 9, 20, -8])
+def test_a_damaged_vector_is_not_believed(tmp_path, place):
+    vector = stored(tmp_path, "new", {1, 2, 3})
+    data = bytearray(Path(vector.file).read_bytes())
+    data[place] ^= 1
+    Path(vector.file).write_bytes(data)
+    with pytest.raises(ValueError, match="deletion vector"):
+        positions_gained(None, vector)
+
+
+def test_a_file_that_ends_early_is_not_believed(tmp_path):
+    vector = stored(tmp_path, "new", {1, 2, 3})
+    file = Path(vector.file)
+    file.write_bytes(file.read_bytes()[: vector.offset + 10])
+    with pytest.raises(ValueError, match="ends within"):
+        positions_gained(None, vector)

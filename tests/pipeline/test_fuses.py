@@ -1,0 +1,144 @@
+"""Fuses on Spark: a change that is too large is applied only when somebody says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.errors import HeadraceError
+from headrace.events import Event, FuseBlown
+
+TABLES = """
+CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'copy-on-write');
+INSERT INTO {ns}.a SELECT id, id % 10 FROM range(100);
+CREATE STREAM TABLE {ns}.b SCHEDULE 'ON CHANGE' WITH (fuse_ceiling = 50)
+    AS SELECT v, count(*) AS n FROM {ns}.a GROUP BY v;
+CREATE STREAM TABLE {ns}.c AS SELECT n, count(*) AS m FROM {ns}.b GROUP BY n;
+CREATE STREAM TABLE {ns}.other AS SELECT k FROM {ns}.a
+"""
+
+
+@pytest.fixture
+def tables(hr: Headrace, ns: str) -> str:
+    hr.sql(TABLES.format(ns=ns))
+    return ns
+
+
+def blow(hr: Headrace, ns: str) -> None:
+    hr.sql(f"INSERT INTO {ns}.a SELECT id, id % 7 FROM range(1000, 1060)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN") as caught:
+        hr.refresh(f"{ns}.b")
+    assert "60 rows changed" in (caught.value.detail or "")
+    assert not caught.value.retryable
+
+
+def rows(hr: Headrace, table: str) -> int:
+    return int(hr.sql(f"SELECT sum(n) FROM {table}").collect()[0][0])
+
+
+def test_apply(hr: Headrace, tables: str) -> None:
+    ns, told = tables, list[Event]()
+    unsubscribe = hr.events.subscribe(told.append)
+    blow(hr, ns)
+    assert rows(hr, f"{ns}.b") == 100
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh()  # and the others are refreshed all the same
+    assert not hr.status([f"{ns}.other"])[0].behind
+    held = {t.name: t.held_up for t in hr.status()}
+    assert (held[f"{ns}.b"], held[f"{ns}.c"]) == ("stopped by its fuse", f"{ns}.b is stopped by its fuse")
+    assert held[f"{ns}.other"] is None
+    (fuse,) = hr.fuses()
+    assert (fuse.name, fuse.rows, fuse.limit, fuse.sources) == (f"{ns}.b", 60, 50, {f"{ns}.a": 60})
+    summary = hr.run(once=True)  # a scheduler leaves it alone
+    assert (summary.refreshed, summary.failed) == (0, 0)
+    (result,) = hr.resolve_fuse(f"{ns}.b", "APPLY")
+    assert result.rows_inserted > 0
+    assert hr.fuses() == ()
+    assert rows(hr, f"{ns}.b") == 160
+    unsubscribe()
+    assert [e.table for e in told if isinstance(e, FuseBlown)] == 2 * [f"{ns}.b"]
+    assert [e.fields["resolution"] for e in hr.event_log() if e.event == "fuse_resolved"] == ["apply"]
+    hr.refresh()
+    assert all(v.ok for v in hr.verify([f"{ns}.b", f"{ns}.c"]))
+
+
+def test_skip_is_remembered_until_the_table_is_recomputed(hr: Headrace, tables: str) -> None:
+    ns = tables
+    blow(hr, ns)
+    (result,) = hr.resolve_fuse(f"{ns}.b", "skip")
+    assert (result.mode.value, result.rows_inserted) == ("NO_CHANGE", 0)
+    (info,) = hr.status([f"{ns}.b"])
+    assert (info.behind, info.skipped_rows, info.fuse) == ((), 60, None)
+    verified = hr.verify(f"{ns}.b")
+    assert (verified.ok, verified.skipped_rows) == (False, 60)
+    hr.sql(f"INSERT INTO {ns}.a VALUES (2000, 1)")
+    assert hr.refresh(f"{ns}.b").rows_inserted == 1  # later changes are followed
+    assert rows(hr, f"{ns}.b") == 101
+    assert hr.status([f"{ns}.b"])[0].skipped_rows == 60
+    hr.refresh(f"{ns}.b", full=True)
+    assert hr.status([f"{ns}.b"])[0].skipped_rows == 0
+    assert hr.verify(f"{ns}.b").ok
+
+
+def test_reinitialize(hr: Headrace, tables: str) -> None:
+    ns = tables
+    blow(hr, ns)
+    result = hr.sql(f"ALTER STREAM TABLE {ns}.b RESOLVE FUSE REINITIALIZE")[0]
+    assert result.mode.value == "FULL"
+    assert hr.fuses() == ()
+    assert hr.verify(f"{ns}.b").ok
+
+
+def test_a_source_that_is_repaired_needs_no_decision(hr: Headrace, tables: str) -> None:
+    ns = tables
+    blow(hr, ns)
+    hr.sql(f"DELETE FROM {ns}.a WHERE k >= 1010")
+    hr.refresh(f"{ns}.b")  # of the 60 rows, 10 are left
+    assert hr.fuses() == ()
+    assert hr.verify(f"{ns}.b").ok
+
+
+def test_rows_that_an_update_carries_over_do_not_count(hr: Headrace, tables: str) -> None:
+    hr.sql(f"DELETE FROM {tables}.a WHERE k = 3")  # rewrites the file with its hundred rows
+    hr.refresh(f"{tables}.b")
+    assert hr.fuses() == ()
+
+
+def test_a_new_limit_is_judged_by_anew(hr: Headrace, tables: str) -> None:
+    ns = tables
+    blow(hr, ns)
+    hr.sql(f"ALTER STREAM TABLE {ns}.b SET PROPERTIES (fuse_ceiling = 60)")
+    assert hr.status([f"{ns}.b"])[0].held_up is None  # and a scheduler would try again
+    hr.refresh(f"{ns}.b")
+    assert not hr.status([f"{ns}.b"])[0].behind
+
+
+def test_fuses_of_a_group_are_resolved_together(hr: Headrace, ns: str) -> None:
+    hr.sql(f"""
+    CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg;
+    INSERT INTO {ns}.a VALUES (1, 1);
+    CREATE STREAM TABLE {ns}.b WITH (fuse_ceiling = 10) AS SELECT k FROM {ns}.a;
+    CREATE STREAM TABLE {ns}.c AS SELECT k, v FROM {ns}.a;
+    CREATE STREAM TABLE {ns}.d WITH (fuse_ceiling = 15) AS SELECT b.k, c.v FROM {ns}.b JOIN {ns}.c ON b.k = c.k;
+    INSERT INTO {ns}.a SELECT id, 1 FROM range(100, 120)
+    """)
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh([f"{ns}.{name}" for name in "bcd"])
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.resolve_fuse(f"{ns}.b", "apply")  # d's fuse blows now: of b and c it would read 40 changed rows
+    assert [f.name for f in hr.fuses()] == [f"{ns}.b", f"{ns}.d"]
+    assert len(hr.resolve_fuse(f"{ns}.d", "apply")) == 3
+    assert hr.fuses() == ()
+    assert all(v.ok for v in hr.verify([f"{ns}.{name}" for name in "bcd"]))
+
+
+def test_bad_input(hr: Headrace, tables: str) -> None:
+    for call, code in (
+        (lambda: hr.resolve_fuse(f"{tables}.b", "apply"), "FUSE_NOT_BLOWN"),
+        (lambda: hr.resolve_fuse(f"{tables}.b", "ignore"), "INVALID_OPTION"),
+        (lambda: hr.resolve_fuse(f"{tables}.nothing", "skip"), "STREAM_TABLE_NOT_FOUND"),
+        (lambda: hr.sql(f"ALTER STREAM TABLE {tables}.b SET PROPERTIES (fuse_ceiling = -1)"), "INVALID_OPTION"),
+        (lambda: hr.sql(f"ALTER STREAM TABLE {tables}.b RESOLVE FUSE IGNORE"), "SYNTAX_ERROR"),
+    ):
+        with pytest.raises(HeadraceError, match=code):
+            call()

@@ -1,0 +1,81 @@
+"""A refresh that takes too long on a real Spark: cancelled with its jobs, nothing published, its slot free."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.events import Event, RetryPlanned
+
+SLOW = """
+CREATE TABLE {ns}.a (g INT, v INT) USING iceberg;
+CREATE TABLE {ns}.z (g INT, v INT) USING iceberg;
+INSERT INTO {ns}.a VALUES (1, 1);
+INSERT INTO {ns}.z VALUES (1, 1);
+CREATE STREAM TABLE {ns}.slow SCHEDULE 'ON CHANGE' REFRESH MODE FULL WITH (timeout = '3 seconds')
+    AS SELECT x.g, sum(x.v * y.v - w.v) AS total FROM {ns}.a x JOIN {ns}.a y ON x.g = y.g JOIN {ns}.a w ON w.g = y.g
+    GROUP BY x.g;
+CREATE STREAM TABLE {ns}.below SCHEDULE 'ON CHANGE' AS SELECT total FROM {ns}.slow;
+CREATE STREAM TABLE {ns}.other SCHEDULE 'ON CHANGE' AS SELECT v FROM {ns}.z
+"""
+
+
+@pytest.fixture
+def slow(hr: Headrace, ns: str) -> str:
+    hr.sql(SLOW.format(ns=ns))
+    time.sleep(1.1)  # what ON CHANGE keeps between two refreshes
+    hr.sql(f"INSERT INTO {ns}.a SELECT 1, id % 3 FROM range(20000)")  # 8,000,000,000,000 rows to add up
+    return ns
+
+
+def active_jobs(hr: Headrace) -> list[int]:
+    return list(hr.spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def processor_seconds(process: int) -> float:
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def test_it_is_cancelled_with_its_jobs_and_its_slot_is_free(hr: Headrace, slow: str) -> None:
+    from pyspark import SparkContext
+
+    told: list[Event] = []
+    unsubscribe = hr.events.subscribe(told.append)
+    names = [f"{slow}.{name}" for name in ("slow", "below")]
+    published = [t.version for t in hr.status(names)]
+    hr.sql(f"INSERT INTO {slow}.z VALUES (2, 2)")
+    begun = time.monotonic()
+    summary = hr.run(once=True, max_concurrent=1)
+    assert time.monotonic() - begun < 60
+    unsubscribe()
+    assert (summary.failed, [r.name for r in summary.results]) == (1, [f"{slow}.other"])
+    assert [e.table for e in told if isinstance(e, RetryPlanned)] == [names[0]]
+    assert hr.history(names[0], limit=1)[0].error_code in ("CANCELLED", "REFRESH_TIMEOUT")
+    assert [t.version for t in hr.status(names)] == published
+    assert [row.total for row in hr.spark.table(f"lake.{slow}.slow").collect()] == [0]
+    assert active_jobs(hr) == []
+    java = SparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    before = processor_seconds(java)
+    time.sleep(1.0)
+    assert processor_seconds(java) - before < 0.5, "its tasks still run"
+
+
+def test_what_outlasts_the_grace_time_is_cancelled_with_its_jobs(hr: Headrace, slow: str) -> None:
+    hr.sql(f"ALTER STREAM TABLE {slow}.slow SET PROPERTIES (timeout = '10 minutes')")
+    stopping = threading.Event()
+    thread = threading.Thread(target=lambda: hr.run(stopping=stopping, grace=dt.timedelta(0)))
+    thread.start()
+    end = time.monotonic() + 60
+    while not active_jobs(hr):
+        assert time.monotonic() < end, "it did not begin"
+        time.sleep(0.05)
+    stopping.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert active_jobs(hr) == []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.declared_sources import SourceStep
     from headrace.engine.landing import Lander
     from headrace.events import Events
-    from headrace.sources.postgres.capture import PostgresCapture
+    from headrace.sources.landing import Capture
     from headrace.sources.postgres.narrowing import Part
     from headrace.sql.source_tables import SourceTable
 
@@ -55,6 +55,7 @@ class Sources:
         tables: Tables,
         *,
         text_columns: Sequence[str] = (),
+        capture: str = "wal",
         if_not_exists: bool = False,
     ) -> LandingResult | None:
         """Capture tables of a PostgreSQL database, and mirror them in the lake.
@@ -66,6 +67,8 @@ class Sources:
             tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
                 PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
+            capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
+                the log can be used. The documentation says when to choose which.
             if_not_exists: Do nothing when it exists.
 
         Returns:
@@ -83,7 +86,7 @@ class Sources:
                 return None
         as_text = tuple(".".join(split_column(column)) for column in text_columns)
         wanted = _wanted(tables)
-        options = options_of(name, url, _names(wanted), as_text, _parts(wanted))
+        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture)
         return self._lander().create(name, KIND, options, options["tables"])
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
@@ -252,6 +255,7 @@ class Sources:
             EnvironmentFault: `SOURCE_UNREACHABLE`.
         """
         from headrace.sources.postgres.health import health
+        from headrace.sources.postgres.opening import way_of
 
         with self._catalog.reading() as reader:
             source = reader.source(name)
@@ -259,29 +263,33 @@ class Sources:
         return SourceHealth(
             name=name,
             status=source.status,
+            capture=way_of(source.options),
             lag_bytes=found.lag,
+            waiting_rows=found.waiting,
             slot=source.options["slot"],
             slot_status=found.slot.status if found.slot else None,
-            kept_bytes=found.slot.kept if found.slot else None,
+            kept_bytes=found.slot.kept if found.slot else found.kept,
             safe_bytes=found.slot.safe if found.slot else None,
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
         )
 
-    def check(self, url: str, tables: Tables) -> tuple[SourceCheck, ...]:
+    def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
         """Whether tables of a server can be captured, and what to run there if not; changes nothing.
 
         Args:
             url: The server; see `create`.
             tables: As for `create`.
+            capture: As for `create`.
         """
         from headrace.sources.postgres.health import check
         from headrace.sources.postgres.opening import options_of
 
         wanted = _wanted(tables)
         names, parts = _names(wanted), _parts(wanted)
-        options_of("source", url, names)  # refuses what `create` would
-        found = check(url, tuple(names.values()), parts={names[mirror]: part for mirror, part in parts.items()})
+        options_of("source", url, names, (), parts, capture)  # refuses what `create` would
+        narrow = {names[mirror]: part for mirror, part in parts.items()}
+        found = check(url, tuple(names.values()), parts=narrow, capture=capture)
         return tuple(SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy) for c in found)
 
     # ---- inside
@@ -331,7 +339,7 @@ class Sources:
             patience=patience,
         )
 
-    def _capture(self, source: DatabaseSource) -> PostgresCapture:
+    def _capture(self, source: DatabaseSource) -> Capture:
         from headrace.sources.postgres.opening import open_capture
 
         mirrors: dict[TableName, Mapping[str, Any] | None] = {
@@ -390,7 +398,8 @@ def _parts(tables: Mapping[str, SourceTable]) -> dict[str, Part]:
 
 
 def _info(source: DatabaseSource) -> SourceInfo:
-    lsn = (source.position or {}).get("lsn")
+    position = source.position or {}
+    lsn = position.get("lsn")
     return SourceInfo(
         name=source.name,
         kind=source.kind,
@@ -398,7 +407,7 @@ def _info(source: DatabaseSource) -> SourceInfo:
         status=source.status,
         mirrors=tuple(str(m.name) for m in source.mirrors),
         gone=tuple(str(m.name) for m in source.mirrors if m.gone),
-        position=None if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
+        position=position.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,
     )

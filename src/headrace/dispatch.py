@@ -118,6 +118,7 @@ def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any
         statement.url,
         statement.tables,
         text_columns=statement.text_columns,
+        capture=statement.capture or "wal",
         if_not_exists=statement.if_not_exists,
     )
 

@@ -1,6 +1,6 @@
 """A process that lands a source, refreshes what reads it, and is killed at a given point of it.
 
-    python lander.py <project> <round> <kill point> <url>
+    python lander.py <project> <round> <kill point> <url> <way to capture>
 
 It first checks what its predecessor left: mirrors and stream tables are brought up to date, and equal the tables.
 Then it moves money and refreshes until the kill point (the n-th event) sends it SIGKILL; a negative one never comes.
@@ -20,10 +20,10 @@ import headrace
 TABLES = ("here", "there")
 
 
-def main(project: str, number: int, kill_point: int, url: str) -> None:
+def main(project: str, number: int, kill_point: int, url: str, way: str) -> None:
     with headrace.open(project) as hr, psycopg.connect(url, autocommit=True) as db:
         if number == 0:
-            create(hr, db, url)
+            create(hr, db, url, way)
         print("before", total(hr), flush=True)
         hr.refresh()
         print("recovered", [same(hr, db, t) for t in TABLES], total(hr), hr.verify("s.total").ok, flush=True)
@@ -33,11 +33,11 @@ def main(project: str, number: int, kill_point: int, url: str) -> None:
         print("survived", [same(hr, db, t) for t in TABLES], flush=True)
 
 
-def create(hr: headrace.Headrace, db: psycopg.Connection, url: str) -> None:
+def create(hr: headrace.Headrace, db: psycopg.Connection, url: str, way: str) -> None:
     for table in TABLES:
         db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
         db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, 50) g")
-    hr.sources.create("bank", url, TABLES)
+    hr.sources.create("bank", url, TABLES, capture=way)
     hr.sql("CREATE NAMESPACE lake.s")
     both = " UNION ALL ".join(f"SELECT amount FROM bank.{t}" for t in TABLES)
     hr.create_stream_table("s.total", f"SELECT sum(amount) AS total FROM ({both}) AS b", refresh_mode="DIFFERENTIAL")
@@ -64,4 +64,4 @@ def same(hr: headrace.Headrace, db: psycopg.Connection, table: str) -> bool:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from kit.logical import logical_server
 
 from headrace.project import init_project
@@ -16,9 +17,9 @@ SCRIPT = Path(__file__).with_name("lander.py")
 POINTS = tuple(range(10)) if os.environ.get("HEADRACE_TEST_LONG") else (1, 3, 4, 6)
 
 
-def play(project: Path, number: int, kill_point: int, url: str) -> tuple[int, str]:
+def play(project: Path, number: int, kill_point: int, url: str, way: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point), url],
+        [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point), url, way],
         capture_output=True,
         text=True,
         timeout=300,
@@ -27,12 +28,13 @@ def play(project: Path, number: int, kill_point: int, url: str) -> tuple[int, st
     return done.returncode, done.stdout + done.stderr[-2000:]
 
 
-def test_killed_between_reading_and_acknowledging(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_killed_between_reading_and_acknowledging(tmp_path: Path, way: str) -> None:
     init_project(tmp_path / "p")
     with logical_server() as server:
         url = server.fresh()
         for number, point in enumerate((*POINTS, -1)):
-            code, output = play(tmp_path / "p", number, point, url)
+            code, output = play(tmp_path / "p", number, point, url, way)
             assert "before (10000, 10000)" in output, output
             assert "recovered [True, True] (10000, 10000) True" in output, output
             assert code == (-signal.SIGKILL if point >= 0 else 0), output

@@ -15,6 +15,7 @@ import sqlglot
 from headrace.engine.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.landing import Landing
+from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
@@ -89,6 +90,7 @@ class Follower:
         tables: Tables in schema `public`.
         slot: Name of slot and publication.
         as_text: Columns that are kept as text.
+        way: How it is captured.
         parts: What is captured of tables of which not all is.
     """
 
@@ -99,21 +101,22 @@ class Follower:
         *tables: str,
         slot: str = "headrace_f",
         as_text: tuple[str, ...] = (),
+        way: type[PostgresCapture | AutoCapture] = PostgresCapture,
         parts: Mapping[str, Part] | None = None,
     ) -> None:
         self.parts = dict(parts or {})
         self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
-        self.folder, self.mirrors = folder, Mirrors()
+        self.folder, self.mirrors, self.way = folder, Mirrors(), way
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
 
-    def capture(self, *, most: int = MOST, limit: int = LIMIT) -> PostgresCapture:
+    def capture(self, *, most: int = MOST, limit: int = LIMIT) -> PostgresCapture | AutoCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None
         captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts)
-        return PostgresCapture(captured, Spool(str(self.folder)), most=most, limit=limit)
+        return self.way(captured, Spool(str(self.folder)), most=most, limit=limit)
 
     def begin(self) -> None:
         self._take(self.capture().begin())

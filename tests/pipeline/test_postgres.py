@@ -40,12 +40,14 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
     return sorted((tuple(r) for r in hr.sql(f"SELECT * FROM lake.{table}").collect()), key=repr)
 
 
-def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psycopg.Connection, way: str) -> None:
     for table in ("here", "there"):
         db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, owner text, amount numeric(12,2))")
         db.execute(f"INSERT INTO {table} SELECT g, 'o' || g % 3, 100 FROM generate_series(1, 50) g")
     source = f"{ns}_bank"
-    created = hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (public.here, there)")
+    tables = f"TABLES (public.here, there) WITH (capture = '{way}')"
+    created = hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' {tables}")
     assert (created.inserted, created.mirrors) == (100, (f"{source}.here", f"{source}.there"))
     hr.create_stream_table(
         f"{ns}.both",
@@ -70,7 +72,8 @@ def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psyc
     hr.drop_stream_table(f"{ns}.both", cascade=True)
     assert hr.sql(f"DROP SOURCE {source}") == (f"{source}.here", f"{source}.there")
     left = "SELECT (SELECT count(*) FROM pg_replication_slots WHERE database = current_database()), "
-    assert db.execute(left + "(SELECT count(*) FROM pg_publication)").fetchone() == (0, 0)
+    left += "(SELECT count(*) FROM pg_publication), (SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal)"
+    assert db.execute(left).fetchone() == (0, 0, 0)
     assert source not in {s.name for s in hr.sources.list()}
 
 

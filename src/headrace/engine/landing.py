@@ -299,6 +299,8 @@ class Lander:
                 self.events.emit(StageStarted(name, "acknowledge"))
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
+                for notice in landing.notices:
+                    self.events.emit(Notice(notice))
         self.told.pop(name, None)
         result = _result(name, landing, moved, time.perf_counter() - begin)
         if landing.tables:

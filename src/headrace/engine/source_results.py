@@ -68,10 +68,12 @@ class SourceHealth(Record):
     Args:
         name: The source.
         status: NEW, ACTIVE, PAUSED or STOPPED.
-        lag_bytes: Write-ahead log written since what is landed.
-        slot: The replication slot.
+        capture: `wal`, `trigger` or `auto`.
+        lag_bytes: Write-ahead log written since what is landed; None under triggers.
+        waiting_rows: Captured rows that are not landed; None where the write-ahead log is read.
+        slot: The replication slot and the publication; under triggers, the schema of the change tables.
         slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
-        kept_bytes: Write-ahead log that the server keeps for the slot.
+        kept_bytes: Write-ahead log that the server keeps for the slot, or change tables; None where they are missing.
         safe_bytes: How much more until the slot may be lost; None without a limit.
         landed_at: When something was last landed.
         stopped_reason: Why it is STOPPED.
@@ -79,7 +81,9 @@ class SourceHealth(Record):
 
     name: str
     status: SourceStatus
+    capture: str
     lag_bytes: int | None
+    waiting_rows: int | None
     slot: str
     slot_status: str | None
     kept_bytes: int | None

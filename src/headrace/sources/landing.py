@@ -82,6 +82,7 @@ class Landing:
         caught_up: Whether nothing more was committed when reading began.
         gone: Mirrors whose table was dropped.
         begins: The source begins here: nothing that may have been missed before counts any more.
+        notices: What the user is told once it is published.
     """
 
     tables: tuple[LandedTable, ...]
@@ -92,6 +93,7 @@ class Landing:
     caught_up: bool
     gone: tuple[TableName, ...] = ()
     begins: bool = False
+    notices: tuple[str, ...] = ()
 
 
 class Capture(Protocol):

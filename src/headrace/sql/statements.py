@@ -141,6 +141,7 @@ class CreateSource(Statement):
     url: str
     tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
+    capture: str | None = None
     if_not_exists: bool = False
 
 
@@ -455,6 +456,9 @@ def _create_source(reader: _Reader) -> Statement:
     reader.need("TABLES")
     tables = read_tables(reader)
     text = _text_columns(reader)
+    properties = _properties(reader) if reader.take("WITH") else {}
+    if unknown := sorted(properties.keys() - {"capture"}):
+        raise reader.fail(f"A source has no property {unknown[0]}")
     reader.end()
     return CreateSource(
         sql=reader.part.text,
@@ -463,6 +467,7 @@ def _create_source(reader: _Reader) -> Statement:
         url=url,
         tables=tables,
         text_columns=text,
+        capture=properties.get("capture"),
         if_not_exists=if_not_exists,
     )
 

@@ -82,6 +82,9 @@ def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
 
 def health(found: SourceHealth) -> Iterator[RenderableType]:
     """How a source stands at its server."""
+    if found.waiting_rows is not None:
+        yield from _by_triggers(found)
+        return
     table = fmt.grid("Source", "Status", ("Behind", "right"), "Slot", "State", ("Kept", "right"), ("Left", "right"))
     table.add_row(
         found.name,
@@ -93,6 +96,19 @@ def health(found: SourceHealth) -> Iterator[RenderableType]:
         "no limit" if found.safe_bytes is None else _bytes(found.safe_bytes),
     )
     yield table
+    yield from _stopped(found)
+
+
+def _by_triggers(found: SourceHealth) -> Iterator[RenderableType]:
+    table = fmt.grid("Source", "Status", ("Waiting rows", "right"), "Schema", ("Change tables", "right"))
+    missing = "[bold red]missing[/]"
+    kept = missing if found.kept_bytes is None else _bytes(found.kept_bytes)
+    table.add_row(found.name, styled(found.status.value, STYLES), fmt.count(found.waiting_rows), found.slot, kept)
+    yield table
+    yield from _stopped(found)
+
+
+def _stopped(found: SourceHealth) -> Iterator[RenderableType]:
     if found.stopped_reason:
         yield _sentence(f"{found.name} is stopped: {found.stopped_reason}")
 

@@ -28,6 +28,13 @@ TEXT_COLUMNS = click.option(
     metavar="COLUMN",
     help="schema.table.column to be kept as text, whatever its type; may be repeated.",
 )
+CAPTURE = click.option(
+    "--capture",
+    type=click.Choice(["wal", "trigger", "auto"]),
+    default="wal",
+    show_default=True,
+    help="From the write-ahead log, by triggers on the tables, or by triggers until the log can be used.",
+)
 
 
 @click.group()
@@ -49,6 +56,7 @@ def source() -> None:
 @URL
 @TABLES
 @TEXT_COLUMNS
+@CAPTURE
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.pass_context
 def add(
@@ -57,12 +65,15 @@ def add(
     url: str,
     tables: tuple[str, ...],
     text_columns: tuple[str, ...],
+    capture: str,
     if_not_exists: bool,
 ) -> None:
     """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
     asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
-        result = hr.sources.create(name, url, tables, text_columns=text_columns, if_not_exists=if_not_exists)
+        result = hr.sources.create(
+            name, url, tables, text_columns=text_columns, capture=capture, if_not_exists=if_not_exists
+        )
     if result is None:
         confirm(asked, {"created": None}, f"{name} exists already.")
     else:
@@ -137,12 +148,13 @@ def status(context: click.Context, name: str) -> None:
 @source.command()
 @URL
 @TABLES
+@CAPTURE
 @click.pass_context
-def check(context: click.Context, url: str, tables: tuple[str, ...]) -> None:
+def check(context: click.Context, url: str, tables: tuple[str, ...], capture: str) -> None:
     """Whether tables can be captured, with the SQL to run on the server if not; exit status 1 then. Changes nothing."""
     asked = invocation(context)
     with asked.open() as hr:
-        found = hr.sources.check(url, tables)
+        found = hr.sources.check(url, tables, capture=capture)
     show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
     if not all(c.ok for c in found):
         raise click.exceptions.Exit(FAILED)
@@ -202,7 +214,7 @@ def resnapshot(context: click.Context, name: str, tables: tuple[str, ...]) -> No
 @source.command()
 @NAME
 @click.option("--if-exists", is_flag=True, help="No error when there is none.")
-@click.option("--force", is_flag=True, help="Also when the server cannot be reached: slot and publication stay there.")
+@click.option("--force", is_flag=True, help="Also when the server cannot be reached: what was installed stays.")
 @click.pass_context
 def drop(context: click.Context, name: str, if_exists: bool, force: bool) -> None:
     """Drop a source, its mirrors, and what was installed on its server; refused while stream tables read them."""

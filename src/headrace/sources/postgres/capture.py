@@ -119,7 +119,7 @@ class PostgresCapture:
             slot = slots.exported(self._what.url, self._what.slot, temporary=False)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
                 landed = self._copied(locked, snapshot)
-        position, rows = self._position(now, start, 0, published), sum(t.spooled.rows for t in landed)
+        position, rows = self.placed(now, start, 0, published), sum(t.spooled.rows for t in landed)
         return Landing(landed, position, True, 0, rows, False, begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -176,6 +176,29 @@ class PostgresCapture:
         """Remove the files of landings that did not end."""
         self._spool.sweep(age)
 
+    # ---- for other ways to capture
+
+    def present(self, connection: Connection) -> tuple[Found, ...]:
+        """The tables of the mirrors as they are now."""
+        return self._tables(connection, server(connection).version, self._known)
+
+    def up_to(self, connection: Connection, position: Json, until: int) -> Landing:
+        """All that was committed between two places in the log.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered between them.
+        """
+        now = server(connection)
+        self._check(connection, now, position)
+        parts: list[PostgresTable] = []
+        collector = self._collector(position, parts, until)
+        collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, None))
+        if collector.stale:
+            raise in_motion()
+        landed = (*parts, *self._written(collector.changes))
+        moved = self.placed(now, until, position["changes"] + collector.rows, position["published"])
+        return Landing(landed, moved, True, collector.transactions, collector.rows, False)
+
     # ---- changes
 
     @property
@@ -205,7 +228,7 @@ class PostgresCapture:
         changed = (*parts, *self._written(collector.changes))
         caught_up = end >= now.position
         worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
-        moved = self._position(now, end, position["changes"] + collector.rows, position["published"])
+        moved = self.placed(now, end, position["changes"] + collector.rows, position["published"])
         return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
@@ -293,15 +316,10 @@ class PostgresCapture:
         collector = rest._collector(position, parts, start)
         collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
         if collector.stale:
-            raise EnvironmentFault(
-                "SOURCE_IN_MOTION",
-                "Tables of the source were altered while others were taken anew; nothing was landed.",
-                hint="Land again.",
-                retryable=True,
-            )
+            raise in_motion()
         landed = (*parts, *rest._written(collector.changes), *fresh)
         rows = collector.rows + sum(t.spooled.rows for t in fresh)
-        moved = self._position(now, start, position["changes"] + rows, published)
+        moved = self.placed(now, start, position["changes"] + rows, published)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
 
@@ -406,7 +424,7 @@ class PostgresCapture:
             slots.withdraw(connection, self._what.slot, strange)
 
     @staticmethod
-    def _position(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
+    def placed(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
         """Where the source stands; `published` says of the tables, by oid, how they are in the publication."""
         server = {"system": now.system, "timeline": now.timeline}
         return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
@@ -418,24 +436,24 @@ class PostgresCapture:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
         """
         if (now.system, now.timeline) != (position["system"], position["timeline"]):
-            raise _stopped(
+            raise stopped(
                 "SOURCE_CHANGED",
                 "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
             )
         if now.position < position["lsn"]:
-            raise _stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
+            raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
         slot = slots.find_slot(connection, self._what.slot)
         if slot is None or slot.lost:
             why = "it was dropped" if slot is None else f"the server invalidated it ({slot.reason or slot.status})"
-            raise _stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
+            raise stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
         if slot.confirmed > position["lsn"]:
-            raise _stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
+            raise stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         changed = [oid for oid in self._known if position["published"].get(str(oid)) != published.get(str(oid))]
         if changed and tables(connection, now.version, oids=changed):
-            raise _stopped(
+            raise stopped(
                 "CAPTURE_REMOVED",
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
@@ -448,7 +466,18 @@ def _role(connection: Connection) -> str:
     return str(row[0]) if row else ""
 
 
-def _stopped(code: str, message: str) -> UserError:
+def in_motion() -> EnvironmentFault:
+    """The error after which a landing is simply tried again."""
+    return EnvironmentFault(
+        "SOURCE_IN_MOTION",
+        "Tables of the source were altered while others were taken anew; nothing was landed.",
+        hint="Land again.",
+        retryable=True,
+    )
+
+
+def stopped(code: str, message: str) -> UserError:
+    """The error after which a source stops: changes may have been missed."""
     return UserError(
         code,
         f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",

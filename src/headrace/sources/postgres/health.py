@@ -6,12 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg import sql
+
 from headrace.sources.postgres import preflight
-from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.fitness import change_tables
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.slots import Slot, find_slot
+from headrace.sources.postgres.trigger_capture import by_triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +23,16 @@ class Health:
     """How a source stands at its server.
 
     Args:
-        lag: Bytes of write-ahead log since what is landed; None before the first landing.
+        lag: Bytes of write-ahead log since what is landed; None before the first landing, and under triggers.
         slot: Its slot; None when there is none.
+        waiting: Captured rows in change tables that are not landed; None where no triggers capture.
+        kept: Bytes of change tables; None where there are none.
     """
 
     lag: int | None
     slot: Slot | None
+    waiting: int | None = None
+    kept: int | None = None
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -34,9 +42,23 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(options["url"]) as connection:
+        way = options.get("capture", "wal")
+        if by_triggers(position) if position else way != "wal":
+            return _of_triggers(connection, options["slot"], position)
         now = server(connection)
         slot = find_slot(connection, options["slot"])
     return Health(None if position is None else max(0, now.position - position["lsn"]), slot)
+
+
+def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:
+    found = change_tables(connection, schema)
+    waiting = 0
+    for table in found:
+        query = sql.SQL("SELECT count(*) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {})")
+        landed = sql.Literal("1:1:" if position is None else position["snapshot"])
+        row = connection.execute(query.format(sql.Identifier(schema, table.name), landed)).fetchone()
+        waiting += int(str(row[0])) if row else 0
+    return Health(None, None, waiting, sum(t.size for t in found) if found else None)
 
 
 def check(
@@ -44,6 +66,7 @@ def check(
     names: Sequence[tuple[str, str]],
     as_text: Collection[str] = (),
     parts: Mapping[tuple[str, str], Part] | None = None,
+    capture: str = "wal",
 ) -> tuple[Check, ...]:
     """What must be so to capture tables, and whether it is.
 
@@ -51,4 +74,6 @@ def check(
         EnvironmentFault: `SOURCE_UNREACHABLE`.
     """
     with connected(url) as connection:
+        if capture != "wal":
+            return preflight.check_for_triggers(connection, names, as_text)[0]
         return preflight.check(connection, names, as_text, parts=parts)[0]

@@ -31,6 +31,7 @@ class Spooled:
         keyed: Last images by key; else rows with weights.
         known: Some key may have a row in the mirror.
         unsent: Some image lacks values that only the mirror has.
+        distinct: Rows with weights that are all new, and none twice.
     """
 
     folder: str | None
@@ -39,6 +40,7 @@ class Spooled:
     keyed: bool = False
     known: bool = False
     unsent: bool = False
+    distinct: bool = False
 
 
 def origin_of(number: int) -> str:
@@ -79,6 +81,8 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
         rows = (
             f"SELECT {selected(table.typed, 's')}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
         )
+        if spooled.distinct:
+            return rows
         return consolidate(f"{everything} UNION ALL {rows}" if spooled.truncated else rows, columns)
     new = _images(table, spooled, before)
     if spooled.truncated:

@@ -9,15 +9,24 @@ from typing import Any
 
 from headrace.errors import UserError
 from headrace.names import TableName
+from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import from_json
+from headrace.sources.postgres.trigger_capture import TriggerCapture
 from headrace.sql.source_statements import split_table
 
 KIND = "postgres"
+
+WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
+    "wal": PostgresCapture,
+    "trigger": TriggerCapture,
+    "auto": AutoCapture,
+}
+"""How tables can be captured; the first is what is meant when nothing is said."""
 
 
 def options_of(
@@ -26,6 +35,7 @@ def options_of(
     tables: Mapping[str, tuple[str, str]],
     as_text: Sequence[str] = (),
     parts: Mapping[str, Part] | None = None,
+    capture: str = next(iter(WAYS)),
 ) -> dict[str, Any]:
     """What the catalog keeps of a new source.
 
@@ -35,17 +45,30 @@ def options_of(
         tables: Schema and name of the tables by the names of their mirrors.
         as_text: Columns to keep as text, as `schema.table.column`.
         parts: What is captured of tables of which not all is, by the names of their mirrors.
+        capture: How: one of `WAYS`.
 
     Raises:
-        UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`.
+        UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`, `INVALID_OPTION`.
     """
+    if capture not in WAYS:
+        raise UserError("INVALID_OPTION", f"'{capture}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
+    _refuse_parts(capture, parts or {})
     check_url(url)
     check_names(name, *tables)
     stem = re.sub(r"[^a-z0-9_]", "_", name.lower())[:40]
     slot = f"headrace_{stem}_{uuid.uuid4().hex[:8]}"
     listed = {mirror: list(of) for mirror, of in tables.items()}
-    options = {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text)}
+    options = {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text), "capture": capture}
     return options | {"parts": _kept(parts or {})}
+
+
+def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
+    if parts and capture != "wal":
+        raise UserError(
+            "INVALID_OPTION",
+            f"COLUMNS and WHERE of {', '.join(sorted(parts))} are for capture from the write-ahead log.",
+            hint="Leave them out, or use capture = 'wal'.",
+        )
 
 
 def _kept(parts: Mapping[str, Part]) -> dict[str, Any]:
@@ -76,8 +99,9 @@ def with_tables(
     """Options with further tables; arguments as for `options_of`.
 
     Raises:
-        UserError: `INVALID_NAME`, `TABLE_EXISTS`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
+        UserError: `INVALID_NAME`, `INVALID_OPTION`, `TABLE_EXISTS`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
     """
+    _refuse_parts(way_of(options), parts or {})
     check_names(*tables)
     for mirror, of in tables.items():
         if mirror in options["tables"]:
@@ -149,7 +173,7 @@ def open_capture(
     gone: Iterable[TableName] = (),
     position: Mapping[str, Any] | None = None,
     told: Told = lambda _: None,
-) -> PostgresCapture:
+) -> PostgresCapture | AutoCapture:
     """The capture of a source.
 
     Args:
@@ -174,4 +198,9 @@ def open_capture(
             if (part := options.get("parts", {}).get(name.table)) is not None
         },
     )
-    return PostgresCapture(captured, Spool(folder), told=told)
+    return WAYS[way_of(options)](captured, Spool(folder), told=told)
+
+
+def way_of(options: Mapping[str, Any]) -> str:
+    """How a source is captured; those of former versions do not say."""
+    return str(options.get("capture", next(iter(WAYS))))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg import sql
 
 from headrace.errors import UserError
 from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.fitness import fitness
 from headrace.sources.postgres.narrowing import Part, narrowed, objections
 from headrace.sources.postgres.server import Found, server, tables
 from headrace.sources.postgres.tables import RemoteTable
@@ -167,6 +168,57 @@ def check(
         else:
             checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
     return checks, tuple(by_name.values())
+
+
+_MAKER = "SELECT current_user::text, has_database_privilege(current_database(), 'CREATE'), current_database()::text"
+
+
+def check_for_triggers(
+    connection: Connection,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str],
+    known: Mapping[int, RemoteTable] | None = None,
+) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
+    """As `check`, for capture by triggers."""
+    now = server(connection)
+    row = connection.execute(_MAKER).fetchone()
+    assert row is not None, "a query without FROM has one row"
+    role, database = str(row[0]), str(row[2])
+    checks: tuple[Check, ...] = (
+        Check("version", now.version >= OLDEST, f"PostgreSQL {now.version // 10000}", None),
+        Check(
+            "create",
+            row[1] is True,
+            f"role {role} may {'' if row[1] else 'not '}create a schema for change tables",
+            _text("GRANT CREATE ON DATABASE {} TO {};", database, role),
+        ),
+    )
+    found = tables(connection, now.version, names=names, as_text=as_text, known=known)
+    by_name = {(f.table.schema, f.table.name): f for f in found}
+    for name in names:
+        if name in by_name:
+            checks += check_table_for_triggers(connection, by_name[name], role)
+        else:
+            checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
+    return checks, found
+
+
+def check_table_for_triggers(connection: Connection, found: Found, role: str) -> tuple[Check, ...]:
+    """As `check_table`, for capture by triggers, which needs neither an identity nor ownership."""
+    table = found.table
+    as_if = replace(found, table=replace(table, identity="f"), owned=True)
+    checks = check_table(as_if, role)
+    if found.kind not in CAPTURABLE or not checks[0].ok:
+        return checks
+    fit = fitness(connection, [table.oid])[table.oid]
+    name, label = (table.schema, table.name), str(table)
+    always = "" if fit.owned else "; not where session_replication_role is replica: only owners can have that"
+    seen = Check(label, fit.against is None, fit.against or f"triggers see every change{always}")
+    grants = " ".join(
+        _text("GRANT TRIGGER ON {} TO {};", of, role) for of in ((name, *fit.partitions) if not fit.allowed else ())
+    )
+    lacking = Check(label, False, f"role {role} may not put triggers on it", grants)
+    return (seen, *(c for c in checks[1:]), *(() if fit.allowed else (lacking,)))
 
 
 def require(checks: Sequence[Check]) -> None:

@@ -45,6 +45,11 @@ class Slot:
     safe: int | None
 
     @property
+    def endangered(self) -> bool:
+        """Whether the server is about to throw that away: of what it may keep, three quarters are used up."""
+        return self.status == "unreserved" or (self.safe is not None and self.safe < self.kept // 3)
+
+    @property
     def lost(self) -> bool:
         """Whether the server has thrown away what it needs."""
         return self.status == "lost" or self.reason is not None
@@ -72,18 +77,22 @@ def _text(value: object) -> str | None:
 
 
 @contextmanager
-def exported(url: str, name: str, *, temporary: bool) -> Iterator[tuple[int, str]]:
+def exported(url: str, name: str, *, temporary: bool, patience: str | None = None) -> Iterator[tuple[int, str]]:
     """Make a slot; inside the block its snapshot can be used.
 
     Args:
         url: The connection string.
         name: The slot's name.
         temporary: It ends with the block: only its snapshot is wanted.
+        patience: How long to wait for each transaction that is open, as PostgreSQL writes times; None for as long as
+            for any lock.
 
     Yields:
         The position where the slot begins, and the snapshot that has exactly what was committed before it.
     """
     with connected(url, replication=True) as connection:
+        if patience is not None:
+            connection.execute(f"SET lock_timeout = '{patience}'")
         kind = "TEMPORARY " if temporary else ""
         row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput EXPORT_SNAPSHOT').fetchone()
         assert row is not None, "the command returns a row"

@@ -230,10 +230,15 @@ BLOCK = 4 << 20
 """Bytes of text that are turned into columns at once, about; a row is never cut, however large it is."""
 
 
-def csv_batches(table: RemoteTable, read: Reader) -> Iterator[pa.RecordBatch]:
+def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
     """What `COPY … TO STDOUT (FORMAT csv)` sends, as batches of text columns.
 
     NULL is nothing between two commas, the empty text is `""`.
+
+    Args:
+        table: The table whose columns are sent.
+        read: Gives the pieces.
+        leading: Names of columns of integers that are sent before them.
 
     Raises:
         EnvironmentFault: `VALUE_NOT_REPRESENTABLE`.
@@ -241,10 +246,11 @@ def csv_batches(table: RemoteTable, read: Reader) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
     from pyarrow import csv
 
-    names = [place_of(i) for i in range(len(table.columns))]
+    texts = [place_of(i) for i in range(len(table.columns))]
+    names = [*leading, *texts]
     parsed = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
     converted = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
+        column_types=dict.fromkeys(texts, pa.string()) | dict.fromkeys(leading, pa.int64()),
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -287,6 +293,6 @@ def _with_arrays(table: RemoteTable, batch: pa.RecordBatch, arrays: Sequence[int
 
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     for number in arrays:
-        values: list[Value] = batch.column(number).cast(pa.binary()).to_pylist()
+        values: list[Value] = columns[place_of(number)].cast(pa.binary()).to_pylist()
         columns[place_of(number)] = text_column(values, table, number)
     return pa.RecordBatch.from_pydict(columns)

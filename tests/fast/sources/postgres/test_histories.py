@@ -14,18 +14,21 @@ from kit.pg_history import TABLES, TOTAL, History
 from headrace.names import LAKE, TableName
 from headrace.sources.postgres.capture import Captured, PostgresCapture
 from headrace.sources.postgres.spool import Spool
+from headrace.sources.postgres.trigger_capture import TriggerCapture
 
 SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 2)
 NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
 
 
-def capture(url: str, mirrors: Mirrors, folder: Path, limit: int = 250_000) -> PostgresCapture:
-    captured = Captured(url, "headrace_s", NAMES, known=mirrors.tables)
-    return PostgresCapture(captured, Spool(str(folder)), limit=limit, most=min(limit, 30))
-
-
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_cut_is_a_state_of_the_database(server: LogicalServer, tmp_path: Path, seed: int) -> None:
+def test_every_cut_is_a_state_of_the_database(
+    server: LogicalServer, tmp_path: Path, seed: int, way: type[PostgresCapture]
+) -> None:
+    def capture(url: str, mirrors: Mirrors, folder: Path, limit: int = 250_000) -> PostgresCapture:
+        captured = Captured(url, "headrace_s", NAMES, known=mirrors.tables)
+        return way(captured, Spool(str(folder)), limit=limit, most=min(limit, 30))
+
     chance, url, mirrors = random.Random(seed), server.fresh(), Mirrors()
     history = History(url, seed)
     try:

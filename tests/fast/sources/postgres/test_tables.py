@@ -14,6 +14,10 @@ from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sources.postgres import opening, snapshots
+from headrace.sources.postgres.capture import PostgresCapture
+from headrace.sources.postgres.trigger_capture import TriggerCapture
+
+WAYS = (PostgresCapture, TriggerCapture)
 
 
 @pytest.fixture
@@ -28,12 +32,12 @@ def db(url: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def bank(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
+def bank(request: pytest.FixtureRequest, url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
     """Accounts in two tables, of which one is captured."""
     for table in ("here", "there"):
         db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
         db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, 50) g")
-    follower = Follower(url, tmp_path / "spool", "here")
+    follower = Follower(url, tmp_path / "spool", "here", way=getattr(request, "param", PostgresCapture))
     follower.begin()
     yield follower
     follower.capture().remove()
@@ -75,6 +79,7 @@ class Transfers:
         self.thread.join()
 
 
+@pytest.mark.parametrize("bank", WAYS, indirect=True)
 def test_a_table_is_added_at_one_cut_with_those_that_are_followed(
     bank: Follower, url: str, db: psycopg.Connection
 ) -> None:
@@ -91,6 +96,7 @@ def test_a_table_is_added_at_one_cut_with_those_that_are_followed(
         assert bank.rows(table) == truth(db, table)
 
 
+@pytest.mark.parametrize("bank", WAYS, indirect=True)
 def test_one_table_is_taken_anew_at_one_cut_with_the_others(bank: Follower, url: str, db: psycopg.Connection) -> None:
     bank.renew("there")
     with Transfers(url):

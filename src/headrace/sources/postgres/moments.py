@@ -1,0 +1,62 @@
+"""Moments of a database as capture by triggers knows them: which transactions are over, as a snapshot tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from psycopg import sql
+
+from headrace.sources.postgres.connection import Connection
+
+
+@contextmanager
+def moment(connection: Connection, locked: Sequence[sql.Identifier] = (), snapshot: str | None = None) -> Iterator[str]:
+    """A transaction that shows the database as of one moment; gives which transactions that shows, as text.
+
+    Args:
+        connection: The connection.
+        locked: Tables that cannot be emptied or dropped meanwhile: a TRUNCATE is seen at once by everybody, whatever
+            their snapshot. They are locked before the snapshot is taken.
+        snapshot: An exported snapshot to be used; a new one when None.
+
+    Raises:
+        psycopg.errors.UndefinedTable: One of `locked` does not exist.
+    """
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if snapshot is not None:
+            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+        if locked:
+            connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.SQL(", ").join(locked)))
+        yield one(connection, "SELECT pg_current_snapshot()::text")
+
+
+def export(connection: Connection) -> str:
+    """Let other transactions have the snapshot of this one, as long as it lasts."""
+    return one(connection, "SELECT pg_export_snapshot()")
+
+
+def one(connection: Connection, query: str) -> str:
+    """The single value that a query gives, as text."""
+    row = connection.execute(query).fetchone()
+    assert row is not None, "a query without FROM has one row"
+    return str(row[0])
+
+
+def next_of(snapshot: str) -> int:
+    """The first transaction id that was not given out when a snapshot was taken, or was given out last."""
+    return int(snapshot.split(":")[1])
+
+
+def keep(connection: Connection) -> None:
+    """Have everything that was ever visible flushed to disk.
+
+    A commit with `synchronous_commit = off` is visible before it is safe. If it were landed and then lost in a crash,
+    the mirror would have rows that never were; worse, its transaction id would be given out once more, and what that
+    transaction writes would be taken for landed. So a transaction of ours is flushed before a landing counts: its
+    commit record is later in the log than all that the landing has seen.
+    """
+    with connection.transaction():
+        connection.execute("SET LOCAL synchronous_commit = local")
+        connection.execute("SELECT pg_logical_emit_message(true, 'headrace', '')")

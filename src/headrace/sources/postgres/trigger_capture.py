@@ -1,0 +1,449 @@
+"""Captures PostgreSQL tables by triggers that write old and new rows to change tables (`change_tables.py`).
+
+**The position** is a snapshot: which transactions are over. A landing takes, in one repeatable-read transaction, all
+changes whose transaction is over in its own snapshot and was not in the position. So a transaction's changes are landed
+together, by the first landing after its commit, however long it took, whatever began or ended meanwhile, and prepared
+transactions and subtransactions too: a snapshot knows the outermost transaction, whose id each change carries. The new
+snapshot is published with the rows; only then the changes it shows are deleted. A crash between the two leaves changes
+that the position already shows, and they are not taken again.
+
+**The order of changes** does not matter, so that it need not be known: triggers give whole old and new rows, and what
+changes a mirror is the sum of new rows minus the sum of old ones, which is the same in every order. That holds for
+tables without a key, for equal rows, for keys that are swapped or violated for a moment, and for several transactions
+that changed one row between two landings.
+
+TRUNCATE is the exception: it takes rows away without naming them. It holds its table exclusively until its transaction
+ends. So every change of another transaction was either written before (that transaction is over), or will be written
+when this one is over; and its own changes before and after it come one after the other. Every statement's changes carry
+a number drawn from a sequence when they are written; all those before a TRUNCATE are thus smaller than its own, all
+after it larger, and what counts is the last TRUNCATE that the landing's snapshot shows, and what has a larger number.
+
+**The shape** of a table is read in the same snapshot as its changes. When it is not that of the mirror, the triggers
+are made anew first, so that each transaction that is not over then has its changes captured in the new shape; then the
+table is copied in a snapshot taken after that, in which the changes of all other tables are landed, too: one cut.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import sql
+
+from headrace.errors import UserError
+from headrace.names import TableName
+from headrace.sources.landing import Json, Landing
+from headrace.sources.postgres import installing, moments, preflight, slots
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture, in_motion, stopped
+from headrace.sources.postgres.change_tables import (
+    EMPTIED,
+    PER_PARTITION,
+    PER_TABLE,
+    changes_of,
+    reading,
+    suffix_of,
+)
+from headrace.sources.postgres.collector import MOST
+from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.fitness import fitness, installed
+from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
+from headrace.sources.postgres.letting_go import let_go
+from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.snapshots import Told
+from headrace.sources.postgres.spool import Spool, csv_batches
+from headrace.sources.postgres.tables import RemoteTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read of change tables.
+
+    Args:
+        transactions: Ids of the transactions.
+        rows: How many rows they changed.
+        deleted: Old rows that were among it.
+    """
+
+    transactions: set[int] = field(default_factory=set)
+    rows: int = 0
+    deleted: int = 0
+
+    def weighed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batches with a weight instead of transaction and operation."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            xids, ops, columns = batch.column(0), batch.column(1), batch.columns[2:]
+            self.transactions.update(pc.unique(xids).to_pylist())
+            deleted = pc.sum(pc.less(ops, 0)).as_py()
+            self.deleted += deleted
+            self.rows += batch.num_rows - pc.sum(pc.equal(ops, -2)).as_py()
+            weights = pc.sign(ops).cast(pa.int32())
+            yield pa.RecordBatch.from_arrays([*columns, weights], names=[*batch.schema.names[2:], WEIGHED])
+
+
+class TriggerCapture(PostgresCapture):
+    """Captures one source by triggers; see `Capture`. Snapshots are taken as in the other way."""
+
+    def __init__(
+        self,
+        captured: Captured,
+        spool: Spool,
+        *,
+        limit: int = LIMIT,
+        most: int = MOST,
+        told: Told = lambda _: None,
+    ) -> None:
+        known = {n: replace(t, identity="f") for n, t in captured.known.items()}
+        super().__init__(replace(captured, known=known), spool, limit=limit, most=most, told=told)
+
+    # ---- the protocol
+
+    def begin(self) -> Landing:
+        """Install triggers and take the first snapshot."""
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            wanted = self._wanted(connection, now, self._begun_with(connection, now))
+            self.installed = True
+            installing.remove(connection, self._schema)
+            installing.create_schema(connection, self._schema)
+            landing = self._anew(connection, now, wanted, {}, None)
+            return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
+
+    def land(self, position: Json) -> Landing:
+        """Read the changes of the transactions that have come to their end since a position."""
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            known = self._what.known
+            try:
+                with moments.moment(connection, self._change_tables(known)) as at:
+                    _check_server(now, position, at)
+                    found = self._tables(connection, now.version, self._known)
+                    same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+                    landing = None
+                    if same == set(self._known):
+                        self._check_captured(connection, position, known)
+                        landing = self._changes(connection, now, position, known, at)
+            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+                raise _removed("Change tables were dropped.") from error
+            if landing is None:
+                stale = self._stale(connection, now, same, found)
+                role = moments.one(connection, "SELECT current_user")
+                for f in stale.values():
+                    preflight.require(preflight.check_table_for_triggers(connection, f, role) if f else ())
+                landing = self._taking_anew(
+                    connection, now, position, {n: _whole(f).table if f else None for n, f in stale.items()}
+                )
+            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
+            if landing.worth:
+                moments.keep(connection)
+            return landing
+
+    def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
+        """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            wanted = self._wanted(connection, now, mirrors)
+            with moments.moment(connection) as at:
+                _check_server(now, position, at)
+                found = self._tables(connection, now.version, self._known)
+                same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+                whole = {
+                    n for n, t in self._what.known.items() if t.oid in same and self._intact(connection, position, n)
+                }
+            stale = self._stale(connection, now, same, found)
+            anew = {**{n: _whole(f).table if f else None for n, f in stale.items()}, **wanted}
+            landing = self._taking_anew(connection, now, position, anew, whole)
+            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
+            moments.keep(connection)
+            return landing
+
+    def acknowledge(self, position: Json) -> None:
+        """Delete what is landed, and what captures tables that have no mirror."""
+        with connected(self._what.url) as connection:
+            self._withdraw_strange(connection)
+            let_go(connection, self._schema, position["snapshot"])
+
+    def tidy(self) -> None:
+        """Capture nothing that has no mirror."""
+        with connected(self._what.url) as connection:
+            self._withdraw_strange(connection)
+
+    def remove(self) -> None:
+        """Drop triggers, functions and change tables."""
+        with connected(self._what.url) as connection:
+            installing.remove(connection, self._schema)
+
+    # ---- for another way to capture
+
+    def shown_by(self, snapshot: str, position: Json) -> Landing:
+        """The changes of the transactions that an exported snapshot shows and a position does not.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
+            UserError: `SOURCE_CHANGED`, `CAPTURE_REMOVED`.
+        """
+        known = self._what.known
+        with connected(self._what.url) as reader, moments.moment(reader, self._change_tables(known), snapshot) as at:
+            now = server(reader)
+            _check_server(now, position, at)
+            self._require_same(reader, now)
+            self._check_captured(reader, position, known)
+            return self._changes(reader, now, position, known, at)
+
+    def installed_at(self, now: Server) -> tuple[int, dict[str, Any]]:
+        """Install triggers; gives a place in the log, and the position of triggers that shows what comes before it.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
+        """
+        known = self._what.known
+        with connected(self._what.url) as connection:
+            installing.remove(connection, self._schema)
+            installing.create_schema(connection, self._schema)
+            for name, table in known.items():
+                installing.install(connection, self._schema, self._suffix(name), table)
+        temporary = slots.exported(self._what.url, f"headrace_tmp_{uuid.uuid4().hex[:12]}", temporary=True)
+        with (
+            temporary as (start, snapshot),
+            connected(self._what.url) as reader,
+            moments.moment(reader, self._change_tables(known), snapshot) as at,
+        ):
+            names = self._require_same(reader, now)
+            return start, {**self._moved(now, at, 0, self._captured(reader, known)), "names": names}
+
+    def _require_same(self, connection: Connection, now: Server) -> dict[str, str]:
+        """The names of the tables, by oid, when all are as their mirrors."""
+        found = self._tables(connection, now.version, self._known)
+        if {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} != self._known.keys():
+            raise in_motion()
+        return {str(f.table.oid): str(f.table) for f in found}
+
+    # ---- changes
+
+    def _changes(
+        self, connection: Connection, now: Server, position: Json, known: Mapping[TableName, RemoteTable], at: str
+    ) -> Landing:
+        """What the snapshot `at`, in which the connection reads, has more than the position."""
+        tally, parts = Tally(), []
+        emptied = self._emptied(connection, position["snapshot"])
+        for name, table in known.items():
+            spooled = self._read(connection, name, table, position["snapshot"], emptied.get(self._suffix(name)), tally)
+            if spooled.rows or spooled.truncated:
+                parts.append(PostgresTable(name, table, spooled, former=table))
+        rows = tally.rows + sum(p.spooled.truncated for p in parts)
+        moved = self._moved(now, at, position["changes"] + rows, position["captured"])
+        return Landing(tuple(parts), moved, bool(parts), len(tally.transactions), rows, True)
+
+    def _emptied(self, connection: Connection, landed: str) -> dict[str, int]:
+        """The moments at which tables were last emptied, by the suffix of their change tables."""
+        query = sql.SQL("SELECT suffix, max(moment) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}) GROUP BY suffix")
+        of = query.format(sql.Identifier(self._schema, EMPTIED), sql.Literal(landed))
+        return {str(suffix): int(str(moment)) for suffix, moment in connection.execute(of).fetchall()}
+
+    def _read(
+        self, connection: Connection, name: TableName, table: RemoteTable, landed: str, after: int | None, tally: Tally
+    ) -> Spooled:
+        query = reading(self._schema, self._suffix(name), len(table.columns), landed, after)
+        deleted = tally.deleted
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            batches = csv_batches(table, copy.read, ("xid", "op"))
+            folder, rows = self._spool.write(table, tally.weighed(batches))
+        grown = bool(table.key) and tally.deleted == deleted and after is None
+        return Spooled(folder, rows, after is not None, distinct=grown)
+
+    # ---- snapshots
+
+    def _taking_anew(
+        self,
+        connection: Connection,
+        now: Server,
+        position: Json,
+        anew: Mapping[TableName, RemoteTable | None],
+        intact: Collection[TableName] = (),
+    ) -> Landing:
+        """Land some tables as they are now, and the changes of the others up to then.
+
+        Args:
+            connection: The connection.
+            now: The server.
+            position: What is landed.
+            anew: The mirrors that are taken anew, with their tables; None for those that are gone.
+            intact: Mirrors whose tables are captured as they are, so that nothing needs to be installed for them.
+        """
+        wanted = {n: t for n, t in anew.items() if t is not None}
+        kept = {n: t for n, t in self._what.known.items() if n not in anew}
+        self._distinct([t.oid for t in (*kept.values(), *wanted.values())])
+        landing = self._anew(connection, now, wanted, kept, position, intact)
+        return replace(landing, gone=tuple(n for n, t in anew.items() if t is None))
+
+    def _anew(
+        self,
+        connection: Connection,
+        now: Server,
+        wanted: Mapping[TableName, RemoteTable],
+        kept: Mapping[TableName, RemoteTable],
+        position: Json | None,
+        intact: Collection[TableName] = (),
+    ) -> Landing:
+        """Install capture of tables, and land them and the changes of others at one moment."""
+        for name, table in wanted.items():
+            if name in intact:
+                continue
+            installing.install(connection, self._schema, self._suffix(name), table)
+        landing = Landing((), {}, True, 0, 0, False)
+        with (
+            self._locked(connection, wanted) as locked,
+            connected(self._what.url) as reader,
+            moments.moment(reader, self._change_tables(kept)) as at,
+        ):
+            still = {f.table.oid: f.table for f in self._tables(reader, now.version, [t.oid for t in kept.values()])}
+            before = {**wanted, **kept}
+            whole = {n: replace(t, identity="f") for n, t in locked.items()}
+            after = {**whole, **{n: still.get(t.oid) for n, t in kept.items()}}
+            if any(t is None or not t.same_shape(before[n]) for n, t in after.items()):
+                raise in_motion()
+            if position is not None:
+                self._check_captured(reader, position, kept)
+                landing = self._changes(reader, now, position, kept, at)
+            captured = self._captured(reader, before)
+            copied = self._copied(locked, moments.export(reader))
+        copies = sum(t.spooled.rows for t in copied)
+        moved = self._moved(now, at, landing.position.get("changes", 0) + copies, captured)
+        return replace(
+            landing,
+            tables=(*landing.tables, *copied),
+            position=moved,
+            worth=True,
+            rows=landing.rows + copies,
+            caught_up=False,
+        )
+
+    # ---- surroundings
+
+    @property
+    def _schema(self) -> str:
+        return self._what.slot
+
+    def _suffix(self, name: TableName) -> str:
+        """By the name that the user gave: a table that is renamed keeps its change table."""
+        return suffix_of(*self._what.names[name])
+
+    def _change_tables(self, known: Mapping[TableName, RemoteTable]) -> list[sql.Identifier]:
+        emptied = sql.Identifier(self._schema, EMPTIED)
+        return [emptied, *(changes_of(self._schema, self._suffix(n)) for n in known)]
+
+    def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
+        return tuple(map(_whole, super()._tables(connection, version, oids)))
+
+    def _captured(self, connection: Connection, known: Mapping[TableName, RemoteTable]) -> dict[str, str]:
+        """What captures tables now, by oid.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when somebody has already touched what was just installed.
+        """
+        fit = fitness(connection, [t.oid for t in known.values()])
+        found = {}
+        for name, table in known.items():
+            of = installed(connection, self._schema, self._suffix(name), fit[table.oid])
+            if of.triggers != PER_TABLE + PER_PARTITION * len(fit[table.oid].partitions):
+                raise in_motion()
+            found[str(table.oid)] = of.mark
+        return found
+
+    def _check_captured(self, connection: Connection, position: Json, known: Mapping[TableName, RemoteTable]) -> None:
+        """Refuse to go on where changes may not have been captured.
+
+        Raises:
+            UserError: `CAPTURE_REMOVED`.
+        """
+        for name, table in known.items():
+            if not self._intact(connection, position, name):
+                raise _removed(
+                    f"Capture of {table} was tampered with: triggers were disabled, dropped or replaced (perhaps for a "
+                    "while), or its change table was emptied; or it now inherits, is a partition, or is filled by a "
+                    "subscription."
+                )
+
+    def _intact(self, connection: Connection, position: Json, name: TableName) -> bool:
+        """Whether what captures a table is what was installed, and always was since."""
+        oid = self._what.known[name].oid
+        of = installed(connection, self._schema, self._suffix(name), fitness(connection, [oid])[oid])
+        return bool(of.mark == position["captured"].get(str(oid)))
+
+    def _wanted(
+        self, connection: Connection, now: Server, mirrors: Collection[TableName]
+    ) -> dict[TableName, RemoteTable]:
+        """The tables of mirrors: those that are known by identity, under whatever name, the others by name.
+
+        Raises:
+            UserError: `SOURCE_NOT_READY`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
+        """
+        known = self._known if (self._what.position or {}).get("system") == now.system else {}
+        former = {f.table.oid: f.table for f in tables(connection, now.version, oids=known)}
+        names = {n: self._what.names[n] for n in mirrors}
+        for name, table in self._what.known.items():
+            if name in names and table.oid in known and table.oid in former:
+                names[name] = (former[table.oid].schema, former[table.oid].name)
+        checks, found = preflight.check_for_triggers(connection, tuple(names.values()), self._what.as_text, known)
+        preflight.require(checks)
+        self._check_text_columns([f for f in found if f.table.oid not in known])
+        by_name = {(f.table.schema, f.table.name): _whole(f).table for f in found}
+        self._distinct([by_name[of].oid for of in names.values()])
+        return {mirror: by_name[of] for mirror, of in names.items()}
+
+    def _withdraw_strange(self, connection: Connection) -> None:
+        """Remove what was left by adding tables that failed, or by dropping them."""
+        installing.withdraw(connection, self._schema, {self._suffix(n) for n in self._what.names})
+
+    @staticmethod
+    def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:
+        """Where the source stands; `captured` says of the tables, by oid, how they are captured."""
+        identity = {"system": now.system, "timeline": now.timeline}
+        return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
+
+
+def by_triggers(position: Json) -> bool:
+    """Whether a position is one of capture by triggers."""
+    return "snapshot" in position
+
+
+def _whole(found: Found) -> Found:
+    """A table as triggers see it: old rows are given whole, whatever its replica identity."""
+    return replace(found, table=replace(found.table, identity="f"))
+
+
+def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[RemoteTable]) -> Landing:
+    """A landing whose position keeps the names of tables, by oid, and that tells of those renamed since."""
+    names = {str(t.oid): str(t) for t in tables}
+    renamed = [(former[oid], name) for oid, name in names.items() if former.get(oid, name) != name]
+    notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)
+    position = {**landing.position, "names": names}
+    return replace(landing, position=position, worth=landing.worth or bool(renamed), notices=notices)
+
+
+def _check_server(now: Server, position: Json, at: str) -> None:
+    """Refuse to go on with another server, or an earlier state of it.
+
+    Raises:
+        UserError: `SOURCE_CHANGED`.
+    """
+    if (now.system, now.timeline) != (position["system"], position["timeline"]):
+        raise stopped(
+            "SOURCE_CHANGED",
+            "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
+        )
+    if moments.next_of(at) < moments.next_of(position["snapshot"]):
+        raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
+
+
+def _removed(what: str) -> UserError:
+    return stopped("CAPTURE_REMOVED", what)

@@ -1,0 +1,188 @@
+"""From triggers to the write-ahead log and back, on a real server, while others write all the time."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Follower
+
+from headrace.sources.landing import Landing
+from headrace.sources.postgres.auto_capture import AutoCapture
+from headrace.sources.postgres.trigger_capture import by_triggers
+
+TOTAL = 10_000
+PATIENCE = 120.0
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def bank(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
+    """Accounts in two tables, and what is done to them."""
+    for table in ("here", "there"):
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
+        db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, 50) g")
+    db.execute("CREATE TABLE done (at bigserial PRIMARY KEY, who int)")
+    follower = Follower(url, tmp_path / "spool", "here", "there", "done", way=AutoCapture)
+    follower.begin()
+    yield follower
+    follower.capture().remove()
+
+
+def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
+    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
+
+
+@contextmanager
+def writers(url: str, count: int = 3) -> Iterator[None]:
+    """Sessions that move money in transactions which overlap, some with savepoints, some rolled back."""
+    done = threading.Event()
+
+    def write(number: int) -> None:
+        chance = random.Random(number)
+        with psycopg.connect(url, autocommit=True) as own:
+            own.execute("SET lock_timeout = '100ms'")
+            while not done.is_set():
+                try:
+                    with own.transaction(force_rollback=chance.random() < 0.2):
+                        amount, taken = chance.randint(1, 9), chance.randint(1, 50)
+                        own.execute("UPDATE here SET amount = amount - %s WHERE id = %s", (amount, taken))
+                        own.execute("INSERT INTO done (who) VALUES (%s)", (number,))
+                        time.sleep(chance.choice((0, 0, 0.02, 0.2)))
+                        with own.transaction():
+                            given = chance.randint(1, 50)
+                            own.execute("UPDATE there SET amount = amount + %s WHERE id = %s", (amount, given))
+                except psycopg.errors.OperationalError:
+                    continue  # somebody else had the row
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def landed(bank: Follower) -> Landing:
+    """Land once; money is never seen half."""
+    capture = bank.capture()
+    landing = capture.land(bank.position)
+    bank._take(landing)
+    capture.clear()
+    capture.acknowledge(bank.position)
+    money = sum(row[1] * n for t in ("here", "there") for row, n in bank.rows(t).items())
+    assert money == TOTAL, "a transfer is seen half"
+    return landing
+
+
+def until(bank: Follower, triggers: bool) -> list[str]:
+    """Land until the one or the other way is in force; gives what was told."""
+    told: list[str] = []
+    end = time.monotonic() + PATIENCE
+    while by_triggers(bank.position) != triggers:
+        assert time.monotonic() < end, "the way does not change"
+        told += landed(bank).notices
+    return told
+
+
+def same(bank: Follower, db: psycopg.Connection) -> None:
+    bank.land()
+    for table in ("here", "there", "done"):
+        assert bank.rows(table) == truth(db, table), table
+
+
+def installed(db: psycopg.Connection) -> Any:
+    found = (
+        "SELECT (SELECT count(*) > 0 FROM pg_trigger WHERE NOT tgisinternal), "
+        "(SELECT count(*) > 0 FROM pg_replication_slots WHERE database = current_database())"
+    )
+    return db.execute(found).fetchone()
+
+
+def test_the_way_changes_under_load_and_nothing_is_lost_or_doubled(
+    bank: Follower, url: str, db: psycopg.Connection
+) -> None:
+    assert by_triggers(bank.position)
+    with writers(url):
+        assert "write-ahead log" in until(bank, triggers=False)[-1]
+        for _ in range(5):
+            landed(bank)
+    same(bank, db)
+    assert installed(db) == (False, True)
+    with writers(url):
+        landed(bank)
+        db.execute(f"SELECT pg_drop_replication_slot('{bank.slot}')")
+        assert "taken anew" in until(bank, triggers=True)[-1]
+        for _ in range(3):
+            landed(bank)
+        assert by_triggers(bank.position), "it rests"
+        bank.position = {**bank.position, "rests": 0}
+        until(bank, triggers=False)
+        landed(bank)
+    same(bank, db)
+    assert installed(db) == (False, True)
+
+
+def test_a_slot_that_cannot_keep_up_is_left_in_time(
+    bank: Follower, url: str, db: psycopg.Connection, server: LogicalServer
+) -> None:
+    until(bank, triggers=False)
+    with server.connect("postgres") as admin:
+        admin.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '96MB'")
+        admin.execute("SELECT pg_reload_conf()")
+    try:
+        with writers(url):
+            db.execute("CREATE TABLE noise AS SELECT g, repeat('x', 200) FROM generate_series(1, 330000) g")
+            assert "cannot keep up" in until(bank, triggers=True)[-1]
+            for _ in range(3):
+                landed(bank)
+        same(bank, db)
+        assert installed(db) == (True, False)
+    finally:
+        with server.connect("postgres") as admin:
+            admin.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+            admin.execute("SELECT pg_reload_conf()")
+
+
+def test_a_hand_over_that_is_not_published_is_begun_again(bank: Follower, db: psycopg.Connection) -> None:
+    db.execute("UPDATE here SET amount = amount - 1; UPDATE there SET amount = amount + 1")
+    assert not by_triggers(bank.capture().land(bank.position).position)  # killed then
+    db.execute("INSERT INTO done (who) VALUES (1)")
+    until(bank, triggers=False)
+    same(bank, db)
+
+
+def test_whoever_may_not_use_the_log_stays_with_triggers(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    role = f"auto_{url.partition('?')[0].rpartition('/')[2]}"
+    db.execute(f"CREATE ROLE {role} LOGIN; CREATE TABLE t (id int); GRANT SELECT, TRIGGER ON t TO {role}")
+    db.execute(f"GRANT CREATE ON DATABASE {db.info.dbname} TO {role}")
+    follower = Follower(url.replace("postgres@", f"{role}@"), tmp_path / "spool", "t", way=AutoCapture)
+    follower.begin()
+    for turn in range(2):
+        db.execute(f"INSERT INTO t VALUES ({turn})")
+        follower.land()
+    assert by_triggers(follower.position)
+    assert follower.rows("t") == truth(db, "t")
+    follower.capture().remove()

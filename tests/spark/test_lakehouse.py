@@ -158,3 +158,15 @@ def test_older_delete_files_below_a_vector_are_not_taken_for_new(lake, fresh) ->
     end = meta.current_snapshot_id
     assert changes(lake, table, meta, start, end, ("k",)) == Counter({(3,): -1, (61,): -1})
     assert changes(lake, table, meta, end, start, ("k",)) == Counter({(3,): 1, (61,): 1})
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_changes_may_be_counted_without_any_column(lake, fresh, version: int) -> None:
+    table = fresh()
+    _merge_on_read(lake, table, version)
+    start = lake.meta(table).current_snapshot_id
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (200, 0), (201, 0)")
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (3, 61, 62)")
+    meta = lake.meta(table)
+    assert changes(lake, table, meta, start, meta.current_snapshot_id, ()) == Counter({(): -1})
+    assert changes(lake, table, meta, None, start, ()) == Counter({(): 100})

@@ -87,7 +87,7 @@ def _part(table: TableName, meta: TableMeta, part: Part, columns: tuple[str, ...
         case AllRows(snapshot, weight):
             return [_weighted(meta, snapshot, columns, weight, _at(table, snapshot))]
         case AppendRange(start, end):
-            return [f"SELECT {_current(columns)}, 1L AS {quote(WEIGHT)} FROM {_range(table.sql, start, end)}"]
+            return [_select(_current(columns), "1L", _range(table.sql, start, end))]
         case ChangelogRange(start, end):
             return [_changelog(table, meta, start, end, columns)]
         case PositionDiff():
@@ -133,7 +133,12 @@ def _projected(name: str, now: tuple[int, Column] | None, old: Mapping[int, Colu
 
 
 def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: int, source: str) -> str:
-    return f"SELECT {_projection(meta, snapshot, columns)}, {weight}L AS {quote(WEIGHT)} FROM {source}"
+    return _select(_projection(meta, snapshot, columns), f"{weight}L", source)
+
+
+def _select(columns: str, weight: str, source: str) -> str:
+    """Columns, of which there may be none, and the weight."""
+    return f"SELECT {f'{columns}, ' if columns else ''}{weight} AS {quote(WEIGHT)} FROM {source}"
 
 
 def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns: tuple[str, ...]) -> str:
@@ -142,7 +147,7 @@ def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns:
     by_name = {c.name.lower(): c for c in meta.columns}
     used = [by_name[c.lower()] for c in columns if c.lower() in by_name]
     if len(used) < len(columns) or incomparable(used):  # cannot be grouped; both weights are passed on
-        return f"SELECT {_current(columns)}, {sign} AS {quote(WEIGHT)} FROM {source}"
+        return _select(_current(columns), sign, source)
     return consolidate(f"SELECT * FROM {source}", used, weight=sign)
 
 
@@ -224,7 +229,7 @@ def _deleted(
         sign = f"CASE WHEN {_MARK}.__hr_deleted THEN {weight}L ELSE {-weight}L END"
     place = _place(gone.few, "_file", "_pos")
     rows = f"SELECT *, {place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
-    listed = f"SELECT {_projection(meta, at, columns, f'{_MARK}.')}, {sign} AS {quote(WEIGHT)} FROM ({rows}) AS {_MARK}"
+    listed = _select(_projection(meta, at, columns, f"{_MARK}."), sign, f"({rows}) AS {_MARK}")
     if gone.positions is not None and len(gone.few) <= _FEW_FILES:
         places = _places(gone.few, gone.positions)
         if also:

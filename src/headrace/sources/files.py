@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ _DELETES = 1
 """Content of a manifest that lists delete files."""
 _MOST_POSITIONS = 50_000
 """Up to here positions are written into the query; more are joined by Spark."""
+FEW_FILES = 16
+"""Up to here a number stands for a file where rows are looked up by place; positions are read for no more of them."""
 _PATH_FIELD = 2147483546
 """Iceberg's field id of the data file's path in a position delete file."""
 
@@ -72,12 +75,15 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
         touched = _sorted(f for f in files if f is not None)
         shared = [path for path, content in old.items() if path in new and content == _DELETES]
         vectors = _vectors(touched, left, right, shared)
-        deleted = undeleted = None
-        if vectors is not None:
-            deleted = {file: positions_gained(*vectors[file]) for file in touched}
-            undeleted = {file: positions_gained(*vectors[file][::-1]) for file in touched}
     except (OSError, ValueError, KeyError, ImportError):
         return None
+    deleted = undeleted = None
+    if vectors is not None:
+        with suppress(OSError, ValueError):
+            gained = {file: positions_gained(*pair) for file, pair in vectors.items()}
+            lost = {file: positions_gained(*pair[::-1]) for file, pair in vectors.items()}
+            if sum(map(len, (*gained.values(), *lost.values()))) <= _MOST_POSITIONS:
+                deleted, undeleted = gained, lost
     return FileDiff(_sorted(added), _sorted(removed), touched, deleted, undeleted)
 
 
@@ -108,17 +114,19 @@ def _vectors(
     touched: tuple[str, ...], left: _Side, right: _Side, shared: Iterable[str]
 ) -> dict[str, tuple[Vector | None, Vector | None]] | None:
     """The vectors of each touched file before and after; None when vectors do not tell all of what is deleted."""
+    if len(touched) > FEW_FILES:
+        return None
     sides = [{d.target: d.vector for d in side.deletes.values() if d.target in touched} for side in (left, right)]
     if any(vector is None for side in sides for vector in side.values()):
         return None
     found = {file: (sides[0].get(file), sides[1].get(file)) for file in touched}
     if sum(abs(_size(new) - _size(old)) for old, new in found.values()) > _MOST_POSITIONS:
         return None
-    # a file without a vector may have delete files of an older format, which both snapshots share
-    if any(None in pair for pair in found.values()) and any(
-        delete.vector is None for delete in _read(shared).deletes.values()
-    ):
-        return None
+    # a file that has no vector on one side may have delete files of an older format, which are live on both
+    if any(None in pair for pair in found.values()):
+        others = (*left.deletes.values(), *right.deletes.values(), *_read(shared).deletes.values())
+        if any(delete.vector is None for delete in others):
+            return None
     return found
 
 

@@ -15,7 +15,7 @@ from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import string_literal
 from headrace.names import WEIGHT, TableName, quote
-from headrace.sources.files import FileDiff, file_diff
+from headrace.sources.files import FEW_FILES, FileDiff, file_diff
 from headrace.sources.history import (
     AllRows,
     AppendRange,
@@ -164,7 +164,7 @@ def _difference(
     if touched:
         gone = _Scattered(touched, diff.touched or (), diff.deleted, diff.undeleted) if diff else _Scattered(touched)
         texts.append(_deleted(table, meta, columns, gone, at=after, kept_at=before, weight=-1, also=added))
-        if not part.linear:
+        if not part.linear or any((gone.reverse or {}).values()):  # a file may come again without its deletes
             back = replace(gone, positions=gone.reverse, reverse=gone.positions)
             texts.append(_deleted(table, meta, columns, back, at=before, kept_at=after, weight=1))
     if removed:
@@ -230,7 +230,7 @@ def _deleted(
     place = _place(gone.few, "_file", "_pos")
     rows = f"SELECT *, {place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
     listed = _select(_projection(meta, at, columns, f"{_MARK}."), sign, f"({rows}) AS {_MARK}")
-    if gone.positions is not None and len(gone.few) <= _FEW_FILES:
+    if gone.positions is not None and len(gone.few) <= FEW_FILES:
         places = _places(gone.few, gone.positions)
         if also:
             return f"{listed} WHERE NOT {_MARK}.__hr_deleted OR {_MARK}.__hr_pos IN ({places})"
@@ -242,22 +242,19 @@ def _deleted(
     )
 
 
-_FEW_FILES = 16
-
-
 def _place(few: Sequence[str], file: str, position: str) -> str:
     """Where a row is stored, as columns `__hr_file` and `__hr_pos`.
 
     Among a few files the position tells the file too: one number per row instead of a path of a hundred letters is what
     the join has to hold and to compare.
     """
-    if not 0 < len(few) <= _FEW_FILES:
+    if not 0 < len(few) <= FEW_FILES:
         return f"{file} AS __hr_file, {position} AS __hr_pos"
     numbers = " ".join(f"WHEN {string_literal(path)} THEN {number}" for number, path in enumerate(few))
-    return f"0 AS __hr_file, {position} * {_FEW_FILES} + CASE {file} {numbers} END AS __hr_pos"
+    return f"0 AS __hr_file, {position} * {FEW_FILES} + CASE {file} {numbers} END AS __hr_pos"
 
 
 def _places(few: Sequence[str], positions: Mapping[str, Sequence[int]]) -> str:
     """The places of rows, as `_place` numbers them, as a query: one literal, which Spark reads faster than many."""
-    numbers = [p * _FEW_FILES + number for number, file in enumerate(few) for p in positions.get(file, ())]
+    numbers = [p * FEW_FILES + number for number, file in enumerate(few) for p in positions.get(file, ())]
     return f"SELECT explode(from_json('{json.dumps(numbers)}', 'array<bigint>')) AS __hr_pos"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyroaring import BitMap64
 
+from headrace.sources import files
 from headrace.sources.vectors import Vector, positions_gained
 
 
@@ -45,3 +46,12 @@ def test_a_file_that_ends_early_is_not_believed(tmp_path):
     file.write_bytes(file.read_bytes()[: vector.offset + 10])
     with pytest.raises(ValueError, match="ends within"):
         positions_gained(None, vector)
+
+
+def test_an_older_delete_file_that_only_moved_between_manifests_makes_vectors_no_witness():
+    """It is about several files, so it names none: what it deletes may be in the new vector, too."""
+    moved = files._Delete(None, None)
+    new = files._Delete("f", Vector("puffin", 4, 40, 3))
+    left, right = files._Side(deletes={"old": moved}), files._Side(deletes={"old": moved, "new": new})
+    assert files._vectors(("f",), left, right, ()) is None
+    assert files._vectors(("f",), files._Side(), files._Side(deletes={"new": new}), ()) == {"f": (None, new.vector)}

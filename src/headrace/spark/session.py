@@ -103,7 +103,6 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         "spark.sql.defaultCatalog": LAKE,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
-        "spark.sql.ui.explainMode": "simple",  # Spark describes each plan, and each change of it, before it runs it
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",

@@ -223,6 +223,18 @@ def test_what_reads_sources_that_are_apart_waits(lake_, catalog):
     }
 
 
+def test_what_failed_waits_for_watermarks_all_the_same(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "d: a z")
+    worker = PublishingWorker(lake_, catalog, fails=failing("d", times=1))
+    assert once(catalog, worker).failed == 1
+    catalog.create_watermark_group("loads", (full("a"), full("z")), dt.timedelta(0))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    assert once(catalog, worker, events, ahead=90).refreshed == 0
+    assert [e.reason for e in told if isinstance(e, Waiting)] == ["waiting for watermark group loads"]
+
+
 def test_a_watermark_that_is_advanced_is_noticed_while_it_runs(lake_, catalog):
     lake_.base("s.a", "s.z")
     define(catalog, "d: a z")

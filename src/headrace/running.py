@@ -128,8 +128,8 @@ class EngineWorker:
         """Start Spark anew, if this project started it; what was kept in the lost one is forgotten."""
         if not self._session.restartable:
             return False
+        self._session.restart()  # first: a lost one may hang, and with it whoever asks it to forget something
         self._creator.refresher.changes.clear()
-        self._session.restart()
         return True
 
 

@@ -136,9 +136,13 @@ _PATIENCE = {
 """libpq's options, by which a server that has vanished is noticed within a minute; by itself it takes hours."""
 
 
+def patience(url: URL) -> dict[str, int]:
+    """These options for a connection, but for those that the URL sets itself."""
+    return {name: value for name, value in _PATIENCE.items() if name not in url.query}
+
+
 def _postgres_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
-    patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
-    engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=patience)
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=patience(url))
     milliseconds = int(busy_timeout.total_seconds() * 1000)
 
     @event.listens_for(engine, "connect")

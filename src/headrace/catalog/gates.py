@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog import versions
-from headrace.catalog.relations import parse_name, relation_ids
+from headrace.catalog.relations import lock_relations, parse_name, relation_ids
 from headrace.errors import UserError
 from headrace.names import TableName
 
@@ -44,9 +44,15 @@ def read(connection: Connection) -> dict[TableName, Gate]:
 
 
 def close(connection: Connection, sources: Sequence[TableName], now: dt.datetime) -> None:
-    """Close gates; one that is closed stays where it is. Sources without a version are left out."""
-    newest = versions.newest_of(connection, sources)
+    """Close gates; one that is closed stays where it is. Sources without a version are left out.
+
+    Nobody may number or publish a version between the look at the newest and the end of the transaction: he would see
+    no gate yet, and use what the gate is to hold back.
+    """
+    versions.stand_in_line(connection)
     ids = relation_ids(connection, sources)
+    lock_relations(connection, ids.values())
+    newest = versions.newest_of(connection, sources)
     rows = [{"relation_id": ids[s], "closed_at": now, "version": newest[s].version} for s in sources if s in newest]
     if rows:
         connection.execute(t.insert_or_skip(t.gate, "relation_id", "closed_at", "version"), rows)

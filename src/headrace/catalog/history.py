@@ -21,11 +21,15 @@ PAST = 200
 """So many refreshes of a stream table are looked back at."""
 
 
-def read(connection: Connection, name: TableName | None, limit: int | None) -> tuple[HistoryEntry, ...]:
-    """Entries of one stream table or of all, newest first."""
+def read(
+    connection: Connection, name: TableName | None, limit: int | None, *, succeeded: bool = False
+) -> tuple[HistoryEntry, ...]:
+    """Entries of one stream table or of all, newest first; of refreshes that ended well only, if asked for."""
     query = sa.select(t.history).order_by(t.history.c.id.desc()).limit(limit)
     if name is not None:
         query = query.where(t.history.c.stream_name == stored_name(name))
+    if succeeded:
+        query = query.where(t.history.c.outcome == Outcome.OK.value)
     return tuple(_entry(row) for row in connection.execute(query).mappings())
 
 

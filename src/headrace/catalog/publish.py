@@ -42,12 +42,12 @@ def publish(database: Database, publication: Publication, now: dt.datetime) -> P
 
 def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
     """What became of a publication; see `Catalog.settle`."""
-    _stand_in_line(connection)
+    versions.stand_in_line(connection)
     return versions.publication(connection, uuid)
 
 
 def _apply(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
-    _stand_in_line(connection)
+    versions.stand_in_line(connection)
     if (done := versions.publication(connection, publication.uuid)) is not None:
         return done
     leasing.check(connection, publication.leases)
@@ -78,11 +78,6 @@ def _named(publication: Publication) -> set[TableName]:
     for move in publication.frontiers:
         names |= {move.stream, *move.frontier}
     return names
-
-
-def _stand_in_line(connection: Connection) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def _open(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:

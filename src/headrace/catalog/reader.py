@@ -183,9 +183,17 @@ class Reader:
         """Publications, newest first."""
         return versions.publications(self._connection, limit)
 
-    def history(self, name: TableName | None = None, limit: int | None = None) -> tuple[HistoryEntry, ...]:
-        """Refreshes of one stream table or of all, newest first; those of dropped ones included."""
-        return history.read(self._connection, name, limit)
+    def history(
+        self, name: TableName | None = None, limit: int | None = None, *, succeeded: bool = False
+    ) -> tuple[HistoryEntry, ...]:
+        """Refreshes of one stream table or of all, newest first; those of dropped ones included.
+
+        Args:
+            name: The stream table; None for all.
+            limit: At most so many.
+            succeeded: Only those that ended well.
+        """
+        return history.read(self._connection, name, limit, succeeded=succeeded)
 
     def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
         """What a stream table was after its refreshes, oldest first: its version, and its frontier then.

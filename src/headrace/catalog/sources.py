@@ -178,6 +178,7 @@ def create(
 
 def _add_mirrors(connection: Connection, source_id: int, mirrors: Sequence[Mirror]) -> None:
     ids = ensure_relations(connection, [m.name for m in mirrors])
+    gates.forget(connection, list(ids.values()))  # they were of tables of these names that are gone
     rows = [
         {"relation_id": ids[m.name], "source_id": source_id, "log": stored_name(m.log), "gone": False} for m in mirrors
     ]

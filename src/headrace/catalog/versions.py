@@ -17,6 +17,12 @@ from headrace.names import TableName
 _ALL = sa.select(t.relation.c.name, t.version).join(t.relation, t.relation.c.id == t.version.c.relation_id)
 
 
+def stand_in_line(connection: Connection) -> None:
+    """Keep others from publishing until the transaction ends; readers do not notice. On SQLite every writer does so."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE"))
+
+
 def newest(connection: Connection) -> dict[TableName, Version]:
     """The newest version of every relation that has one."""
     return _fetch(connection, _newest(sa.true()))

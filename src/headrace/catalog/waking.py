@@ -7,11 +7,13 @@ everybody does on SQLite, which has nothing of the kind.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
+
+from headrace.catalog.database import patience
 
 CHANNEL = "headrace_changed"
 
@@ -43,7 +45,7 @@ def listening(url: URL, woken: Callable[[], None]) -> Iterator[None]:
     def keep_listening() -> None:
         while not ended.is_set():
             with suppress(psycopg.Error):  # an outage is told by who works with the catalog
-                _listen(address, woken, ended)
+                _listen(address, patience(url), woken, ended)
             ended.wait(RECONNECT_SECONDS)
 
     thread = threading.Thread(target=keep_listening, name="headrace-listen", daemon=True)
@@ -54,10 +56,10 @@ def listening(url: URL, woken: Callable[[], None]) -> Iterator[None]:
         ended.set()  # the thread sees it within a second; nobody has to wait for that
 
 
-def _listen(address: str, woken: Callable[[], None], ended: threading.Event) -> None:
+def _listen(address: str, options: Mapping[str, int], woken: Callable[[], None], ended: threading.Event) -> None:
     import psycopg
 
-    with psycopg.connect(address, autocommit=True, connect_timeout=10) as connection:
+    with psycopg.connect(address, autocommit=True, **options) as connection:
         connection.execute(f"LISTEN {CHANNEL}")
         woken()
         while not ended.is_set():

@@ -34,7 +34,7 @@ class Known:
         frontiers: Those of all stream tables.
         at_frontier: The version record of every source at the frontier.
         newest: Its own newest version.
-        history: Its recent refreshes, newest first.
+        history: Its recent refreshes that ended well, newest first; failures, however many, tell nothing of its size.
         locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
         logs: Change logs of the stream tables and mirrors that keep one.
         redefined: Why it is recomputed once its frontier is gone.
@@ -68,7 +68,7 @@ def known(catalog: Catalog, name: TableName) -> Known:
             frontiers,
             reader.versions_at(frontier),
             reader.newest_versions().get(name),
-            reader.history(name, 4 * PACE_ENTRIES),
+            reader.history(name, 4 * PACE_ENTRIES, succeeded=True),
             _locations(reader, table, logs),
             logs,
         )
@@ -81,7 +81,10 @@ def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, Tabl
 
 
 def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
-    """What the catalog will say of a table once a new definition is published: no frontier, the next generation."""
+    """What the catalog will say of a table once a new definition is published: no frontier, the next generation.
+
+    Its surroundings are those of the new definition, too, for which versions agree is found out from them.
+    """
     table = replace(
         know.table,
         query=definition.query,
@@ -91,9 +94,18 @@ def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
         details=definition.details,
         companion=definition.companion,
         log=definition.log,
+        options=know.table.options if definition.options is None else definition.options,
         generation=know.table.generation + 1,
     )
-    return replace(know, table=table, frontier=Frontier(), at_frontier={}, redefined=reason)
+    return replace(
+        know,
+        table=table,
+        streams={**know.streams, table.name: table},
+        frontier=Frontier(),
+        frontiers={name: frontier for name, frontier in know.frontiers.items() if name != table.name},
+        at_frontier={},
+        redefined=reason,
+    )
 
 
 def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:

@@ -109,7 +109,30 @@ def _cut(
     groups = atomic_groups((d for d in found if kept(options, defaults, d)), lambda _: True)
     for declared in {o.refresh_group for o in options.values()} - {""}:
         groups.append({name for name, own in options.items() if own.refresh_group == declared})
-    return Grouping(graph, units(graph, options, groups), found, options, defaults)
+    cut = units(graph, options, groups)
+    while torn := [d for d in found if _is_torn(graph, cut, options, defaults, d)]:
+        groups += [{*d.between, d.bottom} for d in torn]
+        cut = units(graph, options, groups)
+    return Grouping(graph, cut, found, options, defaults)
+
+
+def _is_torn(
+    graph: Dag[TableName],
+    cut: Units[TableName],
+    options: Mapping[TableName, Options],
+    defaults: Defaults,
+    diamond: Diamond[TableName],
+) -> bool:
+    """Whether an aligned table is refreshed together with something that it reads, but not with its whole diamond.
+
+    Other diamonds and declared groups bring that about. What is staged with the table is no version yet to which the
+    rest could be held back, so the rest is refreshed with it.
+    """
+    if diamond.bottom not in options or _wanted(options, defaults, diamond.bottom) is not Consistency.ALIGNED:
+        return False
+    own = cut.unit_of[diamond.bottom]
+    staged = any(cut.unit_of.get(name) == own for name in graph.producers(diamond.bottom))
+    return staged and any(cut.unit_of.get(name, own) != own for name in diamond.between)
 
 
 def _diamonds(
@@ -132,11 +155,14 @@ def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diam
     """
     if keeps(options, defaults, diamond.bottom):
         return True
-    own = options[diamond.bottom].diamond_consistency if diamond.bottom in options else None
-    return (own or defaults.consistency) is Consistency.ALIGNED and not diamond.top.catalog
+    return _wanted(options, defaults, diamond.bottom) is Consistency.ALIGNED and not diamond.top.catalog
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:
     """Whether the diamonds that meet at a table are kept together."""
+    return _wanted(options, defaults, bottom) is Consistency.ATOMIC
+
+
+def _wanted(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> Consistency:
     own = options[bottom].diamond_consistency if bottom in options else None
-    return (own or defaults.consistency) is Consistency.ATOMIC
+    return own or defaults.consistency

@@ -33,11 +33,13 @@ def add_tables(lander: Lander, name: str, change: Change, tables: Iterable[str])
         tables: Names of their mirrors.
 
     Raises:
-        UserError: `SOURCE_NOT_ACTIVE`, `TABLE_EXISTS`, or what the capture finds; nothing was changed then.
+        UserError: `SOURCE_NOT_ACTIVE`, `SOURCE_GATED`, `TABLE_EXISTS`, or what the capture finds; nothing was changed
+            then.
     """
     source = lander.source(name)
     if source.status is not SourceStatus.ACTIVE:
         raise not_active(source, "Resume it, or take a new snapshot of a stopped one, and add the tables then.")
+    _refuse_gated(lander, source)
     change(source.options)
     mirrors = lander.new_mirrors(name, tables)
     names = [m.name for m in mirrors]
@@ -46,6 +48,17 @@ def add_tables(lander: Lander, name: str, change: Change, tables: Iterable[str])
         return replace(now, options=change(now.options), mirrors=(*now.mirrors, *mirrors))
 
     return lander.renew(name, lambda capture, now: capture.renew(now.position or {}, names), become)
+
+
+def _refuse_gated(lander: Lander, source: DatabaseSource) -> None:
+    """The new mirrors would be newer than those that are held back, and readers of both would see a mixture."""
+    closed = lander.catalog.gates()
+    if gated := [str(m.name) for m in source.mirrors if m.name in closed]:
+        raise UserError(
+            "SOURCE_GATED",
+            f"Tables cannot be added to source {source.name} while {gated[0]} is held back.",
+            hint=f"Open its gate first: `headrace gate open {' '.join(map(str, gated))}`.",
+        )
 
 
 def drop_tables(lander: Lander, name: str, change: Change, mirrors: Sequence[TableName]) -> tuple[TableName, ...]:

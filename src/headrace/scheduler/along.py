@@ -23,7 +23,7 @@ def along(
     Args:
         scene: The scene.
         wanted: The units that are refreshed.
-        possible: The units that have something to bring, and are in no trouble.
+        possible: The units that have something to bring, and that nothing holds up.
         now: The time.
     """
     found: dict[TableName, str] = {}

@@ -64,10 +64,7 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
         if unit not in moments or moments[unit] > now:
             continue
         pulled = _pulled(scene, unit, fruitful)
-        hold = troubles.get(unit) or next(
-            (troubles[above] for above in (*pulled, *units.dag.producers(unit)) if above in troubles), None
-        )
-        if hold is not None and (unit in troubles or waits(scene, unit)):
+        if (hold := _hold(scene, unit, pulled, troubles)) is not None:
             held[unit] = hold
             continue
         if unit not in fruitful:
@@ -77,7 +74,8 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
                 wanted.setdefault(above, f"for {unit}")
         wanted[unit] = reason(scene, unit, now)
     if any(table.aligned for table in scene.tables.values()):
-        wanted |= along(scene, wanted, fruitful - troubles.keys(), now)
+        free = {u for u in fruitful if _hold(scene, u, _pulled(scene, u, fruitful), troubles) is None}
+        wanted |= along(scene, wanted, free, now)
     order = units.dag.order(wanted)
     soon = [at for unit, at in moments.items() if at > now]
     soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]
@@ -123,6 +121,16 @@ def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:
     return f"{table.standing.lag(now):.0f} s behind, schedule {table.schedule.text}"
 
 
+def _hold(
+    scene: Scene, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
+) -> Hold | None:
+    """Why a unit is not refreshed: its own trouble, or that of what it reads or pulls along, if it waits for that."""
+    if unit in troubles:
+        return troubles[unit]
+    above = (troubles[a] for a in (*pulled, *scene.grouping.units.dag.producers(unit)) if a in troubles)
+    return next(above, None) if waits(scene, unit) else None
+
+
 def _trouble(scene: Scene, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
     for name in members:
         if why := _troubled(scene.tables[name], now):
@@ -134,10 +142,11 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
     if table.status is Status.STOPPED:
         return "stopped"
     held_up = table.care.held_up
+    if held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now:
+        held_up = None  # the pause is over; what else it waits for, it waits for still
     if held_up is None and table.watermarks is not None:
         return f"waiting for watermark group {table.watermarks}"
-    over = held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now
-    return None if over else held_up
+    return held_up
 
 
 def _brings_news(scene: Scene, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]) -> bool:

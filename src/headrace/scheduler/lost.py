@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from headrace.errors import HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, Notice
 
 PATIENCE_SECONDS = 30.0
@@ -108,8 +108,8 @@ class LostSpark:
                     return self._waited(error)
                 self._tell("Spark was started again.")
                 return None
-            except HeadraceError as trouble:
-                error = trouble
+            except Exception as trouble:  # whatever it is: everybody waits for this thread
+                error = trouble if isinstance(trouble, HeadraceError) else _unavailable(trouble)
                 self._tell(f"Spark does not start; trying again. [{error.code}] {error.message}")
             self._ended.wait(PAUSE_SECONDS * 2**tried)
         self._tell("Spark does not start; the run ends, so that it can be started again.")
@@ -124,3 +124,12 @@ class LostSpark:
 
     def _tell(self, message: str) -> None:
         self._events.emit(Notice(message))
+
+
+def _unavailable(trouble: Exception) -> EnvironmentFault:
+    return EnvironmentFault(
+        "SPARK_UNAVAILABLE",
+        "Spark cannot be started.",
+        detail=f"{type(trouble).__name__}: {trouble}",
+        hint="Run `headrace doctor`.",
+    )

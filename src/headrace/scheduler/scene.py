@@ -159,7 +159,9 @@ class _Lags:
         return min(times, default=None)
 
     def news(self, name: TableName) -> bool:
-        """Whether what a table reads has moved, or it was never loaded."""
+        """Whether what a table may read has moved, or it was never loaded; nothing is news where no versions agree."""
+        if name in self.aligned and self.aligned[name].versions is None:
+            return False
         if name in self.frontiers and name in self.aligned:
             return any(self._behind(name, self.aligned[name].versions or {}))
         return name not in self.frontiers or any(self._behind(name))

@@ -1,12 +1,14 @@
 """Gates and watermarks in the catalog, on both databases."""
 
 import datetime as dt
+import threading
 
 import pytest
 from catalog_kit.clock import START
-from catalog_kit.samples import ITEMS, ORDERS, REVENUE, create, see
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.samples import ITEMS, ORDERS, REVENUE, create, lake, refresh, see
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Mirror, gates
 from headrace.errors import UserError
 
 
@@ -21,6 +23,40 @@ def test_a_gate_closes_at_the_newest_version_and_stays_there(catalog: Catalog) -
     see(catalog, snapshot=3)
     assert catalog.close_gates([ORDERS]) == {ORDERS: closed}
     catalog.open_gates([ORDERS])
+    assert catalog.gates() == {}
+
+
+def test_nobody_numbers_a_version_while_a_gate_closes(catalog: Catalog) -> None:
+    see(catalog, snapshot=1)
+    other = threading.Thread(target=see, args=(catalog, ORDERS, 2), daemon=True)
+    with catalog._database.write() as connection:
+        gates.close(connection, [ORDERS], START)
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()
+    other.join(10)
+    assert catalog.gates()[ORDERS].version == 0
+    assert catalog.newest_versions()[ORDERS].version == 1
+
+
+def test_nobody_publishes_while_a_gate_closes(catalog: Catalog, iceberg: Iceberg) -> None:
+    see(catalog)
+    create(catalog)
+    publication = refresh(catalog, iceberg, 1, REVENUE)
+    other = threading.Thread(target=catalog.publish, args=(publication,), daemon=True)
+    with catalog._database.write() as connection:
+        gates.close(connection, [ORDERS], START)
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()
+    other.join(10)
+    assert catalog.newest_versions()[REVENUE].version == 0
+
+
+def test_a_gate_of_a_former_table_does_not_hold_a_mirror_back(catalog: Catalog) -> None:
+    see(catalog)
+    catalog.close_gates([ORDERS])
+    catalog.create_source("shop", "postgres", {}, [Mirror(ORDERS, lake("_headrace.shop_orders_log"))])
     assert catalog.gates() == {}
 
 

@@ -117,6 +117,47 @@ def test_the_quicker_are_refreshed_along_with_the_slower(lake_, catalog):
     assert roots(lake_, catalog) == {name: {"a": {2}} for name in "bcd"}
 
 
+def test_what_is_partly_refreshed_with_its_diamond_is_wholly(lake_, catalog):
+    lake_.base("s.t", "s.u")
+    graph = "b: t u; c: t; d: b c; x: u; e: d x; f: b c y; y: v"
+    define(catalog, graph, d=ALIGNED, f={**ALIGNED, "refresh_group": "g"}, y={"refresh_group": "g"})
+    cut = grouping({n: t for n, t in tables(catalog).items() if n.table not in "fy"}, Defaults())
+    assert set(cut.members(full("d"))) == {full(name) for name in "bcdxe"}
+    apart = {n: t for n, t in tables(catalog).items() if n.table in "bcfy"}
+    assert set(grouping(apart, Defaults()).members(full("f"))) == {full(name) for name in "bcfy"}
+
+
+def test_a_table_that_was_never_loaded_waits_for_versions_that_agree(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c", {"b": "MANUAL", "c": "MANUAL", "d": "1 second"}, d=ALIGNED)
+    worker = PublishingWorker(lake_, catalog)
+    refresh(catalog, worker, "b")
+    lake_.base("s.a")
+    refresh(catalog, worker, "c")
+    worker.ran.clear()
+    once(catalog, worker)
+    assert worker.ran == []
+    refresh(catalog, worker, "b")
+    once(catalog, worker)
+    assert worker.ran == [("b",), ("d",)]
+    assert roots(lake_, catalog)["d"] == {"a": {1}}
+
+
+def test_what_waits_for_another_is_not_refreshed_along(lake_, catalog):
+    lake_.base("s.a")
+    schedules = {"p": "1 hour", "b": "1 second", "c": "1 hour", "d": "1 second"}
+    define(catalog, "p: z; b: p a; c: a; d: b c", schedules, d=ALIGNED)
+    lake_.base("s.z")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.pause([full("p")])
+    lake_.base("s.a")
+    worker.ran.clear()
+    once(catalog, worker, ahead=4000)
+    assert ("c",) in worker.ran
+    assert ("b",) not in worker.ran
+
+
 def test_how_long_between_two_refreshes(lake_, catalog):
     schedules = {"b": "1 minute", "c": "@hourly", "m": "MANUAL", "d": "DOWNSTREAM"}
     define(catalog, "b: a; c: a; m: a; d: b; e: d", schedules, b={"tier": "warm"}, e={"tier": "frozen"})

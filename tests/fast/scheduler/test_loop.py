@@ -4,6 +4,7 @@ import datetime as dt
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
@@ -221,6 +222,18 @@ def test_what_reads_sources_that_are_apart_waits(lake_, catalog):
         "d": {"a": {0}, "z": {0}},
         "e": {"a": {0}, "z": {0}},
     }
+
+
+def test_what_failed_waits_for_watermarks_all_the_same(lake_, catalog):
+    lake_.base("s.a", "s.z")
+    define(catalog, "d: a z")
+    worker = PublishingWorker(lake_, catalog, fails=failing("d", times=1))
+    assert once(catalog, worker).failed == 1
+    catalog.create_watermark_group("loads", (full("a"), full("z")), dt.timedelta(0))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    assert once(catalog, worker, events, ahead=90).refreshed == 0
+    assert [e.reason for e in told if isinstance(e, Waiting)] == ["waiting for watermark group loads"]
 
 
 def test_a_watermark_that_is_advanced_is_noticed_while_it_runs(lake_, catalog):
@@ -632,6 +645,23 @@ def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):
     with pytest.raises(HeadraceError, match="SPARK_UNAVAILABLE"):
         scheduler(catalog, worker).run(threading.Event())
     assert len(tries) == 5
+
+
+def test_whatever_keeps_spark_from_starting_ends_the_waiting(monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    spark = LostSpark(Events(), lambda: 1 // 0)
+    spark.lost(EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True))
+    until(lambda: not spark.away)
+    assert spark.gone is not None
+    assert (spark.gone.code, "ZeroDivisionError" in spark.gone.detail) == ("SPARK_UNAVAILABLE", True)
+
+
+def test_a_lost_spark_is_ended_before_anything_is_asked_of_it():
+    order = []
+    changes = SimpleNamespace(clear=lambda: order.append("forgotten"))
+    session = SimpleNamespace(restartable=True, restart=lambda: order.append("restarted"))
+    assert EngineWorker(SimpleNamespace(refresher=SimpleNamespace(changes=changes)), session).restart()
+    assert order == ["restarted", "forgotten"]
 
 
 def test_spark_is_not_restarted_under_what_still_uses_it():

@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from catalog_kit.databases import Postgres, sql
 from catalog_kit.killed import start
@@ -96,3 +98,17 @@ def test_who_lost_the_connection_listens_again(schedulers: tuple[Lake, Catalog])
     define(catalog, "b: a")  # nobody hears that; whoever comes back looks all the same
     until(lambda: loaded(catalog, "b"))
     until(lambda: listeners(lake.url) == 2)
+
+
+def test_who_listens_notices_a_server_that_vanished(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, connect, woken = [], psycopg.connect, threading.Event()
+
+    def connecting(*address: str, **options: Any) -> Any:
+        if address:  # who listens; the catalog itself gives options only
+            asked.append(options)
+        return connect(*address, **options)
+
+    monkeypatch.setattr(psycopg, "connect", connecting)
+    with Catalog.open(postgres.fresh()) as catalog, catalog.listening(woken.set):
+        assert woken.wait(20)
+    assert {"connect_timeout", "keepalives_idle", "tcp_user_timeout"} <= set(asked[0])

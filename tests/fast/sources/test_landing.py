@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog_kit.samples import lake
+from catalog_kit.samples import lake, see
 
 from headrace.api import Headrace
-from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove
+from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
 from headrace.engine.held import held
 from headrace.engine.landing import Lander, source_resource
-from headrace.errors import EnvironmentFault
+from headrace.engine.source_tables import add_tables
+from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
 from headrace.project import init_project
 from headrace.sources.landing import Landing
@@ -70,6 +71,14 @@ def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog)
     ended = threading.Event()
     ended.set()
     assert len(lander(hr).land("shop", ended)) == 1
+
+
+def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalog) -> None:
+    catalog.set_source_status("shop", SourceStatus.ACTIVE)
+    see(catalog, MIRROR.name)
+    catalog.close_gates([MIRROR.name])
+    with pytest.raises(UserError, match="SOURCE_GATED"):
+        add_tables(lander(hr), "shop", dict, ["orders"])
 
 
 def test_sources_are_left_out_when_it_is_to_end(hr: Headrace, catalog: Catalog) -> None:

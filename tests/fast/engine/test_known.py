@@ -1,0 +1,55 @@
+"""What a refresh knows of its table, over a real catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, refresh, see
+
+from headrace.catalog import Catalog, Outcome
+from headrace.engine.aligning import wants_alignment
+from headrace.engine.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, judge
+from headrace.engine.gather import known, redefined
+from headrace.engine.grouping import Defaults
+from headrace.reasons import FullReason
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'headrace.db'}"
+
+
+@pytest.fixture
+def catalog(url: str) -> Iterator[Catalog]:
+    with Catalog.open(url) as opened:
+        yield opened
+
+
+def test_a_fuse_that_stays_blown_does_not_forget_what_is_usual(catalog: Catalog) -> None:
+    create(catalog)
+    usual = entry(REVENUE, outcome=Outcome.OK, metrics={CHANGED: {str(ORDERS): 10}})
+    catalog.record([usual] * ENOUGH)
+    for _ in range(50):
+        assert judge(Fuse(factor=10), {ORDERS: FEW_ROWS + 1}, known(catalog, REVENUE).history) is not None
+        catalog.record_failure(entry(REVENUE, outcome=Outcome.FAILED, error_code="FUSE_BLOWN"))
+
+
+def test_surroundings_are_those_of_the_new_definition(catalog: Catalog, url: str) -> None:
+    see(catalog)
+    create(catalog, options={"diamond_consistency": "aligned"})
+    create(catalog, TOP, REVENUE)
+    iceberg = Iceberg(url)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    catalog.publish(refresh(catalog, iceberg, 1, TOP, sources=(REVENUE,)))
+    before = known(catalog, REVENUE)
+    new = define(REVENUE, ITEMS, options={"diamond_consistency": "none"})
+    after = redefined(before, new, FullReason.DEFINITION_CHANGED)
+    assert wants_alignment(before.table, Defaults())
+    assert not wants_alignment(after.table, Defaults())
+    assert after.streams == {**before.streams, REVENUE: after.table}
+    assert set(after.frontiers) == {TOP}
+    same = redefined(before, define(REVENUE, ITEMS), FullReason.DEFINITION_CHANGED)
+    assert wants_alignment(same.table, Defaults())  # options that are not given stay

@@ -31,10 +31,11 @@ from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import installing, moments, preflight, slots
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
-from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.connection import Connection, connected, in_motion
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
+from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.trigger_capture import TriggerCapture, by_triggers
 
 RESTING = dt.timedelta(minutes=10)
@@ -43,11 +44,14 @@ RESTING = dt.timedelta(minutes=10)
 BRIEFLY = "2s"
 """So long a new slot waits for transactions that are open; nothing is landed meanwhile."""
 
+PATIENCE = 10.0
+"""Seconds that triggers wait for others, for each table, when they take over; the slot is in danger meanwhile."""
+
 PAUSE = dt.timedelta(minutes=1)
 """Between attempts to hand over."""
 
 GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR"})
-"""What may keep a hand-over from being made without keeping triggers from being landed."""
+"""What may keep the way from being changed without keeping the present one from being landed."""
 
 
 class AutoCapture:
@@ -157,15 +161,24 @@ class AutoCapture:
 
     def _hand_over(self, connection: Connection, position: Json) -> Landing:
         connection.execute(f"SET lock_timeout = '{BRIEFLY}'")
-        now, tables = server(connection), tuple(self._what.known.values())
+        now, tables = server(connection), self._as_named(connection)
         slots.publish_tables(connection, self._what.slot, tables, now.version, anew=True)
         published = slots.published(connection, self._what.slot)
+        if published.keys() != {str(t.oid) for t in tables}:
+            raise in_motion()  # renamed just now: another table has the name
         slot = slots.exported(self._what.url, self._what.slot, temporary=False, patience=BRIEFLY)
         with slot as (start, snapshot):
             landing = self._triggers.shown_by(snapshot, position)
         moved = self._wal.placed(now, start, landing.position["changes"], published)
         told = "The source is captured from the write-ahead log from now on."
         return replace(landing, position=moved, worth=True, caught_up=False, notices=(told,))
+
+    def _as_named(self, connection: Connection) -> tuple[RemoteTable, ...]:
+        """The tables under the names that they have now: under the old ones there may be others."""
+        found = tuple(f.table for f in self._wal.present(connection))
+        if {t.oid for t in found} != {t.oid for t in self._what.known.values()}:
+            raise in_motion()
+        return found
 
     def _can_use_log(self, connection: Connection) -> bool:
         """Whether the log can be used for all tables as their mirrors are."""
@@ -180,17 +193,17 @@ class AutoCapture:
 
     def _returned(self, position: Json) -> Landing | None:
         """Land up to where triggers take over, when the slot is about to be lost; None when it is not."""
-        with connected(self._what.url) as connection:
-            slot = slots.find_slot(connection, self._what.slot)
-            if slot is None or slot.lost or not slot.endangered:
-                return None
-            try:
-                start, moved = self._triggers.installed_at(server(connection))
+        try:
+            with connected(self._what.url) as connection:
+                slot = slots.find_slot(connection, self._what.slot)
+                if slot is None or slot.lost or not slot.endangered:
+                    return None
+                start, moved = self._triggers.installed_at(server(connection), PATIENCE)
                 landing = self._wal.up_to(connection, position, start)
-            except EnvironmentFault as error:
-                if error.code != "SOURCE_IN_MOTION":
-                    raise
-                return None  # tables were altered: the log knows how
+        except EnvironmentFault as error:
+            if error.code not in GIVEN_UP:
+                raise
+            return None  # the log can still be landed, which lets the slot go on, too
         told = "The replication slot cannot keep up; the source is captured by triggers from now on."
         return replace(landing, position=self._resting(moved, landing.position["changes"]), worth=True, notices=(told,))
 

@@ -16,8 +16,12 @@ import pytest
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
+from headrace.errors import EnvironmentFault
 from headrace.sources.landing import Landing
+from headrace.sources.postgres import auto_capture, slots
 from headrace.sources.postgres.auto_capture import AutoCapture
+from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.server import server as server_of
 from headrace.sources.postgres.trigger_capture import by_triggers
 
 TOTAL = 10_000
@@ -186,3 +190,41 @@ def test_whoever_may_not_use_the_log_stays_with_triggers(url: str, db: psycopg.C
     assert by_triggers(follower.position)
     assert follower.rows("t") == truth(db, "t")
     follower.capture().remove()
+
+
+def test_tables_are_published_under_the_names_they_have_by_then(
+    bank: Follower, url: str, db: psycopg.Connection
+) -> None:
+    db.execute("ALTER TABLE done RENAME TO former; CREATE TABLE done (at int PRIMARY KEY, who int)")
+    db.execute("INSERT INTO former (who) VALUES (1); INSERT INTO done VALUES (7, 7)")
+    until(bank, triggers=False)
+    db.execute("INSERT INTO former (who) VALUES (2)")
+    bank.land()
+    assert bank.rows("done") == truth(db, "former")
+
+
+def test_triggers_come_back_to_tables_under_the_names_they_have_by_then(bank: Follower, db: psycopg.Connection) -> None:
+    until(bank, triggers=False)
+    db.execute("ALTER TABLE done RENAME TO former; CREATE TABLE done (at int PRIMARY KEY, who int)")
+    capture = bank.capture()
+    assert isinstance(capture, AutoCapture)
+    with connected(bank.url) as connection:
+        _, position = capture._triggers.installed_at(server_of(connection))
+        assert "public.former" in position["names"].values()
+        db.execute("DROP TABLE former")
+        with pytest.raises(EnvironmentFault, match="SOURCE_IN_MOTION"):
+            capture._triggers.installed_at(server_of(connection))
+
+
+def test_a_slot_in_danger_is_landed_where_triggers_cannot_be_put(
+    bank: Follower, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(bank, triggers=False)
+    db.execute("INSERT INTO done (who) VALUES (1)")
+    monkeypatch.setattr(slots.Slot, "endangered", True)
+    monkeypatch.setattr(auto_capture, "PATIENCE", 0.5)
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE there IN ROW EXCLUSIVE MODE")
+        landed(bank)
+        assert not by_triggers(bank.position)
+        assert bank.rows("done") == truth(db, "done")

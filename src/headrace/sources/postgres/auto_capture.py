@@ -95,8 +95,7 @@ class AutoCapture:
         if by_triggers(position):
             landing = self._handed_over(position)
             if landing is None:
-                landing = self._triggers.land(position)
-                landing = replace(landing, position={**landing.position, "rests": self._rests})
+                landing = self._waiting(position, self._triggers.land(position))
             return landing
         try:
             return self._returned(position) or self._wal.land(position)
@@ -106,8 +105,16 @@ class AutoCapture:
             return self._taken_anew(position, error)
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Take some mirrors anew, in the way that is in force."""
-        return self._now(position).renew(position, mirrors)
+        """Take some mirrors anew, in the way that is in force; all of them, by triggers, where the slot is lost."""
+        try:
+            landing = self._now(position).renew(position, mirrors)
+        except UserError as error:
+            if error.code != "SLOT_LOST":
+                raise
+            return self._taken_anew(position, error)
+        if by_triggers(position) and "rests" in position:
+            landing = replace(landing, position={**landing.position, "rests": position["rests"]})
+        return landing
 
     def tidy(self) -> None:
         """Capture nothing that has no mirror."""
@@ -125,8 +132,10 @@ class AutoCapture:
 
     def remove(self) -> None:
         """Take away triggers, slot and publication."""
-        self._triggers.remove()
-        self._wal.remove()
+        try:
+            self._triggers.remove()
+        finally:
+            self._wal.remove()  # a slot that nobody reads would keep write-ahead log for ever
 
     def clear(self) -> None:
         """Remove the files of this landing."""
@@ -184,11 +193,11 @@ class AutoCapture:
         """Whether the log can be used for all tables as their mirrors are."""
         if not all(c.ok for c in preflight.check_server(connection)):
             return False
-        known = {t.oid: t for t in self._what.known.values()}
+        known = {t.oid: _unidentified(t) for t in self._what.known.values()}
         found = self._wal.present(connection)
         role = moments.one(connection, "SELECT current_user")
         fit = all(c.ok for f in found for c in preflight.check_table(f, role))
-        same = {f.table.oid for f in found if f.table.same_shape(known[f.table.oid])} == known.keys()
+        same = {f.table.oid for f in found if _unidentified(f.table).same_shape(known[f.table.oid])} == known.keys()
         return bool(known) and fit and same
 
     def _returned(self, position: Json) -> Landing | None:
@@ -213,6 +222,12 @@ class AutoCapture:
         told = f"{error.message.partition('. ')[0]}. The tables were taken anew, and are captured by triggers."
         return replace(landing, position=self._resting(landing.position, changes), notices=(told,))
 
+    def _waiting(self, position: Json, landing: Landing) -> Landing:
+        """A landing that keeps when to attempt the hand-over again; also one that is not worth it otherwise."""
+        worth = landing.worth or self._rests != float(position.get("rests", 0))
+        kept = landing.position if landing.worth else position
+        return replace(landing, position={**kept, "rests": self._rests}, worth=worth)
+
     @staticmethod
     def _resting(position: Json, changes: int) -> dict[str, Any]:
         return {**position, "changes": changes, "rests": time.time() + RESTING.total_seconds()}
@@ -220,3 +235,8 @@ class AutoCapture:
     def _drop_slot(self, connection: Connection) -> None:
         slots.drop_slot(connection, self._what.slot)
         slots.drop_publication(connection, self._what.slot)
+
+
+def _unidentified(table: RemoteTable) -> RemoteTable:
+    """A table whatever its replica identity: triggers do not need it, and the log's first landing follows it."""
+    return replace(table, identity="")

@@ -299,13 +299,16 @@ class PostgresCapture:
         role = _role(connection)
         for f in wanted.values():
             preflight.require(preflight.check_table(f, role))
-        kept = [t for n, t in self._what.known.items() if n not in anew]
-        self._distinct([*(t.oid for t in kept), *(f.table.oid for f in wanted.values())])
-        slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
+        kept = {n: t for n, t in self._what.known.items() if n not in anew}
+        self._distinct([*(t.oid for t in kept.values()), *(f.table.oid for f in wanted.values())])
+        present = {f.table.oid: f.table for f in self._tables(connection, now.version, [t.oid for t in kept.values()])}
+        listed = {n: present.get(t.oid, t) for n, t in kept.items()} | {n: f.table for n, f in wanted.items()}
+        listed = as_published(connection, self._what.slot, listed)  # columns may have other names in conditions by now
+        slots.publish_tables(connection, self._what.slot, tuple(listed.values()), now.version)
         published = slots.published(connection, self._what.slot) | {
-            str(t.oid): position["published"].get(str(t.oid)) for t in kept
+            str(t.oid): position["published"].get(str(t.oid)) for t in kept.values()
         }
-        mine = replace(self._what, known={n: t for n, t in self._what.known.items() if n not in anew})
+        mine = replace(self._what, known=kept)
         rest = PostgresCapture(mine, self._spool, most=self._most)
         copying = as_published(connection, self._what.slot, {n: f.table for n, f in wanted.items()})
         with self._locked(connection, copying) as locked:

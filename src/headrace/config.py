@@ -44,6 +44,10 @@ MOST_CONCURRENT = 32
 """More refreshes at once only wait for each other in one Spark session."""
 
 
+CAPTURES = ("wal", "trigger", "auto")
+"""How a declared source can be captured."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredSource:
     """A database source as `headrace.toml` declares it.
@@ -52,11 +56,13 @@ class DeclaredSource:
         url: Connection string without a password, or `env:NAME` for one in an environment variable.
         tables: The tables, as `CREATE SOURCE` has them.
         text_columns: Columns to keep as text.
+        capture: How it is captured: one of `CAPTURES`; None for what is meant when nothing is said.
     """
 
     url: str
     tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
+    capture: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +163,16 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
-    if given or len(url) != 1 or not tables or text_columns is None:
+    capture = given.pop("capture", None)
+    if given or len(url) != 1 or not tables or text_columns is None or capture not in (None, *CAPTURES):
         raise UserError(
             "CONFIG_INVALID",
             f"[sources.{name}] in {file} cannot be read.",
             detail=f"It has {', '.join(map(repr, given))}, which nothing is known of." if given else None,
             hint='Write url = "postgresql://…" or url_env = "NAME", tables = ["schema.table", …], and where needed '
-            'text_columns = ["schema.table.column", …].',
+            f'text_columns = ["schema.table.column", …] and capture = "…", one of {", ".join(CAPTURES)}.',
         )
-    return DeclaredSource(url[0], tables, text_columns)
+    return DeclaredSource(url[0], tables, text_columns, capture)
 
 
 def _texts(value: object) -> tuple[str, ...] | None:

@@ -109,7 +109,8 @@ class Sources:
         for step in () if dry_run else planned:
             wanted = declared[step.source]
             if step.action == "create":
-                self.create(step.source, wanted.url, wanted.tables, text_columns=wanted.text_columns)
+                texts, way = wanted.text_columns, wanted.capture or "wal"
+                self.create(step.source, wanted.url, wanted.tables, text_columns=texts, capture=way)
             elif step.action == "add tables":
                 self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
             elif step.action == "drop tables":

@@ -58,7 +58,14 @@ def _changes(source: DatabaseSource, wanted: DeclaredSource, prune: bool) -> lis
         raise _differs(source.name, "its connection string", "drop it and declare it anew, or correct the file")
     tables = {table.mirror or table.table: (text, table) for text in wanted.tables for table in (source_table(text),)}
     texts = {".".join(split_column(column)) for column in wanted.text_columns}
+    if wanted.capture and wanted.capture != options.get("capture", "wal"):
+        raise _differs(source.name, "how it is captured", "drop it and apply again, or correct the file")
+    followed = {tuple(of): mirror for mirror, of in options["tables"].items()}
     for mirror, (_, table) in tables.items():
+        if followed.get((table.schema, table.table), mirror) != mirror:
+            raise _differs(
+                source.name, f"the name of {table.table}'s mirror", "drop that table from it, and apply again"
+            )
         if mirror in options["tables"] and _kept(source, mirror) != _meant(table, texts):
             raise _differs(source.name, f"table {mirror}", "drop that table from it, and apply again")
     added = tuple(text for mirror, (text, _) in tables.items() if mirror not in options["tables"])

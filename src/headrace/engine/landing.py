@@ -193,7 +193,7 @@ class Lander:
             force: Leave slot and publication on a server that cannot be reached.
 
         Raises:
-            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`.
+            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`; `SOURCE_URL_INVALID`: nothing was dropped then.
             EnvironmentFault: `SOURCE_UNREACHABLE`; nothing was dropped then.
         """
         source = self.source(name)
@@ -203,7 +203,7 @@ class Lander:
             capture = self.open_capture(source)
             try:
                 capture.remove()
-            except EnvironmentFault:
+            except HeadraceError:  # also a connection string that is not set here
                 if not force:
                     raise
             capture.sweep(None)

@@ -15,7 +15,7 @@ from headrace.catalog.records import Json
 from headrace.engine.held import held
 from headrace.engine.landing import Lander, not_active, resources_of
 from headrace.engine.source_results import LandingResult
-from headrace.errors import EnvironmentFault, UserError
+from headrace.errors import HeadraceError, UserError
 from headrace.events import Notice
 from headrace.names import TableName
 
@@ -99,7 +99,7 @@ def _refuse_none(source: DatabaseSource, mirrors: Collection[TableName]) -> None
 
 def _tidy(lander: Lander, source: DatabaseSource) -> None:
     """Let the server forget what has no mirror any more; the next landing does it when that is not possible now."""
-    with suppress(EnvironmentFault):
+    with suppress(HeadraceError):  # its connection string may not be set here
         lander.open_capture(source).tidy()
         return
     lander.events.emit(

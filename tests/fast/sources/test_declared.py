@@ -56,6 +56,8 @@ def test_what_is_missing_is_made() -> None:
         declared("orders", "customers COLUMNS (id, name) WHERE (id > 1) AS people"),
         declared(*TABLES, text="public.orders.since"),
         declared("orders COLUMNS (id)", TABLES[1]),
+        declared("orders AS purchases", TABLES[1]),
+        {"shop": DeclaredSource("env:SHOP", TABLES, ("public.orders.until",), "auto")},
     ],
 )
 def test_what_is_something_else_is_refused(wanted: dict[str, DeclaredSource]) -> None:
@@ -72,11 +74,11 @@ def project(folder: Path, text: str) -> Path:
 
 def test_they_are_read_from_the_file(tmp_path: Path) -> None:
     shop = '\n[sources.shop]\nurl_env = "SHOP"\ntables = ["orders"]\n'
-    crm = '[sources.crm]\nurl = "service=crm"\ntables = ["a.b"]\n'
+    crm = '[sources.crm]\nurl = "service=crm"\ntables = ["a.b"]\ncapture = "auto"\n'
     found = load(project(tmp_path / "p", shop + crm)).sources
     assert found == {
         "shop": DeclaredSource("env:SHOP", ("orders",)),
-        "crm": DeclaredSource("service=crm", ("a.b",)),
+        "crm": DeclaredSource("service=crm", ("a.b",), capture="auto"),
     }
 
 
@@ -90,6 +92,7 @@ def test_they_are_read_from_the_file(tmp_path: Path) -> None:
         'url = "service=x"\ntables = [1]',
         'url = "service=x"\ntables = "orders"',
         'url = "service=x"\ntables = ["orders"]\ncolour = "red"',
+        'url = "service=x"\ntables = ["orders"]\ncapture = "magic"',
     ],
 )
 def test_what_cannot_be_read_is_told(tmp_path: Path, text: str) -> None:

@@ -31,10 +31,11 @@ from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import installing, moments, preflight, slots
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
-from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.connection import Connection, connected, in_motion
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool
+from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.trigger_capture import TriggerCapture, by_triggers
 
 RESTING = dt.timedelta(minutes=10)
@@ -43,11 +44,14 @@ RESTING = dt.timedelta(minutes=10)
 BRIEFLY = "2s"
 """So long a new slot waits for transactions that are open; nothing is landed meanwhile."""
 
+PATIENCE = 10.0
+"""Seconds that triggers wait for others, for each table, when they take over; the slot is in danger meanwhile."""
+
 PAUSE = dt.timedelta(minutes=1)
 """Between attempts to hand over."""
 
 GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR"})
-"""What may keep a hand-over from being made without keeping triggers from being landed."""
+"""What may keep the way from being changed without keeping the present one from being landed."""
 
 
 class AutoCapture:
@@ -91,8 +95,7 @@ class AutoCapture:
         if by_triggers(position):
             landing = self._handed_over(position)
             if landing is None:
-                landing = self._triggers.land(position)
-                landing = replace(landing, position={**landing.position, "rests": self._rests})
+                landing = self._waiting(position, self._triggers.land(position))
             return landing
         try:
             return self._returned(position) or self._wal.land(position)
@@ -102,8 +105,16 @@ class AutoCapture:
             return self._taken_anew(position, error)
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Take some mirrors anew, in the way that is in force."""
-        return self._now(position).renew(position, mirrors)
+        """Take some mirrors anew, in the way that is in force; all of them, by triggers, where the slot is lost."""
+        try:
+            landing = self._now(position).renew(position, mirrors)
+        except UserError as error:
+            if error.code != "SLOT_LOST":
+                raise
+            return self._taken_anew(position, error)
+        if by_triggers(position) and "rests" in position:
+            landing = replace(landing, position={**landing.position, "rests": position["rests"]})
+        return landing
 
     def tidy(self) -> None:
         """Capture nothing that has no mirror."""
@@ -121,8 +132,10 @@ class AutoCapture:
 
     def remove(self) -> None:
         """Take away triggers, slot and publication."""
-        self._triggers.remove()
-        self._wal.remove()
+        try:
+            self._triggers.remove()
+        finally:
+            self._wal.remove()  # a slot that nobody reads would keep write-ahead log for ever
 
     def clear(self) -> None:
         """Remove the files of this landing."""
@@ -157,9 +170,11 @@ class AutoCapture:
 
     def _hand_over(self, connection: Connection, position: Json) -> Landing:
         connection.execute(f"SET lock_timeout = '{BRIEFLY}'")
-        now, tables = server(connection), tuple(self._what.known.values())
+        now, tables = server(connection), self._as_named(connection)
         slots.publish_tables(connection, self._what.slot, tables, now.version, anew=True)
         published = slots.published(connection, self._what.slot)
+        if published.keys() != {str(t.oid) for t in tables}:
+            raise in_motion()  # renamed just now: another table has the name
         slot = slots.exported(self._what.url, self._what.slot, temporary=False, patience=BRIEFLY)
         with slot as (start, snapshot):
             landing = self._triggers.shown_by(snapshot, position)
@@ -167,30 +182,37 @@ class AutoCapture:
         told = "The source is captured from the write-ahead log from now on."
         return replace(landing, position=moved, worth=True, caught_up=False, notices=(told,))
 
+    def _as_named(self, connection: Connection) -> tuple[RemoteTable, ...]:
+        """The tables under the names that they have now: under the old ones there may be others."""
+        found = tuple(f.table for f in self._wal.present(connection))
+        if {t.oid for t in found} != {t.oid for t in self._what.known.values()}:
+            raise in_motion()
+        return found
+
     def _can_use_log(self, connection: Connection) -> bool:
         """Whether the log can be used for all tables as their mirrors are."""
         if not all(c.ok for c in preflight.check_server(connection)):
             return False
-        known = {t.oid: t for t in self._what.known.values()}
+        known = {t.oid: _unidentified(t) for t in self._what.known.values()}
         found = self._wal.present(connection)
         role = moments.one(connection, "SELECT current_user")
         fit = all(c.ok for f in found for c in preflight.check_table(f, role))
-        same = {f.table.oid for f in found if f.table.same_shape(known[f.table.oid])} == known.keys()
+        same = {f.table.oid for f in found if _unidentified(f.table).same_shape(known[f.table.oid])} == known.keys()
         return bool(known) and fit and same
 
     def _returned(self, position: Json) -> Landing | None:
         """Land up to where triggers take over, when the slot is about to be lost; None when it is not."""
-        with connected(self._what.url) as connection:
-            slot = slots.find_slot(connection, self._what.slot)
-            if slot is None or slot.lost or not slot.endangered:
-                return None
-            try:
-                start, moved = self._triggers.installed_at(server(connection))
+        try:
+            with connected(self._what.url) as connection:
+                slot = slots.find_slot(connection, self._what.slot)
+                if slot is None or slot.lost or not slot.endangered:
+                    return None
+                start, moved = self._triggers.installed_at(server(connection), PATIENCE)
                 landing = self._wal.up_to(connection, position, start)
-            except EnvironmentFault as error:
-                if error.code != "SOURCE_IN_MOTION":
-                    raise
-                return None  # tables were altered: the log knows how
+        except EnvironmentFault as error:
+            if error.code not in GIVEN_UP:
+                raise
+            return None  # the log can still be landed, which lets the slot go on, too
         told = "The replication slot cannot keep up; the source is captured by triggers from now on."
         return replace(landing, position=self._resting(moved, landing.position["changes"]), worth=True, notices=(told,))
 
@@ -200,6 +222,12 @@ class AutoCapture:
         told = f"{error.message.partition('. ')[0]}. The tables were taken anew, and are captured by triggers."
         return replace(landing, position=self._resting(landing.position, changes), notices=(told,))
 
+    def _waiting(self, position: Json, landing: Landing) -> Landing:
+        """A landing that keeps when to attempt the hand-over again; also one that is not worth it otherwise."""
+        worth = landing.worth or self._rests != float(position.get("rests", 0))
+        kept = landing.position if landing.worth else position
+        return replace(landing, position={**kept, "rests": self._rests}, worth=worth)
+
     @staticmethod
     def _resting(position: Json, changes: int) -> dict[str, Any]:
         return {**position, "changes": changes, "rests": time.time() + RESTING.total_seconds()}
@@ -207,3 +235,8 @@ class AutoCapture:
     def _drop_slot(self, connection: Connection) -> None:
         slots.drop_slot(connection, self._what.slot)
         slots.drop_publication(connection, self._what.slot)
+
+
+def _unidentified(table: RemoteTable) -> RemoteTable:
+    """A table whatever its replica identity: triggers do not need it, and the log's first landing follows it."""
+    return replace(table, identity="")

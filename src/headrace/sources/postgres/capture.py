@@ -20,13 +20,13 @@ from typing import Any
 
 from psycopg import sql
 
-from headrace.errors import EnvironmentFault, UserError
+from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import preflight, slots
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
-from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.connection import Connection, connected, in_motion
 from headrace.sources.postgres.evolving import followed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
@@ -299,13 +299,16 @@ class PostgresCapture:
         role = _role(connection)
         for f in wanted.values():
             preflight.require(preflight.check_table(f, role))
-        kept = [t for n, t in self._what.known.items() if n not in anew]
-        self._distinct([*(t.oid for t in kept), *(f.table.oid for f in wanted.values())])
-        slots.publish_tables(connection, self._what.slot, [*kept, *(f.table for f in wanted.values())], now.version)
+        kept = {n: t for n, t in self._what.known.items() if n not in anew}
+        self._distinct([*(t.oid for t in kept.values()), *(f.table.oid for f in wanted.values())])
+        present = {f.table.oid: f.table for f in self._tables(connection, now.version, [t.oid for t in kept.values()])}
+        listed = {n: present.get(t.oid, t) for n, t in kept.items()} | {n: f.table for n, f in wanted.items()}
+        listed = as_published(connection, self._what.slot, listed)  # columns may have other names in conditions by now
+        slots.publish_tables(connection, self._what.slot, tuple(listed.values()), now.version)
         published = slots.published(connection, self._what.slot) | {
-            str(t.oid): position["published"].get(str(t.oid)) for t in kept
+            str(t.oid): position["published"].get(str(t.oid)) for t in kept.values()
         }
-        mine = replace(self._what, known={n: t for n, t in self._what.known.items() if n not in anew})
+        mine = replace(self._what, known=kept)
         rest = PostgresCapture(mine, self._spool, most=self._most)
         copying = as_published(connection, self._what.slot, {n: f.table for n, f in wanted.items()})
         with self._locked(connection, copying) as locked:
@@ -338,6 +341,8 @@ class PostgresCapture:
             oids = [t.oid for t in wanted.values()]
             found = tables(holder, version, oids=oids, as_text=self._what.as_text, known=self._known)
             now = {f.table.oid: f for f in found}
+            if now.keys() != set(oids):
+                raise in_motion()  # dropped, and there is another one of that name
             yield {name: as_before(now[table.oid], table).table for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
@@ -451,7 +456,8 @@ class PostgresCapture:
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
-        changed = [oid for oid in self._known if position["published"].get(str(oid)) != published.get(str(oid))]
+        marks = position["published"]
+        changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
         if changed and tables(connection, now.version, oids=changed):
             raise stopped(
                 "CAPTURE_REMOVED",
@@ -464,16 +470,6 @@ class PostgresCapture:
 def _role(connection: Connection) -> str:
     row = connection.execute("SELECT current_user::text").fetchone()
     return str(row[0]) if row else ""
-
-
-def in_motion() -> EnvironmentFault:
-    """The error after which a landing is simply tried again."""
-    return EnvironmentFault(
-        "SOURCE_IN_MOTION",
-        "Tables of the source were altered while others were taken anew; nothing was landed.",
-        hint="Land again.",
-        retryable=True,
-    )
 
 
 def stopped(code: str, message: str) -> UserError:

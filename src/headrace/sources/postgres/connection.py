@@ -165,3 +165,13 @@ def faults() -> Iterator[None]:
             detail=str(error).strip(),
             hint="See the server's message; `headrace source check` may say more.",
         ) from error
+
+
+def in_motion() -> EnvironmentFault:
+    """The error after which a landing is simply tried again."""
+    return EnvironmentFault(
+        "SOURCE_IN_MOTION",
+        "Tables of the source were altered while others were taken anew; nothing was landed.",
+        hint="Land again.",
+        retryable=True,
+    )

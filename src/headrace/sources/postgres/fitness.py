@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.sources.postgres.change_tables import Held
-from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.connection import Connection, in_motion
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,14 @@ FROM pg_class c, LATERAL (
 
 
 def fitness(connection: Connection, oids: Collection[int]) -> dict[int, Fitness]:
-    """How fit tables are, by oid."""
+    """How fit tables are, by oid.
+
+    Raises:
+        EnvironmentFault: `SOURCE_IN_MOTION` when one of them was dropped just now.
+    """
     rows: list[tuple[Any, ...]] = connection.execute(_FITNESS, (list(oids),)).fetchall()
+    if len(rows) < len(set(oids)):
+        raise in_motion()
     return {oid: Fitness(a, o, against, tuple(map(tuple, parts))) for oid, a, o, against, parts in rows}
 
 

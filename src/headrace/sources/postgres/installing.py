@@ -55,8 +55,21 @@ def create_schema(connection: Connection, schema: str) -> None:
             connection.execute(statement)
 
 
-def install(connection: Connection, schema: str, suffix: str, table: RemoteTable) -> None:
-    """Capture a table from now on, into an empty change table; also anew, as the table is now."""
+def install(
+    connection: Connection, schema: str, suffix: str, table: RemoteTable, patience: float | None = None
+) -> None:
+    """Capture a table from now on, into an empty change table; also anew, as the table is now.
+
+    Args:
+        connection: The connection.
+        schema: The source's schema.
+        suffix: Names the change table and the functions.
+        table: The table.
+        patience: Seconds to wait for others; `PATIENCE_SECONDS` when None.
+
+    Raises:
+        EnvironmentFault: `SOURCE_IN_MOTION` when the table was dropped just now.
+    """
 
     def work() -> None:
         fit = fitness(connection, [table.oid])[table.oid]
@@ -72,7 +85,7 @@ def install(connection: Connection, schema: str, suffix: str, table: RemoteTable
         ):
             connection.execute(statement)
 
-    patiently(connection, work)
+    patiently(connection, work, patience)
 
 
 def remove(connection: Connection, schema: str, patience: float | None = None) -> None:

@@ -37,7 +37,7 @@ from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import installing, moments, preflight, slots
-from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture, in_motion, stopped
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture, stopped
 from headrace.sources.postgres.change_tables import (
     EMPTIED,
     PER_PARTITION,
@@ -47,7 +47,7 @@ from headrace.sources.postgres.change_tables import (
     suffix_of,
 )
 from headrace.sources.postgres.collector import MOST
-from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.connection import Connection, connected, in_motion
 from headrace.sources.postgres.fitness import fitness, installed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
@@ -116,6 +116,7 @@ class TriggerCapture(PostgresCapture):
             installing.remove(connection, self._schema)
             installing.create_schema(connection, self._schema)
             landing = self._anew(connection, now, wanted, {}, None)
+            moments.keep(connection)
             return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -195,37 +196,44 @@ class TriggerCapture(PostgresCapture):
         with connected(self._what.url) as reader, moments.moment(reader, self._change_tables(known), snapshot) as at:
             now = server(reader)
             _check_server(now, position, at)
-            self._require_same(reader, now)
+            self._same(reader, now)
             self._check_captured(reader, position, known)
             return self._changes(reader, now, position, known, at)
 
-    def installed_at(self, now: Server) -> tuple[int, dict[str, Any]]:
+    def installed_at(self, now: Server, patience: float | None = None) -> tuple[int, dict[str, Any]]:
         """Install triggers; gives a place in the log, and the position of triggers that shows what comes before it.
+
+        Args:
+            now: The server.
+            patience: Seconds to wait for others, for each table; as long as for a first snapshot when None.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
         """
         known = self._what.known
         with connected(self._what.url) as connection:
-            installing.remove(connection, self._schema)
+            present = {t.oid: t for t in self._same(connection, now)}
+            installing.remove(connection, self._schema, patience)
             installing.create_schema(connection, self._schema)
             for name, table in known.items():
-                installing.install(connection, self._schema, self._suffix(name), table)
-        temporary = slots.exported(self._what.url, f"headrace_tmp_{uuid.uuid4().hex[:12]}", temporary=True)
+                installing.install(connection, self._schema, self._suffix(name), present[table.oid], patience)
+        waiting = None if patience is None else f"{patience}s"
+        once = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
+        temporary = slots.exported(self._what.url, once, temporary=True, patience=waiting)
         with (
             temporary as (start, snapshot),
             connected(self._what.url) as reader,
             moments.moment(reader, self._change_tables(known), snapshot) as at,
         ):
-            names = self._require_same(reader, now)
+            names = {str(t.oid): str(t) for t in self._same(reader, now)}
             return start, {**self._moved(now, at, 0, self._captured(reader, known)), "names": names}
 
-    def _require_same(self, connection: Connection, now: Server) -> dict[str, str]:
-        """The names of the tables, by oid, when all are as their mirrors."""
+    def _same(self, connection: Connection, now: Server) -> tuple[RemoteTable, ...]:
+        """The tables under the names they have now, when all are as their mirrors."""
         found = self._tables(connection, now.version, self._known)
         if {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} != self._known.keys():
             raise in_motion()
-        return {str(f.table.oid): str(f.table) for f in found}
+        return tuple(f.table for f in found)
 
     # ---- changes
 

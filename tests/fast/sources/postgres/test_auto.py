@@ -16,8 +16,12 @@ import pytest
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
+from headrace.errors import EnvironmentFault
 from headrace.sources.landing import Landing
+from headrace.sources.postgres import auto_capture, installing, slots
 from headrace.sources.postgres.auto_capture import AutoCapture
+from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.server import server as server_of
 from headrace.sources.postgres.trigger_capture import by_triggers
 
 TOTAL = 10_000
@@ -186,3 +190,88 @@ def test_whoever_may_not_use_the_log_stays_with_triggers(url: str, db: psycopg.C
     assert by_triggers(follower.position)
     assert follower.rows("t") == truth(db, "t")
     follower.capture().remove()
+
+
+def test_tables_are_published_under_the_names_they_have_by_then(
+    bank: Follower, url: str, db: psycopg.Connection
+) -> None:
+    db.execute("ALTER TABLE done RENAME TO former; CREATE TABLE done (at int PRIMARY KEY, who int)")
+    db.execute("INSERT INTO former (who) VALUES (1); INSERT INTO done VALUES (7, 7)")
+    until(bank, triggers=False)
+    db.execute("INSERT INTO former (who) VALUES (2)")
+    bank.land()
+    assert bank.rows("done") == truth(db, "former")
+
+
+def test_triggers_come_back_to_tables_under_the_names_they_have_by_then(bank: Follower, db: psycopg.Connection) -> None:
+    until(bank, triggers=False)
+    db.execute("ALTER TABLE done RENAME TO former; CREATE TABLE done (at int PRIMARY KEY, who int)")
+    capture = bank.capture()
+    assert isinstance(capture, AutoCapture)
+    with connected(bank.url) as connection:
+        _, position = capture._triggers.installed_at(server_of(connection))
+        assert "public.former" in position["names"].values()
+        db.execute("DROP TABLE former")
+        with pytest.raises(EnvironmentFault, match="SOURCE_IN_MOTION"):
+            capture._triggers.installed_at(server_of(connection))
+
+
+def test_a_slot_in_danger_is_landed_where_triggers_cannot_be_put(
+    bank: Follower, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(bank, triggers=False)
+    db.execute("INSERT INTO done (who) VALUES (1)")
+    monkeypatch.setattr(slots.Slot, "endangered", True)
+    monkeypatch.setattr(auto_capture, "PATIENCE", 0.5)
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE there IN ROW EXCLUSIVE MODE")
+        landed(bank)
+        assert not by_triggers(bank.position)
+        assert bank.rows("done") == truth(db, "done")
+
+
+def test_whole_old_rows_in_the_log_are_no_other_shape(bank: Follower, db: psycopg.Connection) -> None:
+    db.execute("ALTER TABLE done REPLICA IDENTITY FULL; INSERT INTO done (who) VALUES (1)")
+    until(bank, triggers=False)
+    db.execute("DELETE FROM done; INSERT INTO done (who) VALUES (2)")
+    bank.land()
+    assert bank.rows("done") == truth(db, "done")
+
+
+def test_a_hand_over_that_failed_rests_also_when_nothing_was_changed(
+    bank: Follower, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.renew("done")
+    monkeypatch.setattr(auto_capture, "BRIEFLY", "100ms")
+    with psycopg.connect(url) as other:
+        other.execute("SELECT pg_current_xact_id()")
+        landing = landed(bank)
+    assert (landing.worth, landing.tables) == (True, ())
+    rests = bank.position["rests"]
+    assert rests > time.time()
+    assert not landed(bank).worth
+    bank.renew("done")
+    assert (by_triggers(bank.position), bank.position["rests"]) == (True, rests)
+
+
+def test_tables_are_added_to_a_source_whose_slot_is_lost(bank: Follower, db: psycopg.Connection) -> None:
+    until(bank, triggers=False)
+    db.execute(f"SELECT pg_drop_replication_slot('{bank.slot}')")
+    db.execute("CREATE TABLE more (id int); INSERT INTO more VALUES (1); INSERT INTO done (who) VALUES (1)")
+    assert "taken anew" in bank.renew("more").notices[-1]
+    assert by_triggers(bank.position)
+    assert [bank.rows(t) for t in ("more", "done")] == [truth(db, t) for t in ("more", "done")]
+
+
+def test_the_slot_is_dropped_where_triggers_cannot_be(
+    bank: Follower, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = bank.capture()
+    assert not by_triggers(capture.land(bank.position).position)
+    assert installed(db) == (True, True)
+    monkeypatch.setattr(installing, "PATIENCE_SECONDS", 0.5)
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE there IN ROW EXCLUSIVE MODE")
+        with pytest.raises(EnvironmentFault, match="SOURCE_BUSY"):
+            capture.remove()
+    assert installed(db) == (True, False)

@@ -158,3 +158,19 @@ def test_another_condition_behind_our_back_is_noticed(make: Make, db: psycopg.Co
     follower.begin()
     db.execute("DELETE FROM t WHERE id = 9")
     same(follower, db, "SELECT * FROM t WHERE id > 5")
+
+
+def test_tables_join_others_whose_columns_and_names_have_changed(
+    url: str, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    db.execute("ALTER TABLE t REPLICA IDENTITY FULL; CREATE TABLE u (id int PRIMARY KEY); INSERT INTO u VALUES (1)")
+    follower = Follower(url, tmp_path / "spool", "t", parts={"t": Part(where="amount > 5")})
+    follower.begin()
+    db.execute("ALTER TABLE t RENAME amount TO sum; ALTER TABLE t RENAME TO renamed")
+    follower.land()
+    follower.renew("u")
+    db.execute("UPDATE renamed SET sum = sum + 1; INSERT INTO u VALUES (2)")
+    same(follower, db, "SELECT * FROM renamed WHERE sum > 5")
+    follower.renew("u")
+    assert follower.rows("u") == Counter([(1,), (2,)])
+    follower.capture().remove()

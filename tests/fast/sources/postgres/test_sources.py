@@ -14,7 +14,7 @@ from headrace.catalog import Catalog, Mirror, Publication, SourceMove, SourceSta
 from headrace.config import Settings
 from headrace.database_sources import Sources
 from headrace.engine.ports import Runner
-from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, Events, Notice, RefreshFailed
 from headrace.names import TableName
 from headrace.sources.postgres.opening import KIND, options_of
@@ -102,3 +102,19 @@ def test_a_failure_is_told_once(house: House) -> None:
     house.reachable(True)
     assert told() == ["SOURCE_UNREACHABLE", "SOURCE_CHANGED"]
     hr.close()
+
+
+def test_a_source_whose_variable_is_not_set_can_be_dropped(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_TEST_NOT_SET", house.url)
+    tables = {"orders": ("public", "orders"), "items": ("public", "items")}
+    options = options_of("shop", "env:HEADRACE_TEST_NOT_SET", tables)
+    names = [TableName("lake", ("shop",), table) for table in tables]
+    house.catalog.create_source("shop", KIND, options, [Mirror(n, n) for n in names])
+    house.catalog.publish(Publication(sources=(SourceMove("shop", None, {"system": "1", "timeline": 1}, (), True),)))
+    monkeypatch.delenv("HEADRACE_TEST_NOT_SET")
+    house.sources().drop_tables("shop", ["items"])
+    assert any(isinstance(e, Notice) and "stay in the publication" in e.message for e in house.told)
+    with pytest.raises(UserError, match="SOURCE_URL_INVALID"):
+        house.sources().drop("shop")
+    house.sources().drop("shop", force=True)
+    assert house.sources().list() == ()

@@ -61,9 +61,14 @@ def test_it_is_cancelled_with_its_jobs_and_its_slot_is_free(hr: Headrace, slow: 
     assert [row.total for row in hr.spark.table(f"lake.{slow}.slow").collect()] == [0]
     assert active_jobs(hr) == []
     java = SparkContext._gateway.proc.pid  # type: ignore[union-attr]
-    before = processor_seconds(java)
+    assert any(_rests(java) for _ in range(20)), "its tasks still run"
+
+
+def _rests(process: int) -> bool:
+    """Whether a process has little to do for a second; Java may compile or collect for a while yet."""
+    before = processor_seconds(process)
     time.sleep(1.0)
-    assert processor_seconds(java) - before < 0.5, "its tasks still run"
+    return processor_seconds(process) - before < 0.5
 
 
 def test_what_outlasts_the_grace_time_is_cancelled_with_its_jobs(hr: Headrace, slow: str) -> None:

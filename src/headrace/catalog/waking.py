@@ -58,8 +58,9 @@ def listening(url: URL, woken: Callable[[], None]) -> Iterator[None]:
 
 def _listen(address: str, options: Mapping[str, int], woken: Callable[[], None], ended: threading.Event) -> None:
     import psycopg
+    from psycopg.conninfo import make_conninfo
 
-    with psycopg.connect(address, autocommit=True, **options) as connection:
+    with psycopg.connect(make_conninfo(address, **options), autocommit=True) as connection:
         connection.execute(f"LISTEN {CHANNEL}")
         woken()
         while not ended.is_set():

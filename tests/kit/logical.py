@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -64,6 +64,9 @@ class LogicalServer:
         self._server.ensure_postgres_running()
 
     def stop(self) -> None:
+        """Stop for good, and leave nothing; at once, since nobody needs its data."""
+        with suppress(Exception):  # it may be stopped already
+            self.vanish()
         self._server.cleanup()
 
     def _control(self, *arguments: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +53,31 @@ def _started(data: Path) -> Any:
         ) from error
     try:
         server: Any = package.get_server(data, cleanup_mode="delete")  # type: ignore[attr-defined]
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        raise _failed(error) from error
+    try:
         with psycopg.connect(_url(server), autocommit=True) as connection:
             for name, value in SETTINGS.items():
                 connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         stop = ("-w", "-D", str(server.pgdata), "-m", "fast", "stop")
         pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
         server.ensure_postgres_running()
-    except (OSError, RuntimeError, subprocess.SubprocessError, psycopg.Error) as error:
-        raise EnvironmentFault(
-            "DEMO_SERVER_FAILED",
-            "The demo's private PostgreSQL could not be started.",
-            detail=str(error),
-            hint="See the message; `headrace demo` alone needs no PostgreSQL.",
-        ) from error
+    except BaseException as error:  # an interrupt, too, must not leave a server running
+        with suppress(Exception):
+            server.cleanup()
+        if isinstance(error, (OSError, RuntimeError, subprocess.SubprocessError, psycopg.Error)):
+            raise _failed(error) from error
+        raise
     return server
+
+
+def _failed(error: Exception) -> EnvironmentFault:
+    return EnvironmentFault(
+        "DEMO_SERVER_FAILED",
+        "The demo's private PostgreSQL could not be started.",
+        detail=str(error),
+        hint="See the message; `headrace demo` alone needs no PostgreSQL.",
+    )
 
 
 def _url(server: Any) -> str:

@@ -13,6 +13,7 @@ import pytest
 from catalog_kit.databases import Postgres, sql
 from catalog_kit.killed import start
 from kit.pipelines import Lake, PublishingWorker, define, full, scheduler
+from psycopg.conninfo import conninfo_to_dict
 
 from headrace.catalog import Catalog, Publication
 from headrace.schedule import Kind, Schedule
@@ -105,10 +106,10 @@ def test_who_listens_notices_a_server_that_vanished(postgres: Postgres, monkeypa
 
     def connecting(*address: str, **options: Any) -> Any:
         if address:  # who listens; the catalog itself gives options only
-            asked.append(options)
+            asked.append(conninfo_to_dict(address[0]))
         return connect(*address, **options)
 
     monkeypatch.setattr(psycopg, "connect", connecting)
     with Catalog.open(postgres.fresh()) as catalog, catalog.listening(woken.set):
         assert woken.wait(20)
-    assert {"connect_timeout", "keepalives_idle", "tcp_user_timeout"} <= set(asked[0])
+    assert {"connect_timeout", "keepalives_idle", "tcp_user_timeout"} <= asked[0].keys()

@@ -104,6 +104,9 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark describes each plan before it runs it, results kept from kept results within each other: without an end
+        # the text of a deep query's change outgrows the driver.
+        "spark.sql.maxPlanStringLength": "200k",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",
         **catalog_options(settings),

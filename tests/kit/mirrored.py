@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import duckdb
+import psycopg
 import sqlglot
 
 from headrace.engine.mirrors import evolution
@@ -149,3 +150,8 @@ class Follower:
         self.mirrors.publish(landing)
         self.position = landing.position
         self.gone = self.gone - {t.name for t in landing.tables} | set(landing.gone)
+
+
+def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
+    """What a table of the captured database has."""
+    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())

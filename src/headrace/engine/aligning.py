@@ -56,7 +56,7 @@ def alignment(
         readable: Whether the rows of a version are still kept.
     """
     graph = _above(name, tables)
-    tops = frozenset(d.top for d in diamonds(graph) if d.bottom == name)
+    tops = _tops(graph, name)
     sources = tables[name].sources
     if not tops or any(s not in newest for s in sources):
         return Alignment({s: newest[s] for s in sources if s in newest}, tops)
@@ -88,7 +88,7 @@ def readable_later(
     for name, frontier in frontiers.items():
         if name in tables and wants_alignment(tables[name], defaults):
             graph = _above(name, tables)
-            tops = {d.top for d in diamonds(graph) if d.bottom == name}
+            tops = _tops(graph, name)
             for source, version in frontier.items():
                 if source in tops or tops & set(graph.upstream(source)):
                     found += reader.versions(source, after=version)
@@ -115,6 +115,11 @@ def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[Tabl
             reads[one] = tables[one].sources
             queue += reads[one]
     return Dag(reads)
+
+
+def _tops(graph: Dag[TableName], name: TableName) -> frozenset[TableName]:
+    """Where ways part that meet at a stream table."""
+    return frozenset(d.top for d in diamonds(graph) if d.bottom == name)
 
 
 def _candidates(versions: Sequence[Version], reflected: int | None, readable: Callable[[Version], bool]) -> list[int]:

@@ -106,12 +106,12 @@ def _cut(
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
     found = _diamonds(graph, options, mirrors)
-    groups = atomic_groups((d for d in found if kept(options, defaults, d)), lambda _: True)
+    groups = atomic_groups(d for d in found if kept(options, defaults, d))
     for declared in {o.refresh_group for o in options.values()} - {""}:
         groups.append({name for name, own in options.items() if own.refresh_group == declared})
     cut = units(graph, options, groups)
     while torn := [d for d in found if _is_torn(graph, cut, options, defaults, d)]:
-        groups += [{*d.between, d.bottom} for d in torn]
+        groups += atomic_groups(torn)
         cut = units(graph, options, groups)
     return Grouping(graph, cut, found, options, defaults)
 

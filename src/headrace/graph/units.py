@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
@@ -25,14 +25,13 @@ class Units(Generic[Name]):
     dag: Dag[Name]
 
 
-def atomic_groups(found: Iterable[Diamond[Name]], grouped: Callable[[Name], bool]) -> list[set[Name]]:
+def atomic_groups(found: Iterable[Diamond[Name]]) -> list[set[Name]]:
     """The groups that diamonds ask for: what lies between top and bottom, with the bottom; overlapping ones are one.
 
     Args:
-        found: The diamonds.
-        grouped: Whether the diamonds that meet at a name are to be kept together.
+        found: The diamonds that are to be kept together.
     """
-    return merged({*d.between, d.bottom} for d in found if grouped(d.bottom))
+    return merged({*d.between, d.bottom} for d in found)
 
 
 def merged(groups: Iterable[set[Name]]) -> list[set[Name]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from headrace.lake.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
-from headrace.sources.vectors import Vector, positions_gained
+from headrace.sources.vectors import Vector, positions_moved
 
 _DELETED = 2
 _DELETES = 1
@@ -80,10 +81,11 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
     deleted = undeleted = None
     if vectors is not None:
         with suppress(OSError, ValueError):
-            gained = {file: positions_gained(*pair) for file, pair in vectors.items()}
-            lost = {file: positions_gained(*pair[::-1]) for file, pair in vectors.items()}
-            if sum(map(len, (*gained.values(), *lost.values()))) <= _MOST_POSITIONS:
-                deleted, undeleted = gained, lost
+            read = cache(read_bytes)  # vectors of several files share one
+            moved = {file: positions_moved(*pair, read) for file, pair in vectors.items()}
+            if sum(len(gained) + len(lost) for gained, lost in moved.values()) <= _MOST_POSITIONS:
+                deleted = {file: gained for file, (gained, _) in moved.items()}
+                undeleted = {file: lost for file, (_, lost) in moved.items()}
     return FileDiff(_sorted(added), _sorted(removed), touched, deleted, undeleted)
 
 

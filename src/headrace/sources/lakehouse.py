@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
 from headrace.lake.compare import consolidate, incomparable
@@ -162,10 +162,12 @@ def _difference(
         texts.append(_weighted(meta, after, columns, 1, f"{_at(table, after)} WHERE _file IN ({added})"))
         added = ""
     if touched:
-        gone = _Scattered(touched, diff.touched or (), diff.deleted, diff.undeleted) if diff else _Scattered(touched)
+        few = diff.touched or () if diff is not None else ()
+        deleted, undeleted = (diff.deleted, diff.undeleted) if diff is not None else (None, None)
+        gone = _Scattered(touched, few, deleted)
         texts.append(_deleted(table, meta, columns, gone, at=after, kept_at=before, weight=-1, also=added))
-        if not part.linear or any((gone.reverse or {}).values()):  # a file may come again without its deletes
-            back = replace(gone, positions=gone.reverse, reverse=gone.positions)
+        if not part.linear or any((undeleted or {}).values()):  # a file may come again without its deletes
+            back = _Scattered(touched, few, undeleted)
             texts.append(_deleted(table, meta, columns, back, at=before, kept_at=after, weight=1))
     if removed:
         texts.append(_weighted(meta, before, columns, -1, f"{_at(table, before)} WHERE _file IN ({removed})"))
@@ -179,14 +181,12 @@ class _Scattered:
     Args:
         files: The files they are in, as what stands inside IN (…).
         few: The same as a list, where it is known.
-        positions: Where in each file, where that is known.
-        reverse: The same for the way back.
+        positions: Where in each file, where that is known: of few files only.
     """
 
     files: str
     few: Sequence[str] = ()
     positions: Mapping[str, Sequence[int]] | None = None
-    reverse: Mapping[str, Sequence[int]] | None = None
 
 
 def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> tuple[str, str, str]:
@@ -230,7 +230,7 @@ def _deleted(
     place = _place(gone.few, "_file", "_pos")
     rows = f"SELECT *, {place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
     listed = _select(_projection(meta, at, columns, f"{_MARK}."), sign, f"({rows}) AS {_MARK}")
-    if gone.positions is not None and len(gone.few) <= FEW_FILES:
+    if gone.positions is not None:
         places = _places(gone.few, gone.positions)
         if also:
             return f"{listed} WHERE NOT {_MARK}.__hr_deleted OR {_MARK}.__hr_pos IN ({places})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.lake.metadata import read_bytes
@@ -32,26 +33,29 @@ class Vector:
     deleted: int
 
 
-def positions_gained(old: Vector | None, new: Vector | None) -> tuple[int, ...]:
-    """The positions that `new` marks and `old` does not, ascending; None stands for a vector that marks nothing.
+def positions_moved(
+    old: Vector | None, new: Vector | None, read: Callable[[str], bytes] = read_bytes
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The positions that only `new` marks and those that only `old` does, ascending.
+
+    Args:
+        old: A vector; None for one that marks nothing.
+        new: Another one, alike.
+        read: Reads a file; several vectors may share one.
 
     Raises:
         ValueError: A blob is damaged, or is no deletion vector.
         OSError: A file cannot be read.
     """
-    if new is None:
-        return ()
     from pyroaring import BitMap64
 
-    gained = BitMap64.deserialize(_bitmap(new))
-    if old is not None:
-        gained -= BitMap64.deserialize(_bitmap(old))
-    return tuple(gained)
+    before, after = (BitMap64() if v is None else BitMap64.deserialize(_bitmap(v, read)) for v in (old, new))
+    return tuple(after - before), tuple(before - after)
 
 
-def _bitmap(vector: Vector) -> bytes:
+def _bitmap(vector: Vector, read: Callable[[str], bytes]) -> bytes:
     """The serialized bitmap within a blob: after its length and magic, before its checksum."""
-    blob = read_bytes(vector.file)[vector.offset : vector.offset + vector.size]
+    blob = read(vector.file)[vector.offset : vector.offset + vector.size]
     if len(blob) != vector.size or len(blob) < 12:
         raise ValueError(f"{vector.file} ends within a deletion vector")
     (length,), (checksum,) = struct.unpack(">i", blob[:4]), struct.unpack(">I", blob[-4:])

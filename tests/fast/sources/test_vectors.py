@@ -10,7 +10,7 @@ import pytest
 from pyroaring import BitMap64
 
 from headrace.sources import files
-from headrace.sources.vectors import Vector, positions_gained
+from headrace.sources.vectors import Vector, positions_moved
 
 
 def stored(folder: Path, name: str, positions: set[int], *, before: bytes = b"PFA1") -> Vector:
@@ -24,10 +24,10 @@ def stored(folder: Path, name: str, positions: set[int], *, before: bytes = b"PF
 def test_what_a_vector_has_more_than_another(tmp_path):
     old = stored(tmp_path, "old", {1, 5, 1 << 40})
     new = stored(tmp_path, "new", {1, 5, 7, 3, 1 << 40, (1 << 40) + 2}, before=b"PFA1 and a blob before")
-    assert positions_gained(old, new) == (3, 7, (1 << 40) + 2)
-    assert positions_gained(new, old) == ()
-    assert positions_gained(None, old) == (1, 5, 1 << 40)
-    assert positions_gained(old, None) == ()
+    assert positions_moved(old, new) == ((3, 7, (1 << 40) + 2), ())
+    assert positions_moved(new, old) == ((), (3, 7, (1 << 40) + 2))
+    assert positions_moved(None, old) == ((1, 5, 1 << 40), ())
+    assert positions_moved(old, None) == ((), (1, 5, 1 << 40))
 
 
 @pytest.mark.parametrize("place", [5, 9, 20, -8])
@@ -37,7 +37,7 @@ def test_a_damaged_vector_is_not_believed(tmp_path, place):
     data[place] ^= 1
     Path(vector.file).write_bytes(data)
     with pytest.raises(ValueError, match="deletion vector"):
-        positions_gained(None, vector)
+        positions_moved(None, vector)
 
 
 def test_a_file_that_ends_early_is_not_believed(tmp_path):
@@ -45,7 +45,7 @@ def test_a_file_that_ends_early_is_not_believed(tmp_path):
     file = Path(vector.file)
     file.write_bytes(file.read_bytes()[: vector.offset + 10])
     with pytest.raises(ValueError, match="ends within"):
-        positions_gained(None, vector)
+        positions_moved(None, vector)
 
 
 def test_an_older_delete_file_that_only_moved_between_manifests_makes_vectors_no_witness():

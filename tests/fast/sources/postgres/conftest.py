@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 
@@ -12,3 +13,16 @@ from kit.logical import LogicalServer, logical_server
 def server() -> Iterator[LogicalServer]:
     with logical_server() as started:
         yield started
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    """An empty database."""
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    """Somebody who writes to it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection

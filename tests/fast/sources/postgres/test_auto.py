@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.mirrored import Follower
+from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault
 from headrace.sources.landing import Landing
@@ -29,17 +28,6 @@ PATIENCE = 120.0
 
 
 @pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def bank(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
     """Accounts in two tables, and what is done to them."""
     for table in ("here", "there"):
@@ -50,10 +38,6 @@ def bank(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]
     follower.begin()
     yield follower
     follower.capture().remove()
-
-
-def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
-    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
 
 
 @contextmanager

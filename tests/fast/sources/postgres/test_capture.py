@@ -9,22 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.mirrored import Follower
+from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import check, health
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture
@@ -37,10 +26,6 @@ def orders(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Followe
     follower.begin()
     yield follower
     follower.capture().remove()
-
-
-def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
-    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
 
 
 # ---- tables that change

@@ -8,24 +8,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 CREATE = {
     "keyed": "CREATE TABLE t (id int PRIMARY KEY, region text, amount bigint, note varchar(20))",
     "bag": "CREATE TABLE t (id int, region text, amount bigint, note varchar(20)); ALTER TABLE t REPLICA IDENTITY FULL",
 }
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import UserError
@@ -18,11 +17,6 @@ from headrace.sources.postgres.preflight import check
 from headrace.sources.postgres.server import tables
 
 Make = Callable[[Part], Follower]
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
 
 
 @pytest.fixture

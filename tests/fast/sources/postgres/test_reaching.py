@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +12,10 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 from kit.mirrored import Follower
+from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.health import health
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
 
 
 @pytest.fixture
@@ -28,10 +23,6 @@ def db(url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
         yield connection
-
-
-def rows(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
-    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
 
 
 # ---- the least a role needs

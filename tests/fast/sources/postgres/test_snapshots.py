@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError
@@ -22,11 +21,6 @@ from headrace.sources.postgres.spool import Reader
 from headrace.sources.postgres.tables import RemoteTable
 
 ROWS = 4_000
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer
-from kit.mirrored import Follower
+from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sources.postgres import opening, snapshots
@@ -18,17 +16,6 @@ from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.trigger_capture import TriggerCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture
@@ -41,10 +28,6 @@ def bank(request: pytest.FixtureRequest, url: str, db: psycopg.Connection, tmp_p
     follower.begin()
     yield follower
     follower.capture().remove()
-
-
-def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
-    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
 
 
 def total(follower: Follower) -> int:

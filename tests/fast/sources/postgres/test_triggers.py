@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.mirrored import Follower
+from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres import installing
@@ -21,21 +20,6 @@ from headrace.sources.postgres.trigger_capture import TriggerCapture
 from headrace.sql.statements import CreateSource, parse_statement
 
 SCHEMA = "headrace_f"
-
-
-@pytest.fixture
-def url(server: LogicalServer) -> str:
-    return server.fresh()
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
-
-
-def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
-    return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
 
 
 def following(url: str, folder: Path, *tables: str, **options: object) -> Follower:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commands, dispatch, fixed, idle, pipelines, postgres, queries, tpch
+from bench import commands, dispatch, fixed, idle, medallion, pipelines, postgres, queries, tpch
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
@@ -24,6 +24,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "commands": commands.run,
     "dispatch": dispatch.run,
     "pipelines": pipelines.run,
+    "medallion": medallion.run,
     "postgres": postgres.run,
 }
 

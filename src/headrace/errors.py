@@ -27,8 +27,17 @@ class Place:
 
     def render(self) -> str:
         """Return the line with a caret under the position, for a terminal."""
-        gutter = f"{self.line} | "
-        return f"{gutter}{self.text}\n{' ' * (len(gutter) + self.column - 1)}^"
+        gutter, at, text = f"{self.line} | ", self.column - 1, self.text
+        if len(text) > _SHOWN:
+            # of a line that no terminal holds, what is around
+            start = max(0, min(at - _SHOWN // 2, len(text) - _SHOWN))
+            text = f"{'…' * (start > 0)}{text[start : start + _SHOWN]}{'…' * (start + _SHOWN < len(text))}"
+            at += (start > 0) - start
+        return f"{gutter}{text}\n{' ' * (len(gutter) + at)}^"
+
+
+_SHOWN = 160
+"""Characters shown of a line."""
 
 
 def place_at(sql: str, offset: int) -> Place:

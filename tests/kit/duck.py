@@ -14,6 +14,7 @@ import sqlglot
 from headrace.algebra.schema import Column
 from headrace.names import quote
 from kit.case import Row
+from kit.dialect import for_duckdb
 
 _TYPES = {
     "hugeint": "bigint",
@@ -30,7 +31,8 @@ _TYPES = {
 def translated(sql: str) -> str:
     """Spark SQL in DuckDB's dialect, which knows no limit of recursion."""
     sql = re.sub(r"MAX RECURSION LEVEL \d+", "", sql)
-    return sqlglot.transpile(sql, read="spark", write="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE)[0]
+    tree = for_duckdb(sqlglot.parse_one(sql, read="spark"))
+    return tree.sql("duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
 class DuckExecutor:

@@ -25,6 +25,7 @@ from headrace.algebra.relations import (
     Scan,
     TopK,
     Union,
+    Values,
     Window,
 )
 from headrace.algebra.scalar import Scalar
@@ -131,8 +132,17 @@ def _join(join: Join) -> Strategy:
     if isinstance(right, Aggregate) and not right.keys:
         how = "one row beside all others; while it stays the same, nothing else is read for it"
         return Strategy("JOIN", "a value of one row", how)
+    if isinstance(right, Values):
+        return _constant(join, right)
     how = f"each side's changed rows meet the other side{_by(join.condition, join)}"
     return Strategy("JOIN", _written(join.condition), how)
+
+
+def _constant(join: Join, rows: Values) -> Strategy:
+    number = len(rows.rows)
+    if join.condition is None and rows.columns[:1] == ("set_number",):
+        return Strategy("GROUPING SETS, ROLLUP, CUBE", f"{number} sets", "each changed row counts in each of the sets")
+    return Strategy("JOIN", f"{number} constant rows", "changed rows meet the constant ones")
 
 
 def _outer(join: OuterJoin) -> Strategy:

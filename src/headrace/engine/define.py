@@ -12,7 +12,7 @@ from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.engine.details import Details, SourceUse
 from headrace.engine.heads import metadata
-from headrace.engine.plans import Plans, pinned_free
+from headrace.engine.plans import Plans, pinned_free, places_as_written
 from headrace.engine.ports import Session
 from headrace.engine.results import RefreshMode, RefusalInfo
 from headrace.engine.texts import bind_text, relations_read
@@ -76,7 +76,8 @@ def define(
         raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
     runner = session.runner().under(semantics)
-    output = runner.describe(pinned_free(details, catalogs))
+    with places_as_written(details, catalogs):
+        output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
     view = plans.compile(details)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
 from headrace.compiler import CompiledView, compile_view
 from headrace.engine.details import Details
 from headrace.engine.ports import Session
-from headrace.engine.texts import bind_text, resolver
+from headrace.engine.texts import bind_text, own_place, resolver
+from headrace.errors import HeadraceError
 from headrace.names import TableName
 from headrace.sql.context import ViewText
 
@@ -76,3 +79,21 @@ def pinned_free(details: Details, catalogs: frozenset[str]) -> str:
         views=details.views,
         bind=lambda name: name.sql,
     )
+
+
+@contextmanager
+def places_as_written(details: Details, catalogs: frozenset[str]) -> Iterator[None]:
+    """Errors about `pinned_free` show their place in the query as its author wrote it."""
+    try:
+        yield
+    except HeadraceError as error:
+        if error.place is not None:
+            error.place = own_place(
+                details.query,
+                error.place,
+                namespace=details.namespace,
+                catalogs=catalogs,
+                views=details.views,
+                bind=lambda name: name.sql,
+            )
+        raise

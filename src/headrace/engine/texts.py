@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from headrace.errors import Place, place_at
 from headrace.names import TableName, qualify, quote
 from headrace.sql.reader import circular_view
-from headrace.sql.references import Reference, references, substitute
+from headrace.sql.references import Reference, origin, references, substitute
 from headrace.sql.unqualify import unqualify
 
 Bind = Callable[[TableName], str]
@@ -39,6 +40,48 @@ def bind_text(
         views: Texts of the catalog views the query may go through.
         bind: Table expression for every relation that is no view.
     """
+    return substitute(*_binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind))
+
+
+def own_place(
+    query: str,
+    place: Place,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> Place:
+    """Where in the query as written a place of its `bind_text` is.
+
+    Args:
+        query: The query as written.
+        place: A place in the bound text.
+        namespace: As for `bind_text`, and so are all others.
+        catalogs: Likewise.
+        views: Likewise.
+        bind: Likewise.
+
+    Returns:
+        The same place where names of columns had to be rewritten, too.
+    """
+    text, replace = _binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind)
+    if text != query:
+        return place
+    before = substitute(text, replace).split("\n")[: place.line - 1]
+    offset = sum(len(line) + 1 for line in before) + place.column - 1
+    return place_at(query, origin(query, replace, offset))
+
+
+def _binding(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> tuple[str, Callable[[Reference], str]]:
+    """The text whose table names are to be replaced, and what by."""
     resolve = resolver(namespace, catalogs)
 
     def expression_of(name: TableName) -> str:
@@ -59,7 +102,7 @@ def bind_text(
     bare = {resolve(r.parts) for r in read if not r.has_alias}
     if subqueries := [name.parts for name in bare if expressions[name].startswith("(")]:
         query = unqualify(query, subqueries)
-    return substitute(query, replace)
+    return query, replace
 
 
 def relations_read(

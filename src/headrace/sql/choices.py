@@ -8,15 +8,14 @@ run out of their type in one order of the rows and not in another; with types th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation
+from headrace.algebra.relations import Aggregate, AggregateCall, Relation
 from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import walk
 from headrace.algebra.types import decimal_of
 from headrace.sql.refusals import Refusal, not_deterministic
-from headrace.sql.ties import Dependency, Names, TypesOf, closure, dependencies, equal_means_same, unique
+from headrace.sql.ties import Names, TypesOf, closure, dependencies, equal_means_same, unique
 from headrace.sql.tokens import words
 
 _BY = words("max_by min_by")
@@ -69,9 +68,8 @@ def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str]) -> boo
     if any(key <= pins for key in unique(node.input)):
         return True
     exact = frozenset(name for name, type_ in types.items() if equal_means_same(type_))
-    known = [*dependencies(node.input), *_fields(node.input)]
     wanted = call.argument.columns if call.argument is not None else frozenset[str]()
-    return wanted <= closure(pins & exact, known)
+    return wanted <= closure(pins & exact, dependencies(node.input))
 
 
 def _told_apart(call: AggregateCall) -> tuple[Scalar, ...]:
@@ -87,17 +85,3 @@ def _pinned(scalar: Scalar) -> Names:
 
 def _name(scalar: Scalar | None) -> str | None:
     return None if scalar is None else as_column(scalar)
-
-
-_FIELD = r"(?:'(?:[^'\\]|\\.)*'\s*,\s*)?`(?:``|[^`])*`"
-_STRUCT = re.compile(rf"(?:named_)?struct\(\s*{_FIELD}(?:\s*,\s*{_FIELD})*\s*\)", re.IGNORECASE)
-
-
-def _fields(relation: Relation) -> Iterator[Dependency]:
-    """A struct of columns tells what each of them is."""
-    if not isinstance(relation, Project):
-        return
-    shown = {source: name for name, scalar in relation.items if (source := as_column(scalar)) is not None}
-    for name, scalar in relation.items:
-        if _STRUCT.fullmatch(scalar.sql):
-            yield frozenset({name}), frozenset(shown[c] for c in scalar.columns if c in shown)

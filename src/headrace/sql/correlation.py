@@ -17,7 +17,7 @@ from headrace.sql.aggregates import has_aggregate
 from headrace.sql.booleans import conjuncts, has_subquery
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader
-from headrace.sql.generators import as_generator, is_generator
+from headrace.sql.generators import as_generator, is_generator, more_than_views
 from headrace.sql.naming import Names
 from headrace.sql.pieces import SCALAR, Piece, Pieces, Role
 from headrace.sql.refusals import not_maintained
@@ -139,8 +139,7 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: P
         RefusedError: It has another shape than SELECT … FROM … WHERE.
     """
     body = _plain(context, query, piece)
-    assert body.source is not None
-    read = FromReader(context, ctes).read(body.source)
+    read = FromReader(context, ctes).block(body)
     if read.scope.opaque:
         raise RefusedError
     fresh = {c: outer.names.take(c) for c in read.relation.columns}
@@ -156,6 +155,8 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: P
             refuse(context, piece, "correlated subquery", "A condition reads outer columns beside another subquery.")
         else:
             conditions.append(understood(context, told, rows.scope))
+    if not conditions:
+        refuse(context, piece, "correlated subquery", "It reads outer columns elsewhere than in its own WHERE.")
     return Inner(rows, tuple(conditions), tuple(_item(context, item, rows.scope, piece) for item in body.items))
 
 
@@ -187,7 +188,7 @@ def plain(query: Query) -> Select | None:
         body = body.body
     if query.ctes or query.recursive or not all(extra.harmless for extra in query.extras):
         return None
-    if not isinstance(body, Select) or body.group or body.having or body.extras or body.source is None:
+    if not isinstance(body, Select) or body.group or body.having or body.source is None or more_than_views(body):
         return None
     return body
 

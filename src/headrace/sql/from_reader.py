@@ -11,6 +11,7 @@ from headrace.names import quote
 from headrace.sql import lateral
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
+from headrace.sql.generators import VIEW, lateral_view
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.lateral_item import Lateral
 from headrace.sql.naming import Names
@@ -30,6 +31,7 @@ from headrace.sql.shape import (
     Item,
     JoinStep,
     QueryItem,
+    Select,
     TableItem,
     ValuesItem,
 )
@@ -260,12 +262,24 @@ class FromReader:
             found = lateral.padded(left.relation, rows, self.names, alias.name, qualifier, condition)
         return None if found is None else Joined(found[0], left.scope.beside(self._scope(found[1])))
 
-    def _inner(self, source: From) -> tuple[Relation, Scope]:
+    def _inner(self, select: Select) -> tuple[Relation, Scope]:
         """The FROM of a lateral subquery; its columns get names that are free here."""
         reader = FromReader(self.context, self.ctes)
         reader.names = self.names
-        joined = reader.read(source)
+        joined = reader.block(select)
         return joined.relation, joined.scope
+
+    def block(self, select: Select) -> Joined:
+        """FROM and the LATERAL VIEWs behind it."""
+        assert select.source is not None
+        joined = self.read(select.source)
+        relation, scope = joined.relation, joined.scope
+        for extra in select.extras:
+            if extra.construct == VIEW:
+                relation, scope = lateral_view(self.context, relation, scope, extra, self.names)
+            else:
+                scope = replace(scope, opaque=True)
+        return Joined(relation, scope)
 
     def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
         return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))

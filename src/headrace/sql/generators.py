@@ -13,7 +13,7 @@ from headrace.sql.pieces import Pieces, Role, closing_bracket, scalar
 from headrace.sql.refusals import not_maintained
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import Scope, Visible
-from headrace.sql.shape import Extra
+from headrace.sql.shape import Extra, Select
 from headrace.sql.tokens import words
 
 _OUTER = {name: f"{name}_outer" for name in ("explode", "posexplode", "inline")}
@@ -54,8 +54,26 @@ def generated(relation: Relation, pieces: Pieces, columns: Sequence[str]) -> tup
     return Generate(relation, scalar(pieces), names), names
 
 
-def lateral_view(context: Context, relation: Relation, scope: Scope, extra: Extra) -> tuple[Relation, Scope]:
-    """`LATERAL VIEW [OUTER] explode(…) alias AS column, …` over what stands before it."""
+VIEW = "LATERAL VIEW"
+
+
+def more_than_views(select: Select) -> bool:
+    """Whether a block has a clause that is not read, or LATERAL VIEWs over nothing."""
+    return any(extra.construct != VIEW for extra in select.extras) or (bool(select.extras) and select.source is None)
+
+
+def lateral_view(
+    context: Context, relation: Relation, scope: Scope, extra: Extra, names: Names
+) -> tuple[Relation, Scope]:
+    """`LATERAL VIEW [OUTER] explode(…) alias AS column, …` over what stands before it.
+
+    Args:
+        context: The text.
+        relation: What stands before it.
+        scope: What names mean there.
+        extra: Where it is written.
+        names: Hands out column names that are free.
+    """
     at, end = extra.range
     tokens = context.cursor.tokens
     outer = tokens[at].word == "OUTER"
@@ -76,17 +94,10 @@ def lateral_view(context: Context, relation: Relation, scope: Scope, extra: Extr
     if any(piece.role is Role.NAME for piece in resolved_pieces):
         return relation, replace(scope, opaque=True)
     call = scalar(resolved_pieces)
-    names = _internal(relation, alias, columns)
-    result = Generate(relation, _outer(call, pieces[0].parts[0]) if outer else call, names)
-    visible = tuple(Visible((alias,), shown, name) for shown, name in zip(columns, names, strict=True))
+    made = tuple(names.take(f"{alias}.{each}") for each in columns)
+    result = Generate(relation, _outer(call, pieces[0].parts[0]) if outer else call, made)
+    visible = tuple(Visible((alias,), shown, name) for shown, name in zip(columns, made, strict=True))
     return result, scope.beside(Scope(visible, scope.case_sensitive))
-
-
-def _internal(relation: Relation, alias: str, columns: Sequence[str]) -> tuple[str, ...]:
-    taken = Names()
-    for name in relation.columns:
-        taken.take(name)
-    return tuple(taken.take(f"{alias}.{column}") for column in columns)
 
 
 def _aliases(context: Context, at: int, end: int) -> tuple[str | None, tuple[str, ...]]:

@@ -16,15 +16,17 @@ from headrace.algebra.tree import identity
 from headrace.sql.aggregates import has_aggregate
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Output
-from headrace.sql.generators import as_generator, is_generator
+from headrace.sql.generators import as_generator, is_generator, more_than_views
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, scalar, unquoted
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
-from headrace.sql.shape import From, Query, QueryItem, Range, Select
+from headrace.sql.shape import Query, QueryItem, Range, Select
 from headrace.sql.windows import has_window
 
-ReadFrom = Callable[[From], tuple[Relation, Scope]]
+ReadFrom = Callable[[Select], tuple[Relation, Scope]]
+"""Reads FROM and the LATERAL VIEWs behind it."""
+
 ReadQuery = Callable[[Context], Output]
 
 
@@ -76,7 +78,7 @@ def correlated(context: Context, item: QueryItem, outer: Scope, read_from: ReadF
     relation: Relation = Values((), ((),))
     scope = Scope((), context.case_sensitive)
     if select.source is not None:
-        relation, scope = read_from(select.source)
+        relation, scope = read_from(select)
     reader = OuterReader(context, scope, outer)
     condition = None if select.where is None else reader.expression(pieces_of(context, select.where))
     items = [each for within in select.items for each in reader.items(within)]
@@ -87,7 +89,7 @@ def correlated(context: Context, item: QueryItem, outer: Scope, read_from: ReadF
 
 def _plain(query: Query) -> Select | None:
     body = query.body
-    simple = isinstance(body, Select) and not (body.distinct or body.group or body.having or body.extras)
+    simple = isinstance(body, Select) and not (body.distinct or body.group or body.having or more_than_views(body))
     ordered = all(extra.harmless for extra in query.extras)
     return body if isinstance(body, Select) and simple and ordered and not (query.ctes or query.recursive) else None
 

@@ -28,6 +28,7 @@ from headrace.sql.booleans import conjuncts, has_subquery
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.decorrelation import beside_nothing, counting, matched, null_over_nothing
 from headrace.sql.from_reader import Joined
+from headrace.sql.generators import more_than_views
 from headrace.sql.lateral import OuterReader
 from headrace.sql.lateral_item import Beside, Lateral
 from headrace.sql.limits import limited
@@ -80,7 +81,7 @@ class _Reader:
     def joined(self) -> Beside | None:
         query = self.lateral.query
         select = query.body
-        if not isinstance(select, Select) or select.source is None or select.extras or query.ctes:
+        if not isinstance(select, Select) or select.source is None or more_than_views(select) or query.ctes:
             return None
         rows = self._rows(select)
         if rows is None:
@@ -88,7 +89,7 @@ class _Reader:
         asked = [pieces_of(self.context, within) for within in (*select.items, select.having) if within is not None]
         if any(has_subquery(each) for each in asked):
             return None
-        select = replace(select, where=None)
+        select = replace(select, where=None, extras=())
         if select.group is None and any(has_aggregate(each) for each in asked):
             return self._single(select, rows)
         return self._several(select, rows)
@@ -96,7 +97,7 @@ class _Reader:
     def _rows(self, select: Select) -> _Rows | None:
         assert select.source is not None
         left = self.lateral.left
-        relation, scope = self.lateral.read_from(select.source)
+        relation, scope = self.lateral.read_from(select)
         reader = OuterReader(self.context, scope, self.lateral.scope)
         parts = conjuncts(pieces_of(self.context, select.where)) if select.where else ()
         conditions = [reader.expression(part) for part in parts]

@@ -9,7 +9,7 @@ from headrace.algebra.relations import Relation
 from headrace.algebra.scalar import Scalar
 from headrace.sql.naming import Names
 from headrace.sql.scope import Scope, Visible
-from headrace.sql.shape import From, Query
+from headrace.sql.shape import Query, Select
 
 Beside = tuple[Relation, tuple[Visible, ...]]
 """What stands before a subquery beside the subquery's rows, and the subquery's columns."""
@@ -26,7 +26,7 @@ class Lateral:
         left: What stands before it.
         scope: What names mean there.
         names: Hands out column names that are free on both sides.
-        read_from: Reads its FROM; the columns get names that are free here.
+        read_from: Reads its FROM, with LATERAL VIEWs; the columns get names that are free here.
         padded: Whether a row before it stays when the subquery has no rows for it.
         on: The join's own condition, given the subquery's columns.
         single: Whether it is an error when the subquery has several rows for a row before it.
@@ -38,7 +38,7 @@ class Lateral:
     left: Relation
     scope: Scope
     names: Names
-    read_from: Callable[[From], tuple[Relation, Scope]]
+    read_from: Callable[[Select], tuple[Relation, Scope]]
     padded: bool
     on: Callable[[tuple[Visible, ...]], Scalar | None]
     single: bool = False

@@ -84,14 +84,40 @@ def substitute(query: str, replacement: Callable[[Reference], str]) -> str:
     """
     pieces: list[str] = []
     at = 0
+    for start, end, text in _replaced(query, replacement):
+        pieces += [query[at:start], text]
+        at = end
+    return "".join(pieces) + query[at:]
+
+
+def origin(query: str, replacement: Callable[[Reference], str], offset: int) -> int:
+    """Where a character of what `substitute` makes of a query comes from.
+
+    Args:
+        query: The text.
+        replacement: As for `substitute`.
+        offset: A place in the result.
+
+    Returns:
+        The place in the query; of what replaced a table name, where that begins.
+    """
+    longer = 0
+    for start, end, text in _replaced(query, replacement):
+        if offset < start + longer:
+            break
+        if offset < start + longer + len(text):
+            return start
+        longer += len(text) - (end - start)
+    return offset - longer
+
+
+def _replaced(query: str, replacement: Callable[[Reference], str]) -> Iterator[tuple[int, int, str]]:
     for reference in references(query):
         start, end = reference.whole or (reference.start, reference.end)
         text = replacement(reference)
         if reference.whole is not None:
             text = f"TABLE (SELECT * FROM {text})" if reference.argument else f"SELECT * FROM {text}"
-        pieces += [query[at:start], text]
-        at = end
-    return "".join(pieces) + query[at:]
+        yield start, end, text
 
 
 def _dynamic_name(cursor: Cursor, token: int) -> Unsupported:

@@ -11,7 +11,7 @@ from headrace.sql.below_grouping import put_below
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
 from headrace.sql.from_reader import FromReader, Joined
-from headrace.sql.generators import as_generator, generated, is_generator, lateral_view
+from headrace.sql.generators import VIEW, as_generator, generated, is_generator
 from headrace.sql.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.naming import Names
 from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed, unquoted
@@ -68,7 +68,7 @@ class SelectReader:
         """The block as algebra."""
         select = self.select
         for extra in select.extras:
-            if extra.construct != "LATERAL VIEW":
+            if extra.construct != VIEW:
                 self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
         relation = self.subqueries.where(joined, select.where)
@@ -123,14 +123,7 @@ class SelectReader:
         if self.select.source is None:
             scope = Scope((), self.context.case_sensitive)
             return Joined(Values((), ((),)), scope)
-        joined = self.given or FromReader(self.context, self.ctes).read(self.select.source)
-        relation, scope = joined.relation, joined.scope
-        for extra in self.select.extras:
-            if extra.construct == "LATERAL VIEW":
-                relation, scope = lateral_view(self.context, relation, scope, extra)
-            else:
-                scope = Scope(scope.columns, scope.case_sensitive, True)
-        return Joined(relation, scope)
+        return self.given or FromReader(self.context, self.ctes).block(self.select)
 
     def _project(self, relation: Relation, items: list[Item], scope: Scope) -> Output:
         names = Names()

@@ -9,6 +9,7 @@ BYs must not meet: which number of one goes with which of the other is open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from headrace.algebra.relations import (
@@ -174,19 +175,26 @@ def dependencies(relation: Relation) -> list[Dependency]:
 
 
 def _projected(project: Project) -> Iterator[Dependency]:
-    shown: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
     for name, scalar in project.items:
-        source = as_column(scalar)
-        if source is not None:
-            if source in shown:
-                yield frozenset({shown[source]}), frozenset({name})
-            shown.setdefault(source, name)
+        if (source := as_column(scalar)) is not None:
+            names.setdefault(source, []).append(name)
+    shown = {source: found[0] for source, found in names.items()}
+    for found in names.values():
+        yield from ((frozenset({name}), frozenset(found)) for name in found if len(found) > 1)
     for left, right in dependencies(project.input):
         if left <= shown.keys():
-            yield frozenset(shown[n] for n in left), frozenset(shown[n] for n in right if n in shown)
+            yield frozenset(shown[n] for n in left), frozenset(each for n in right for each in names.get(n, ()))
     for name, scalar in project.items:
         if as_column(scalar) is None and scalar.deterministic and scalar.columns <= shown.keys():
             yield frozenset(shown[n] for n in scalar.columns), frozenset({name})
+        if _STRUCT.fullmatch(scalar.sql):
+            # a struct of columns tells what each of them is
+            yield frozenset({name}), frozenset(each for n in scalar.columns for each in names.get(n, ()))
+
+
+_FIELD = r"(?:'(?:[^'\\]|\\.)*'\s*,\s*)?`(?:``|[^`])*`"
+_STRUCT = re.compile(rf"(?:named_)?struct\(\s*{_FIELD}(?:\s*,\s*{_FIELD})*\s*\)", re.IGNORECASE)
 
 
 def unique(relation: Relation) -> list[Names]:

@@ -36,7 +36,7 @@ from headrace.sql.pieces import EXISTS, SCALAR, Piece, Pieces, Role, bracketed, 
 from headrace.sql.refusals import not_deterministic
 from headrace.sql.resolving import pieces_of
 from headrace.sql.scope import Scope
-from headrace.sql.shape import From, Query
+from headrace.sql.shape import Query, Select
 
 _STRICT = frozenset(["(", ")", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">="])
 
@@ -133,10 +133,10 @@ class Values:
     def _beside(self, context: Context, rows: Rows, query: Query, piece: Piece) -> Pieces:
         """The value of a subquery that does more with its rows than SELECT … FROM … WHERE."""
 
-        def read_from(source: From) -> tuple[Relation, Scope]:
+        def read_from(select: Select) -> tuple[Relation, Scope]:
             reader = FromReader(context, self.ctes)
             reader.names = rows.names
-            joined = reader.read(source)
+            joined = reader.block(select)
             return joined.relation, joined.scope
 
         asked = Lateral(

@@ -2,8 +2,9 @@
 
 import pytest
 
-from headrace.engine.texts import relations_read
-from headrace.errors import UserError
+from headrace.engine.texts import bind_text, own_place, relations_read
+from headrace.errors import Place, UserError, place_at
+from headrace.names import LAKE, TableName
 
 VIEWS = {
     "a": "SELECT * FROM lake.n.b",
@@ -29,3 +30,34 @@ def test_views_are_read_through_once_each() -> None:
 def test_a_view_that_reads_itself_is_refused(view: str) -> None:
     with pytest.raises(UserError, match="CYCLE"):
         read(f"SELECT * FROM {view}")
+
+
+def written(query: str, at: str, views: dict[TableName, str] | None = None) -> str:
+    """What stands in a query where its bound text has some words."""
+    names = {"namespace": ("n",), "catalogs": frozenset({"lake"}), "views": views or {}}
+    bound = bind_text(query, bind=lambda name: name.sql, **names)  # type: ignore[arg-type]
+    place = own_place(query, place_at(bound, bound.index(at)), bind=lambda name: name.sql, **names)  # type: ignore[arg-type]
+    return place.text[place.column - 1 :]
+
+
+def test_places_are_those_of_the_text_as_written() -> None:
+    query = "SELECT a,\n  b FROM t JOIN n.u ON t.x = y\nWHERE nope = 1"
+    assert written(query, "b FROM") == "b FROM t JOIN n.u ON t.x = y"
+    assert written(query, "y\n") == "y"
+    assert written(query, "nope") == "nope = 1"
+    assert written(query, "`u`") == "n.u ON t.x = y"
+
+
+def test_a_place_inside_a_view_is_where_the_view_is_named() -> None:
+    views = {TableName(LAKE, ("n",), "v"): "SELECT 1 AS x,\n 2 AS y"}
+    query = "SELECT z\nFROM v AS q WHERE z"
+    assert written(query, "2 AS y", views) == "v AS q WHERE z"
+    assert written(query, "WHERE", views) == "WHERE z"
+
+
+def test_of_a_long_line_what_is_around_the_place_is_shown() -> None:
+    line = "x" * 1_000 + "here" + "y" * 1_000_000
+    shown, caret = Place(1, 1_001, line).render().split("\n")
+    assert shown[caret.index("^") :].startswith("here")
+    assert len(shown) < 200
+    assert Place(1, 3, "a b").render() == "1 | a b\n      ^"

@@ -38,6 +38,8 @@ def found(query: str) -> list[str]:
     [
         # compared by what is returned, too
         "SELECT max_by(k, struct(v, k)), min_by(v, named_struct('a', k, 'b', v)), max_by(v, v) FROM t GROUP BY id",
+        "SELECT k, max_by(v, struct(id, v)), max_by(k, struct(v, k)) FROM t GROUP BY CUBE(k, v)",
+        "SELECT max_by(v, s) FROM (SELECT id, v, struct(id, v) AS s FROM t) z GROUP BY id",
         # returned by group, or by a unique key of a grouped query
         "SELECT any_value(k), first(k, true), last(k) FILTER (WHERE v > 1) FROM t GROUP BY k, v",
         "SELECT max_by(n, k) FROM (SELECT id, k, sum(x) AS n FROM t GROUP BY id, k) z GROUP BY id",
@@ -60,6 +62,7 @@ def test_maintained(query: str) -> None:
         ("SELECT max_by(k, v), min_by(k, struct(v, id)) FROM t", ["max_by()", "min_by()"]),
         ("SELECT max_by(k, n) FROM (SELECT id, k, sum(v) AS n FROM t GROUP BY id, k) z GROUP BY id", ["max_by()"]),
         ("SELECT any_value(v), last(id) FROM t GROUP BY k", ["any_value()", "last()"]),
+        ("SELECT k, max_by(v, id), first(k) FROM t GROUP BY ROLLUP(k, v)", ["max_by()", "first()"]),
         ("SELECT listagg(k) WITHIN GROUP (ORDER BY v) FROM t", ["listagg()"]),
         ("SELECT listagg(CAST(x AS STRING)) WITHIN GROUP (ORDER BY x) FROM t", ["listagg()"]),
         # 0.0 and -0.0 are equal and not the same

@@ -658,7 +658,8 @@ class Headrace:
         from headrace.engine.verify import verify
 
         def one(name: TableName) -> VerifyResult:
-            return verify(name, catalog=self._catalog, session=self._lazy, heads=self._heads())
+            rounds = self.settings.max_cycle_rounds
+            return verify(name, catalog=self._catalog, session=self._lazy, heads=self._heads(), max_cycle_rounds=rounds)
 
         if isinstance(names, str):
             return one(self._name(names))

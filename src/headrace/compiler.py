@@ -10,6 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources
 from headrace.algebra.types import groupable
 from headrace.delta.derive import companion_relation, delta_program, full_program
+from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
@@ -89,8 +90,18 @@ class CompiledView:
             ansi=self.ansi,
             types=self.types,
         )
-        if program is None:
-            return None
+        return None if program is None else self._tidied_program(program)
+
+    def first_round(self) -> Relation | None:
+        """All rows of the query as a change; None when it was refused."""
+        return None if self.tree is None else self._tidied(first_round(self.tree))
+
+    def gains_program(self, changed: frozenset[TableName]) -> DeltaProgram | None:
+        """What a member of a cycle gains by what others gained; see `headrace.delta.fixpoint`."""
+        program = None if self.tree is None else gains_program(self.tree, changed, ansi=self.ansi, types=self.types)
+        return None if program is None else self._tidied_program(program)
+
+    def _tidied_program(self, program: DeltaProgram) -> DeltaProgram:
         passes = step(self.types)
         steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
         companion = None if program.companion is None else self._tidied_change(program.companion)

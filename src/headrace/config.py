@@ -33,6 +33,8 @@ KNOWN = (
     "default_schedule",
     "diamond_consistency",
     "diamond_schedule_policy",
+    "allow_cycles",
+    "max_cycle_rounds",
     "fuse_ceiling",
     "fuse_factor",
     "maintenance_every",
@@ -83,6 +85,8 @@ class Settings:
         default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
         diamond_consistency: `atomic`, `aligned` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.
+        allow_cycles: Whether stream tables may read each other in a circle.
+        max_cycle_rounds: In how many rounds the members of such a cycle may gain rows; one more is an error.
         fuse_ceiling: Changed rows above which a stream table's fuse blows, where it says nothing; `none` for no limit.
         fuse_factor: The same as a multiple of the largest of its recent changes.
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
@@ -105,6 +109,8 @@ class Settings:
     default_schedule: str = "1 minute"
     diamond_consistency: str = "atomic"
     diamond_schedule_policy: str = "fastest"
+    allow_cycles: bool = False
+    max_cycle_rounds: int = 100
     fuse_ceiling: str = "none"
     fuse_factor: str = "none"
     maintenance_every: str = "1 day"
@@ -268,6 +274,8 @@ def _with_scheduling(
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
+        allow_cycles=_flag(file, "allow_cycles", str(values.get("allow_cycles", settings.allow_cycles))),
+        max_cycle_rounds=_rounds(file, str(values.get("max_cycle_rounds", settings.max_cycle_rounds))),
         fuse_ceiling=_checked(parse_ceiling, str(values.get("fuse_ceiling", settings.fuse_ceiling))),
         fuse_factor=_checked(parse_factor, str(values.get("fuse_factor", settings.fuse_factor))),
         maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
@@ -280,6 +288,19 @@ def _with_scheduling(
 def _checked(parse: Callable[[str], object], text: str) -> str:
     parse(text)
     return text
+
+
+def _flag(file: Path, key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UserError("CONFIG_INVALID", f"{key} is {text!r} in {file}.", hint="Use true or false.")
+    return text.lower() == "true"
+
+
+def _rounds(file: Path, text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text) or not int(text):
+        message = f"max_cycle_rounds is {text!r} in {file}."
+        raise UserError("CONFIG_INVALID", message, hint="Use a number of at least 1.")
+    return int(text)
 
 
 def _url(text: str) -> str | None:

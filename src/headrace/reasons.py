@@ -18,6 +18,7 @@ class FullReason(StrEnum):
     DEFINITION_CHANGED = "DEFINITION_CHANGED"
     SOURCE_RECREATED = "SOURCE_RECREATED"
     COST = "COST"
+    CYCLE_SHRANK = "CYCLE_SHRANK"
 
     @property
     def sentence(self) -> str:
@@ -36,4 +37,5 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.DEFINITION_CHANGED: "the definition changed",
     FullReason.SOURCE_RECREATED: "a source was dropped and created again",
     FullReason.COST: "recomputing was estimated to be cheaper",
+    FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",
 }

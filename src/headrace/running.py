@@ -54,6 +54,7 @@ class DiamondGroup(Record):
         last_publication: The number of the last one, which `hr.at()` takes; None before the first.
         waits_for: A member that holds the group up, with the reason; None for none.
         declared: The refresh groups that users declared among them.
+        cyclic: Those that read each other in a circle.
     """
 
     name: str
@@ -64,6 +65,7 @@ class DiamondGroup(Record):
     last_publication: int | None
     waits_for: str | None
     declared: tuple[str, ...] = ()
+    cyclic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,13 @@ class EngineWorker:
 def defaults_of(settings: Settings) -> Defaults:
     """What the project wants of diamonds."""
     fuse = Fuse(parse_ceiling(settings.fuse_ceiling), parse_factor(settings.fuse_factor))
-    return Defaults(Consistency(settings.diamond_consistency), Policy(settings.diamond_schedule_policy), fuse)
+    return Defaults(
+        Consistency(settings.diamond_consistency),
+        Policy(settings.diamond_schedule_policy),
+        fuse,
+        settings.allow_cycles,
+        settings.max_cycle_rounds,
+    )
 
 
 def run(
@@ -234,6 +242,7 @@ def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
                 last_publication=epoch.publication.id if epoch else None,
                 waits_for=next(waits, None),
                 declared=cut.declared(unit),
+                cyclic=tuple(str(m) for m in members if cut.graph.component(m)),
             )
         )
     return tuple(found)

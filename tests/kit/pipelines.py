@@ -39,6 +39,7 @@ from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events
 from headrace.frontier import Frontier
+from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.schedule import parse_schedule
 from headrace.scheduler.loop import Scheduler
@@ -213,13 +214,17 @@ class PublishingWorker:
                 at = {s: h.version.version for s, h in found.items()}
                 found = aligned_heads(found, alignment(reader, members[0], tables, frontiers, at), reader)
         seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
+        graph = Dag({n: t.sources for n, t in tables.items()})
         for name in members:
             started = dt.datetime.now(dt.UTC)
             self.fails(name)
             if self.cancelled.wait(self.seconds(name)):
                 raise EnvironmentFault("CANCELLED", "The Spark job was cancelled.", retryable=True)
-            sources = {s: seen[s] for s in tables[name].sources}
-            frontier = Frontier({s: version for s, (version, _) in sources.items()})
+            cycle = graph.component(name)
+            own = {s for member in (cycle or (name,)) for s in tables[member].sources if s not in cycle}
+            sources = {s: seen[s] for s in own}  # the fixed point of unions: all of a cycle hold what any of it reads
+            reached = {s: version for s, (version, _) in sources.items() if s in tables[name].sources}
+            frontier = Frontier(reached | {s: newest.get(s, -1) + 1 for s in tables[name].sources if s in cycle})
             if any(frontiers.get(name, {}).get(s, -1) > version for s, version in frontier.items()):
                 raise EnvironmentFault("CUT_OVERTAKEN", "Somebody was faster.", retryable=True)
             location, snapshot = self.lake.metadata(name)

@@ -32,9 +32,9 @@ class Alignment:
 
 
 def wants_alignment(table: StreamTable, defaults: Defaults) -> bool:
-    """Whether a stream table reads versions that agree, where ways meet at it."""
+    """Whether a stream table reads versions that agree, where ways meet at it; a member of a cycle reads one cut."""
     own = parse_options(table.options).diamond_consistency
-    return (own or defaults.consistency) is Consistency.ALIGNED
+    return not table.details.get("cyclic") and (own or defaults.consistency) is Consistency.ALIGNED
 
 
 def alignment(
@@ -118,8 +118,8 @@ def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[Tabl
 
 
 def _tops(graph: Dag[TableName], name: TableName) -> frozenset[TableName]:
-    """Where ways part that meet at a stream table."""
-    return frozenset(d.top for d in diamonds(graph) if d.bottom == name)
+    """Where ways part that meet at a stream table; those with a cycle on them are published together instead."""
+    return frozenset(d.top for d in diamonds(graph) if d.bottom == name and not d.cyclic)
 
 
 def _candidates(versions: Sequence[Version], reflected: int | None, readable: Callable[[Version], bool]) -> list[int]:

@@ -57,8 +57,8 @@ def choose(facts: Facts) -> Choice:
         Unsupported: `NOT_MAINTAINABLE` when the user insists on DIFFERENTIAL and the query cannot be maintained.
     """
     full = estimate_full(facts)
-    if obstacle := _obstacle(facts):
-        return Choice(Mode.FULL, obstacle[0], obstacle[1], full)
+    if found := obstacle(facts):
+        return Choice(Mode.FULL, found[0], found[1], full)
     if not facts.changed:
         return Choice(Mode.NO_CHANGE)
     differential = estimate_differential(facts)
@@ -84,7 +84,12 @@ def _prefers_full(pace: Pace, expected: tuple[float, float], model: bool) -> boo
     return full
 
 
-def _obstacle(facts: Facts) -> tuple[FullReason, str] | None:
+def obstacle(facts: Facts) -> tuple[FullReason, str] | None:
+    """What leaves no choice but FULL, as code and words.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE`, as `choose`.
+    """
     if facts.first_load:
         return FullReason.FIRST_LOAD, FullReason.FIRST_LOAD.sentence
     if facts.forced or facts.refresh_mode is RefreshMode.FULL:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
 from headrace.delta.derive import LAYOUT
+from headrace.engine.cycles import as_member, check_cycle, in_cycle, parts
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
 from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from
@@ -18,8 +19,8 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.refresh import Refresher
 from headrace.engine.results import RefreshMode, RefreshResult
-from headrace.errors import HeadraceError, UserError
-from headrace.graph.dag import Dag
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.graph.dag import Dag, cycle_error
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName, quote
 from headrace.reasons import FullReason
@@ -105,7 +106,10 @@ class Creator:
             )
         details, _ = define(wish.query, catalog=self.catalog, session=self.session, plans=self.plans)
         require_differential(details, wish.refresh_mode)
-        self._refuse_cycle(wish.name, details)
+        cycle = self._cycle(wish.name, details, new=existing is None)
+        if existing is not None and cycle:
+            results = self._replace_cycle(cycle, {wish.name: (wish, details)})
+            return next(r for r in results if r.name == str(wish.name))
         if existing is not None:
             return self._replace(existing, wish, details)
         return self._create(wish, details)
@@ -161,9 +165,15 @@ class Creator:
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
-        renewed = [self._renewed(self.catalog.stream_table(name), heads, resolved) for name in names]
-        if len(names) == 1 and renewed[0] is not None:
-            return (renewed[0],)
+        tables = {name: self.catalog.stream_table(name) for name in names}
+        renewed: list[RefreshResult] = []
+        for part in (together := parts(names, tables)):
+            if in_cycle(part, tables):
+                renewed += self._renewed_cycle(part, tables, resolved)
+            elif (found := self._renewed(tables[part[0]], heads, resolved)) is not None:
+                renewed.append(found)
+        if len(together) == 1 and renewed:
+            return tuple(renewed)
         group = str(names[-1]) if len(names) > 1 else None
         return self.refresher.refresh_together(
             names, heads, full=full, group=group, patience=patience, resolved=resolved
@@ -180,6 +190,21 @@ class Creator:
         if (details := self._without_lost_columns(table, heads)) is not None:
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
         return None
+
+    def _renewed_cycle(
+        self,
+        part: Sequence[TableName],
+        tables: Mapping[TableName, StreamTable],
+        resolved: Mapping[TableName, Resolution],
+    ) -> tuple[RefreshResult, ...]:
+        """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
+        old = [name for name in part if self._is_old(tables[name])]
+        if not old and all(from_json(tables[name].details).cyclic for name in part):
+            return ()
+        for name in part:
+            if name not in resolved:
+                self._refuse_blown(name)
+        return self._replace_cycle(part, {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old})
 
     def _refuse_blown(self, name: TableName) -> None:
         """Recomputing would bring in what the fuse keeps out."""
@@ -226,13 +251,18 @@ class Creator:
         """Whether a stream table must be defined again.
 
         A view that it reads through was changed, or the rules were, or it was altered from FULL to a mode that needs
-        what a table that is always recomputed does not store.
+        what a table that is always recomputed does not store, or it has left its cycle.
         """
         details = from_json(table.details)
-        known = details.view_locations
-        if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
+        if self._is_old(table) or (details.cyclic and not Dag(self.catalog.dependencies()).component(table.name)):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
+
+    def _is_old(self, table: StreamTable) -> bool:
+        """Whether a view that a stream table reads through was changed, or the rules were."""
+        details = from_json(table.details)
+        known = details.view_locations
+        return details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known))
 
     # ---- creating
 
@@ -299,6 +329,66 @@ class Creator:
                 self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
                 raise
 
+    def _replace_cycle(
+        self, cycle: Sequence[TableName], changed: Mapping[TableName, tuple[Wish, Details]]
+    ) -> tuple[RefreshResult, ...]:
+        """Give some members of a cycle new definitions, and load all members again.
+
+        Args:
+            cycle: The members, once the definitions hold.
+            changed: The new definitions.
+        """
+        tables = {name: self.catalog.stream_table(name) for name in cycle}
+        wishes = {
+            name: changed.get(name) or (_same_wish(tables[name]), from_json(tables[name].details)) for name in cycle
+        }
+        details = {name: as_member(new) for name, (_, new) in wishes.items()}
+        check_cycle(details, {n: self.plans.view(n, d) if d.incremental else None for n, d in details.items()})
+        logless = tuple(dict.fromkeys(n for d in details.values() for n in self._logless(d) if n not in cycle))
+        with held(self.catalog, [resource_of(n) for n in (*cycle, *logless)]) as leases:
+            written: list[TableName] = []
+            gone: dict[TableName, tuple[TableName, ...]] = {}
+            definitions: dict[TableName, Definition] = {}
+            try:
+                self._refuse_overtaken(tables)
+                self._start_logs(logless)
+                for name in cycle:
+                    self.catalog.reset_staging(tables[name].stored, held=leases())
+                    log = self._stored_again(tables[name], details[name])
+                    written += (name, *((log,) if log else ()))
+                    gone[name] = tuple(t for t in tables[name].stored if t not in (name, log))
+                    definitions[name] = self._definition(wishes[name][0], details[name], None, log)
+                return self.refresher.replace_cycle(definitions, self.refresher.heads(), leases(), gone)
+            except HeadraceError:
+                self.catalog.reset_staging(written, held=leases())
+                raise
+
+    def _refuse_overtaken(self, tables: Mapping[TableName, StreamTable]) -> None:
+        """Members that are not meant to change are defined again as they were, which must be as they are."""
+        for name, was in tables.items():
+            now = self.catalog.stream_table(name)
+            if (now.generation, now.schedule, now.refresh_mode) != (was.generation, was.schedule, was.refresh_mode):
+                raise EnvironmentFault(
+                    "DEFINITION_CHANGED",
+                    f"The definition of {name} changed while its cycle was defined; nothing was changed by this.",
+                    hint="Try again.",
+                    retryable=True,
+                )
+
+    def _stored_again(self, table: StreamTable, details: Details) -> TableName | None:
+        """Make a new state where the columns are others than before; returns the change log, a new one then."""
+        suffix = new_suffix()
+        names, old = stored_names(table.name, suffix), from_json(table.details)
+        there = table.name in self.catalog.pointers(LAKE, [table.name])
+        if there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]:
+            return table.log
+        self.session.runner().run(f"DROP TABLE IF EXISTS {names.state.sql}")
+        self._make(names.state, details.output, suffix)
+        if table.log is None:
+            return None
+        self._make_log(names.log, details.output, suffix)
+        return names.log.within(LAKE)
+
     def _definition(
         self, wish: Wish, details: Details, companion: TableName | None, log: TableName | None
     ) -> Definition:
@@ -349,9 +439,17 @@ class Creator:
 
     # ---- graph
 
-    def _refuse_cycle(self, name: TableName, details: Details) -> None:
-        """Raise `CYCLE`, naming the path, when the table would depend on itself."""
-        Dag(self.catalog.dependencies()).with_producers(name, sources_of(details))
+    def _cycle(self, name: TableName, details: Details, *, new: bool) -> tuple[TableName, ...]:
+        """The members of the cycle that a definition makes, or keeps, the table in; () for none.
+
+        Raises:
+            UserError: `CYCLE`, naming the path, where cycles are not allowed, and for a table that is new: others read
+                what was there under its name.
+        """
+        graph = Dag({**self.catalog.dependencies(), name: sources_of(details)})
+        if (path := graph.cycle(through=name)) and (new or not self.refresher.defaults.allow_cycles):
+            raise cycle_error(path)
+        return graph.component(name)
 
     def _with_consumers(self, name: TableName) -> list[TableName]:
         """A stream table and everything that reads it, consumers first."""

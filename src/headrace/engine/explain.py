@@ -27,6 +27,26 @@ def explain_refresh(facts: Facts, choice: Choice, view: CompiledView | None, cat
     )
 
 
+def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, view: CompiledView) -> Explanation:
+    """How the next refresh of a member of a cycle would run.
+
+    Args:
+        facts: The member, with its sources outside of the cycle.
+        cycle: All members.
+        choice: How the cycle is refreshed; where only reading a change tells whether it lost rows, taken to have none.
+        view: The member's query.
+    """
+    program = view.gains_program(frozenset(cycle).intersection(view.sources))
+    gains = "" if program is None else "\n".join(f"{s.name}:\n{tree_text(s.relation)}" for s in program.steps)
+    sections = (
+        ("cycle", f"{' ⇄ '.join(map(str, cycle))}: iterated together until no round gains a row, published together"),
+        ("algebra", tree_text(view.tree) if view.tree is not None else ""),
+        ("each round (others gained rows)", gains),
+        ("choice", _choice(facts, choice)),
+    )
+    return Explanation(str(facts.name), choice.mode, choice.reason, (), tuple(s for s in sections if s[1]))
+
+
 def explain_query(details: Details, view: CompiledView | None) -> Explanation:
     """How a query would be refreshed, were it a stream table."""
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL

@@ -7,12 +7,14 @@ from dataclasses import replace
 from headrace.catalog import Catalog
 from headrace.engine import gather
 from headrace.engine.choose import choose
+from headrace.engine.cycles import choose_cycle
 from headrace.engine.define import define, require_differential
-from headrace.engine.explain import explain_query, explain_refresh
+from headrace.engine.explain import explain_cycle, explain_query, explain_refresh
 from headrace.engine.heads import Heads
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.results import Explanation, RefreshMode
+from headrace.graph.dag import Dag
 from headrace.names import TableName
 
 
@@ -40,6 +42,9 @@ def explain(
         require_differential(details, mode or RefreshMode.AUTO)
         return explain_query(details, view)
     know = gather.known(catalog, subject)
+    cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(subject)
+    if cycle:
+        return _cycle(subject, cycle, catalog=catalog, plans=plans, heads=heads)
     observed = heads.of(know.table.sources, frozenset(know.streams))
     facts = gather.gather(know, observed, forced=False, tag="explain")
     if mode is not None:
@@ -47,3 +52,16 @@ def explain(
         facts = replace(facts, refresh_mode=mode)
     view = plans.view(subject, facts.details) if facts.details.incremental else None
     return explain_refresh(facts, choose(facts), view, session.catalogs())
+
+
+def _cycle(
+    subject: TableName, cycle: tuple[TableName, ...], *, catalog: Catalog, plans: Plans, heads: Heads
+) -> Explanation:
+    facts, views = {}, {}
+    for name in cycle:
+        know = gather.outside(gather.known(catalog, name), cycle)
+        observed = heads.of(know.table.sources, frozenset(know.streams))
+        facts[name] = gather.gather(know, observed, forced=False, tag="explain")
+        views[name] = plans.view(name, facts[name].details)
+    choice = choose_cycle(tuple(facts.values()), views, lambda _: True)
+    return explain_cycle(facts[subject], cycle, choice, views[subject])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -106,6 +106,11 @@ def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
         at_frontier={},
         redefined=reason,
     )
+
+
+def outside(know: Known, cycle: Collection[TableName]) -> Known:
+    """The same without the sources that are in the table's own cycle, which are read as they become."""
+    return replace(know, table=replace(know.table, sources=tuple(s for s in know.table.sources if s not in cycle)))
 
 
 def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:

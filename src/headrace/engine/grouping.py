@@ -1,4 +1,4 @@
-"""Which stream tables are refreshed and published together: members of diamonds, and of groups that users declare.
+"""Which stream tables are refreshed and published together: of cycles, of diamonds, of groups that users declare.
 
 Mirrors of one database have it in common: its transactions change several of them at once. So ways that part at the
 database and meet again make a diamond, too.
@@ -27,11 +27,15 @@ class Defaults:
         consistency: Of diamonds.
         policy: Of groups.
         fuse: Of changes.
+        allow_cycles: Whether stream tables may read each other in a circle.
+        max_cycle_rounds: In how many rounds the members of a cycle may gain rows.
     """
 
     consistency: Consistency = Consistency.ATOMIC
     policy: Policy = Policy.FASTEST
     fuse: Fuse = field(default_factory=Fuse)
+    allow_cycles: bool = False
+    max_cycle_rounds: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +155,13 @@ def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diam
     """Whether what lies on a diamond is published together.
 
     Of an aligned table also what lies below a database: which versions of two mirrors belong together, their landing
-    says, not a version of something that both read.
+    says, not a version of something that both read. And what has a cycle on its ways: which version of a source its
+    members reflect, each other's versions would have to say.
     """
     if keeps(options, defaults, diamond.bottom):
         return True
-    return _wanted(options, defaults, diamond.bottom) is Consistency.ALIGNED and not diamond.top.catalog
+    together = diamond.cyclic or not diamond.top.catalog
+    return _wanted(options, defaults, diamond.bottom) is Consistency.ALIGNED and together
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

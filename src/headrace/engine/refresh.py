@@ -24,7 +24,9 @@ from headrace.clock import Clock, SystemClock
 from headrace.engine import gather, plan
 from headrace.engine.aligning import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
 from headrace.engine.choose import Choice, choose
+from headrace.engine.circling import Circle, Circling
 from headrace.engine.common import CommonChanges
+from headrace.engine.cycles import in_cycle, parts
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import UNRESOLVED, Resolution, changed_rows
 from headrace.engine.grouping import Defaults
@@ -66,6 +68,9 @@ class Attempt:
         return time.perf_counter() - self.clock
 
 
+NOTHING_NEW: Mapping[TableName, Definition] = {}
+NOTHING_GONE: Mapping[TableName, tuple[TableName, ...]] = {}
+
 STOPPING = frozenset({"SOURCE_SCHEMA_CHANGED"})
 """Errors that no later refresh can cure by itself; they stop the table."""
 
@@ -99,6 +104,7 @@ class Refresher:
         self.defaults = defaults or Defaults()
         self.changes = CommonChanges()
         self._ran = Counter[Mode]()
+        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes)
 
     def heads(self) -> Heads:
         """A new cut."""
@@ -149,23 +155,33 @@ class Refresher:
                 return unchanged
             with held(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
                 done: list[Finished] = []
+                knows: list[gather.Known] = []
                 results: dict[TableName, RefreshResult] = {}
                 try:
                     seen = self._seen_by_all(names, heads)
-                    for name in names:
-                        trying, attempt = name, attempt if name == names[0] else self._attempt()
-                        know = gather.known(self.catalog, name)
-                        self._recover(know, leases())
-                        if len(names) > 1 and name not in full and self._is_current(know, heads, seen):
-                            results[name] = self._unchanged(name, know.frontier, attempt.seconds)
+                    for part in self._parts(names):
+                        name = trying = part[0]
+                        attempt = attempt if name == names[0] else self._attempt()
+                        knows = [gather.known(self.catalog, n) for n in part]
+                        for know in knows:
+                            self._recover(know, leases())
+                        recompute = not set(part).isdisjoint(full)
+                        if len(names) > 1 and not recompute and all(self._is_current(k, heads, seen) for k in knows):
+                            results |= {
+                                k.table.name: self._unchanged(k.table.name, k.frontier, attempt.seconds) for k in knows
+                            }
                             continue
-                        how, recompute = resolved.get(name), name in full
-                        done.append(self._prepare(know, None, heads, recompute, attempt, seen=seen, resolved=how))
-                        if head := staged_head(done[-1]):
-                            seen[name] = head
+                        if in_cycle(part, knows[0].streams):
+                            new = self._prepare_cycle(knows, heads, seen, forced=recompute, resolved=resolved)
+                        else:
+                            how = resolved.get(name)
+                            new = [self._prepare(know, None, heads, recompute, attempt, seen=seen, resolved=how)]
+                        done += new
+                        seen |= {one.facts.name: head for one in new if (head := staged_head(one))}
                     results |= self._publish(done, leases(), group)
                 except BaseException:
-                    self._put_back(done, leases())
+                    written = [t for one in done for t in one.outcome.written]
+                    self._put_back([*written, *(t for know in knows for t in know.table.stored)], leases())
                     raise
                 return tuple(results[name] for name in names)
         except HeadraceError as error:
@@ -198,7 +214,65 @@ class Refresher:
             self._failed(definition.name, attempt, error)
             raise
 
+    def replace_cycle(
+        self,
+        definitions: Mapping[TableName, Definition],
+        heads: Heads,
+        leases: tuple[Lease, ...],
+        gone: Mapping[TableName, tuple[TableName, ...]],
+        reason: FullReason = FullReason.DEFINITION_CHANGED,
+    ) -> tuple[RefreshResult, ...]:
+        """Recompute the members of a cycle under new definitions; all are published together, or none.
+
+        Args:
+            definitions: The new definition of every member; their new stored tables are in `staging` already.
+            heads: The cut.
+            leases: Leases of the caller, on all members.
+            gone: By member, stored tables of its former definition that this one has no use for.
+            reason: Why they are recomputed.
+        """
+        attempt, first = self._attempt(), next(iter(definitions))
+        try:
+            before = [gather.known(self.catalog, name) for name in definitions]
+            knows = [gather.redefined(know, definitions[know.table.name], reason) for know in before]
+            done = self._prepare_cycle(knows, heads, {}, definitions=definitions, gone=gone)
+            return tuple(self._publish(done, leases).values())
+        except HeadraceError as error:
+            self._failed(first, attempt, error)
+            raise
+
     # ---- steps
+
+    def _parts(self, names: Sequence[TableName]) -> Sequence[tuple[TableName, ...]]:
+        """The tables in order, members of a cycle in one part."""
+        if len(names) == 1:
+            return [(names[0],)]
+        return parts(names, {t.name: t for t in self.catalog.stream_tables()})
+
+    def _prepare_cycle(
+        self,
+        knows: Sequence[gather.Known],
+        heads: Heads,
+        seen: Mapping[TableName, Head],
+        *,
+        forced: bool = False,
+        definitions: Mapping[TableName, Definition] = NOTHING_NEW,
+        gone: Mapping[TableName, tuple[TableName, ...]] = NOTHING_GONE,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+    ) -> list[Finished]:
+        """Run the refresh of a cycle up to, and without, publishing."""
+        cycle = {know.table.name for know in knows}
+        outside = dict.fromkeys(s for know in knows for s in know.table.sources if s not in cycle)
+        rest = [s for s in outside if s not in seen]
+        observed = {**heads.of(rest, frozenset(knows[0].streams)), **{s: seen[s] for s in outside if s in seen}}
+        for know in knows:
+            if not definitions:
+                self._refuse_stopped(know)
+                self._refuse_missing(know)
+            self._refuse_overtaken(know, {s: h for s, h in observed.items() if s in know.table.sources})
+            self._refuse_apart(know)
+        expected = {know.table.name: self._published(know, full=forced or bool(definitions)) for know in knows}
+        return self._cycles.prepare(Circle(knows, observed, expected, forced, definitions, gone, resolved))
 
     def _attempt(self) -> Attempt:
         return Attempt(self.clock.now(), time.perf_counter())
@@ -365,10 +439,10 @@ class Refresher:
             self.events.emit(GroupPublished(group, tuple(str(one.facts.name) for one in done)))
         return results
 
-    def _put_back(self, done: Sequence[Finished], leases: tuple[Lease, ...]) -> None:
+    def _put_back(self, tables: Sequence[TableName], leases: tuple[Lease, ...]) -> None:
         """What a group has written already, when it cannot be published."""
         with suppress(HeadraceError):  # whoever refreshes these tables next puts them back first
-            self.catalog.reset_staging([t for one in done for t in one.outcome.written], held=leases)
+            self.catalog.reset_staging(tables, held=leases)
 
     def _make_visible(self, publication: Publication) -> None:
         """Publish; when the connection broke at the end, ask what became of it before calling it a failure."""
@@ -404,6 +478,17 @@ class Refresher:
         table = know.table
         if table.status is Status.STOPPED and table.stopped_code not in STOPPING:
             raise UserError(table.stopped_code or "STOPPED", table.stopped_reason or f"{table.name} is stopped.")
+
+    @staticmethod
+    def _refuse_apart(know: gather.Known) -> None:
+        """Two definitions at once closed the cycle, neither of which knew of the other."""
+        if not know.table.details.get("cyclic"):
+            raise EnvironmentFault(
+                "DEFINITION_CHANGED",
+                f"{know.table.name} has become part of a cycle and has to be defined again; nothing was changed.",
+                hint="Refresh again.",
+                retryable=True,
+            )
 
     @staticmethod
     def _refuse_missing(know: gather.Known) -> None:

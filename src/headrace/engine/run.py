@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +18,7 @@ from headrace.delta.program import DeltaProgram
 from headrace.engine import plan
 from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
+from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
 from headrace.engine.ports import Runner
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
@@ -104,8 +105,43 @@ class Run:
 
     def full(self, view: CompiledView | None) -> None:
         """Recompute; consumers still receive only the difference."""
+        self._overwrite(plan.full_stages(self.facts, view, self.catalogs))
+
+    def settled(self, fixpoint: Fixpoint, *, onwards: bool) -> None:
+        """Store what the table holds at the fixed point of its cycle.
+
+        Args:
+            fixpoint: The cycle, iterated.
+            onwards: Whether it went on from what the table holds; else it began with nothing.
+        """
+        facts, columns = self.facts, self.facts.details.output
+        names = tuple(c.name for c in columns)
+        found = fixpoint.contents(facts.name)
+        if not onwards and (facts.forced or facts.obstacle is not None or facts.first_load):
+            listed = ", ".join(map(quote, names))
+            return self._overwrite((plan.overwrite(facts.state, f"SELECT {listed} FROM {quote(found)}"),))
+        self.outcome.compared = True
+        sql = fixpoint.gains(facts.name) if onwards else self._compared(found, names)
+        if sql is None:
+            return None
+        stage = Compute("change", plan.view_name(facts, plan.STATE_CHANGE), sql)
+        with self._timed(stage):
+            change = self._measured(stage, columns)
+        self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
+        self._apply(facts.name, columns, None, facts.state_rows, change)
+        if facts.log is not None and change.rows:
+            self._append_log(change)
+        return None
+
+    def _compared(self, found: str, names: tuple[str, ...]) -> str:
+        """The change from what is published to what a view has."""
+        at = {plan.OLD_ROWS: self.facts.state_at or "", plan.NEW_ROWS: quote(found)}
+        relation = difference(Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names))
+        return lower(relation, lambda leaf: at[_stored_name(leaf)])
+
+    def _overwrite(self, stages: Sequence[Stage]) -> None:
         facts, before = self.facts, self._staged(self.facts.name)
-        for stage in plan.full_stages(facts, view, self.catalogs):
+        for stage in stages:
             self._write(stage)
         after = self._staged(facts.name)
         old_rows = before.row_count

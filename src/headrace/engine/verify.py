@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,9 @@ from headrace.engine.pinned import expired
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import VerifyResult
 from headrace.engine.texts import bind_text
+from headrace.engine.verify_cycle import Text, TextFixpoint
 from headrace.errors import UserError
+from headrace.graph.dag import Dag
 from headrace.lake.apply import MEASURES, change_of
 from headrace.names import WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
@@ -35,47 +37,66 @@ RELATIVE_TOLERANCE = 1e-9
 TABLE, QUERY = "table", "query"
 
 
-def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads) -> VerifyResult:
-    """Verify one stream table.
+def verify(
+    name: TableName, *, catalog: Catalog, session: Session, heads: Heads, max_cycle_rounds: int = 100
+) -> VerifyResult:
+    """Verify one stream table; the member of a cycle is compared with the fixed point, computed from nothing.
 
     Args:
         name: The stream table.
         catalog: The catalog.
         session: The session.
         heads: Gives metadata of the sources.
+        max_cycle_rounds: How many rounds of a cycle may make a difference.
 
     Raises:
-        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`.
+        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`.
     """
     know = gather.known(catalog, name)
     if know.newest is None:
         raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
+    details, observed = gather.details_of(know.table), heads.of((name,), frozenset(know.streams))
+    table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
+    runner = session.runner().under(details.semantics)
+    care = catalog.cares().get(name, Care())
+    cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(name) if details.cyclic else ()
+    if cycle:
+        texts = {n: _text(gather.known(catalog, n), heads, cycle) for n in cycle}
+        fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)
+        try:
+            compared = _compare(name, runner, details.output, table, f"SELECT * FROM {quote(fixpoint.run()[name])}")
+        finally:
+            fixpoint.close()
+    else:
+        text = _text(know, heads)
+        query = bind_text(
+            details.query,
+            namespace=details.namespace,
+            catalogs=session.catalogs(),
+            views=details.views,
+            bind=text.outside.__getitem__,
+        )
+        compared = _compare(name, runner, details.output, table, query)
+    return replace(compared, skipped_rows=care.skipped_rows, skipped_since=care.skipped_at)
+
+
+def _text(know: gather.Known, heads: Heads, cycle: Collection[TableName] = ()) -> Text:
+    """A stream table's text, and its sources outside of its cycle as they were at its frontier."""
     details = gather.details_of(know.table)
     uses = {use.name: use for use in details.sources}
-    names = frozenset(know.streams)
-    observed = heads.of((*know.table.sources, name), names)
+    sources = [s for s in know.table.sources if s not in cycle]
+    observed = heads.of(sources, frozenset(know.streams))
     expressions = {}
-    for source in know.table.sources:
+    for source in sources:
         at = know.at_frontier.get(source)
         meta = observed[source].meta
-        gather.check_schema(name, uses[source], meta)
+        gather.check_schema(know.table.name, uses[source], meta)
         recreated = at is None or at.table_uuid not in (None, meta.uuid)
         if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
             raise expired(source)
         rows = rows_sql(source, meta, at.snapshot_id if at else None)
         expressions[source] = held_to(rows, uses[source].held_to(meta.columns))
-    query = bind_text(
-        details.query,
-        namespace=details.namespace,
-        catalogs=session.catalogs(),
-        views=details.views,
-        bind=expressions.__getitem__,
-    )
-    table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
-    runner = session.runner().under(details.semantics)
-    care = catalog.cares().get(name, Care())
-    compared = _compare(name, runner, details.output, table, query)
-    return replace(compared, skipped_rows=care.skipped_rows, skipped_since=care.skipped_at)
+    return Text(details, expressions)
 
 
 def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:

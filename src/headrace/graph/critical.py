@@ -1,4 +1,7 @@
-"""How long a pipeline takes: the critical path, and for each name how much is still to come behind it."""
+"""How long a pipeline takes: the critical path, and for each name how much is still to come behind it.
+
+The members of a cyclic component are refreshed together, so they take the time of all of them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ def remaining(dag: Dag[Name], seconds: Mapping[Name, float]) -> dict[Name, float
         seconds: How long each name takes; nothing for those that are missing.
     """
     found: dict[Name, float] = {}
-    for name in reversed(dag.order()):
-        after = max((found[consumer] for consumer in dag.consumers(name)), default=0.0)
-        found[name] = seconds.get(name, 0.0) + after
+    for part in reversed(dag.parts):
+        after = max((found[consumer] for consumer in _behind(dag, part)), default=0.0)
+        found |= dict.fromkeys(part, sum(seconds.get(name, 0.0) for name in part) + after)
     return found
 
 
@@ -28,8 +31,15 @@ def critical_path(dag: Dag[Name], seconds: Mapping[Name, float]) -> tuple[Name, 
     """The names on the longest way through the graph, producers first; () for an empty graph."""
     left = remaining(dag, seconds)
     path: list[Name] = []
-    choices = tuple(name for name in dag.names if not dag.producers(name))
+    choices = dag.roots
     while choices:
-        path.append(max(choices, key=lambda name: (left[name], str(name))))
-        choices = dag.consumers(path[-1])
+        first = max(choices, key=lambda name: (left[name], str(name)))
+        part = dag.component(first) or (first,)
+        path += part
+        choices = _behind(dag, part)
     return tuple(path)
+
+
+def _behind(dag: Dag[Name], part: tuple[Name, ...]) -> tuple[Name, ...]:
+    """What reads a component, or a single name, from outside."""
+    return tuple(consumer for name in part for consumer in dag.consumers(name) if consumer not in part)

@@ -1,7 +1,10 @@
-"""A directed graph over names, meant to be acyclic: who reads whom.
+"""A directed graph over names: who reads whom.
 
 Generic over hashable names, pure, and deterministic: where the graph leaves a choice, names come in the order of their
 text, so that plans and drawings do not change from run to run.
+
+Names on a common cycle make a cyclic component. Everything that has an order takes a component for one place: its
+members stand together, after what any of them reads from outside and before what reads any of them.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from headrace.errors import UserError
+from headrace.graph.components import components
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -20,8 +24,6 @@ class Dag(Generic[Name]):
 
     Args:
         producers: For each name, the names it reads; names that are only read need no entry.
-
-    A graph with a cycle can be made, so that `cycle` can name it; everything that needs an order raises `CYCLE` then.
     """
 
     def __init__(self, producers: Mapping[Name, Iterable[Name]]) -> None:
@@ -35,22 +37,42 @@ class Dag(Generic[Name]):
             for producer in read:
                 outputs[producer].append(name)
         self._consumers = {name: tuple(readers) for name, readers in outputs.items()}
-        self._sorted, self._stuck = self._sort()
+        self._component: dict[Name, tuple[Name, ...]] = {}
+        self._parts = self._sort()
+        if sum(map(len, self._parts)) < len(self._producers):
+            for found in components(self._producers):
+                self._component |= dict.fromkeys(found, _sorted(found))
+            self._parts = self._sort()
+        self._order = tuple(name for part in self._parts for name in part)
 
     @property
     def names(self) -> tuple[Name, ...]:
         """Every name, sorted by its text."""
         return tuple(self._producers)
 
-    def cycle(self) -> tuple[Name, ...]:
-        """A cycle as a path that ends where it begins; () when there is none."""
-        return self._find_cycle() if self._stuck else ()
+    @property
+    def parts(self) -> tuple[tuple[Name, ...], ...]:
+        """All names in topological order: the members of a cyclic component in one part, others each in their own."""
+        return self._parts
 
     @property
-    def _order(self) -> tuple[Name, ...]:
-        if self._stuck:
-            raise _cycle_error(self._find_cycle())
-        return self._sorted
+    def roots(self) -> tuple[Name, ...]:
+        """Where the graph begins: names that read nothing, and of a cycle that reads nothing else its first name."""
+        return tuple(p[0] for p in self._parts if all(o in p for name in p for o in self._producers[name]))
+
+    def component(self, name: Name) -> tuple[Name, ...]:
+        """The cyclic component that a name belongs to, sorted; () for a name on no cycle."""
+        return self._component.get(name, ())
+
+    def cycle(self, through: Name | None = None) -> tuple[Name, ...]:
+        """A cycle as a path that ends where it begins; () when there is none.
+
+        Args:
+            through: A name that must lie on it; it then begins there.
+        """
+        if through is not None:
+            return self._shortest_cycle(through) if through in self._component else ()
+        return self._shortest_cycle(_sorted(self._component)[0]) if self._component else ()
 
     @property
     def edges(self) -> tuple[tuple[Name, Name], ...]:
@@ -80,21 +102,18 @@ class Dag(Generic[Name]):
         return self._reached(names, self._consumers)
 
     def order(self, names: Iterable[Name] | None = None) -> tuple[Name, ...]:
-        """Topological order of all names, or of the given ones: producers before consumers.
-
-        Raises:
-            UserError: `CYCLE`, with the cycle as a path.
-        """
+        """Topological order of all names, or of the given ones: producers before consumers, cycles in one piece."""
         if names is None:
             return self._order
         wanted = set(names)
         return tuple(name for name in self._order if name in wanted)
 
     def levels(self) -> tuple[tuple[Name, ...], ...]:
-        """Names by their distance from the sources; names of one level do not depend on each other."""
+        """Names by their distance from the sources; names of one level do not depend on each other, save on cycles."""
         level: dict[Name, int] = {}
-        for name in self._order:
-            level[name] = 1 + max((level[producer] for producer in self._producers[name]), default=-1)
+        for part in self._parts:
+            above = (level[p] for name in part for p in self._producers[name] if p in level)
+            level |= dict.fromkeys(part, 1 + max(above, default=-1))
         found: list[list[Name]] = [[] for _ in range(1 + max(level.values(), default=-1))]
         for name in self._producers:
             found[level[name]].append(name)
@@ -104,17 +123,6 @@ class Dag(Generic[Name]):
         """The graph of the given names alone, with the edges between them."""
         kept = set(names)
         return Dag({name: [p for p in read if p in kept] for name, read in self._producers.items() if name in kept})
-
-    def with_producers(self, name: Name, producers: Iterable[Name]) -> Dag[Name]:
-        """The graph after a definition is added or changed.
-
-        Raises:
-            UserError: `CYCLE`, when the definition would depend on itself.
-        """
-        changed = Dag({**self._producers, name: producers})
-        if cycle := changed.cycle():
-            raise _cycle_error(cycle)
-        return changed
 
     def _reached(self, names: tuple[Name, ...], edges: Mapping[Name, tuple[Name, ...]]) -> tuple[Name, ...]:
         seen: set[Name] = set()
@@ -126,42 +134,53 @@ class Dag(Generic[Name]):
                 waiting.extend(edges[name])
         return self.order(seen.difference(names))
 
-    def _sort(self) -> tuple[tuple[Name, ...], frozenset[Name]]:
-        """Kahn's algorithm, the smallest ready name first; the order, and the names a cycle keeps out of it."""
-        missing = {name: len(read) for name, read in self._producers.items()}
+    def _sort(self) -> tuple[tuple[Name, ...], ...]:
+        """Kahn's algorithm over components, the smallest ready name first; without what an unknown cycle keeps out."""
         by_rank = tuple(self._producers)
         rank = {name: i for i, name in enumerate(by_rank)}
-        ready = [rank[name] for name, count in missing.items() if not count]
+        part_of = {name: self._component.get(name, (name,)) for name in by_rank}
+        missing = dict.fromkeys(by_rank, 0)  # by the first name of each part
+        for name, read in self._producers.items():
+            missing[part_of[name][0]] += sum(1 for p in read if p not in self._component.get(name, ()))
+        ready = [rank[name] for name, count in missing.items() if not count and name == part_of[name][0]]
         heapq.heapify(ready)
-        order: list[Name] = []
+        order: list[tuple[Name, ...]] = []
         while ready:
-            name = by_rank[heapq.heappop(ready)]
-            order.append(name)
-            for consumer in self._consumers[name]:
-                missing[consumer] -= 1
-                if not missing[consumer]:
-                    heapq.heappush(ready, rank[consumer])
-        return tuple(order), frozenset(name for name, count in missing.items() if count)
+            part = part_of[by_rank[heapq.heappop(ready)]]
+            order.append(part)
+            for consumer in (c for name in part for c in self._consumers[name] if c not in part):
+                first = part_of[consumer][0]
+                missing[first] -= 1
+                if not missing[first]:
+                    heapq.heappush(ready, rank[first])
+        return tuple(order)
 
-    def _find_cycle(self) -> tuple[Name, ...]:
-        """Walk from a stuck name to a producer that is stuck too, until one repeats."""
-        name = next(n for n in self._producers if n in self._stuck)
-        path: list[Name] = []
-        while name not in path:
-            path.append(name)
-            name = next(producer for producer in self._producers[name] if producer in self._stuck)
-        cycle = path[path.index(name) :]
-        first = min(range(len(cycle)), key=lambda i: str(cycle[i]))
-        return (*cycle[first:], *cycle[:first], cycle[first])
+    def _shortest_cycle(self, start: Name) -> tuple[Name, ...]:
+        """Breadth first over what is read, until the start comes again."""
+        reader: dict[Name, Name] = {}
+        waiting = [start]
+        for name in waiting:
+            for producer in self._producers[name]:
+                if producer == start:
+                    path = [start, name]
+                    while path[-1] != start:
+                        path.append(reader[path[-1]])
+                    return tuple(reversed(path))
+                if producer not in reader and producer in self._component[start]:
+                    reader[producer] = name
+                    waiting.append(producer)
+        return ()
 
 
 def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:
     return tuple(sorted(names, key=str))
 
 
-def _cycle_error(path: tuple[Name, ...]) -> UserError:
+def cycle_error(path: tuple[Name, ...]) -> UserError:
+    """The refusal of a definition that would close a cycle, given as a path."""
     return UserError(
         "CYCLE",
         f"{path[0]} would depend on itself: {' reads '.join(str(name) for name in path)}.",
-        hint="Change one of these queries so that the circle is broken.",
+        hint="Change one of these queries so that the circle is broken; or, if it is meant, set allow_cycles = true in "
+        "headrace.toml (docs/cycles.md).",
     )

@@ -6,6 +6,9 @@ when, seen from `bottom`, the immediate dominator of `top` is `bottom` itself. D
 bottom, backwards (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001; one pass suffices without cycles).
 
 Ways from two different tops make no diamond: without a common source there is nothing to disagree about.
+
+The members of a cyclic component are published together whatever else is wanted, so ways inside it count for nothing:
+a component is one place, that stands under the name of its last member.
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ class Diamond(Generic[Name]):
         top: Where they part: a source or a stream table.
         bottom: Where they meet.
         between: What lies on them, producers first, without both ends.
+        cyclic: Whether members of a cycle are where they part, or lie on them.
     """
 
     top: Name
     bottom: Name
     between: tuple[Name, ...]
+    cyclic: bool = False
 
 
 def diamonds(dag: Dag[Name]) -> tuple[Diamond[Name], ...]:
@@ -37,11 +42,19 @@ def diamonds(dag: Dag[Name]) -> tuple[Diamond[Name], ...]:
 
     Where the ways of several tops are the same, such as two sources that one table joins, each top makes a diamond.
     """
+    place = {name: part[-1] for part in dag.parts for name in part}
+    whole = {part[-1]: part for part in dag.parts}
+    reads = {p[-1]: {place[above] for name in p for above in dag.producers(name)} - {p[-1]} for p in dag.parts}
+    condensed = Dag(reads) if dag.cycle() else dag
     found: list[Diamond[Name]] = []
-    for bottom in dag.order():
-        if len(dag.producers(bottom)) > 1:
-            found += _meeting_at(dag, bottom)
-    return tuple(found)
+    for bottom in condensed.order():
+        if len(condensed.producers(bottom)) > 1:
+            found += _meeting_at(condensed, bottom)
+    return tuple(
+        Diamond(d.top, d.bottom, inside, any(map(dag.component, (d.top, *inside))))
+        for d in found
+        for inside in [tuple(n for b in d.between for n in whole[b])]
+    )
 
 
 def _meeting_at(dag: Dag[Name], bottom: Name) -> Iterator[Diamond[Name]]:

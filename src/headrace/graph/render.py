@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from headrace.graph.critical import critical_path
 from headrace.graph.dag import Dag, Name
@@ -15,7 +15,8 @@ Label = Callable[[Name], str]
 def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
     """A tree from the sources down to their consumers.
 
-    A name with several producers is drawn whole below the first of them; elsewhere it is a line that ends in `…`.
+    A name with several producers is drawn whole below the first of them; elsewhere it is a line that ends in `…`. So a
+    cycle ends where it comes back.
 
     Args:
         dag: The graph.
@@ -25,7 +26,7 @@ def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
     drawn: set[Name] = set()
     # a stack of what is still to be drawn (name, what stands before it, what stands before its consumers), as pipelines
     # may be deeper than Python recurses
-    waiting = [(name, "", "") for name in reversed(dag.names) if not dag.producers(name)]
+    waiting = [(name, "", "") for name in reversed(dag.roots)]
     while waiting:
         name, head, tail = waiting.pop()
         if name in drawn:
@@ -43,13 +44,15 @@ def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
 def as_levels(dag: Dag[Name], seconds: Mapping[Name, float]) -> str:
     """Names by their distance from the sources, and the critical path: no refresh of everything can be quicker.
 
+    The members of a cyclic component stand together, joined by `⇄`.
+
     Args:
         dag: The graph.
         seconds: How long each name takes, where that is known.
     """
     if not dag.names:
         return ""
-    lines = [f"level {i}: {', '.join(map(str, names))}" for i, names in enumerate(dag.levels())]
+    lines = [f"level {i}: {', '.join(_together(dag, names))}" for i, names in enumerate(dag.levels())]
     path = critical_path(dag, seconds)
     steps = " → ".join(f"{name} {seconds[name]:.2f} s" if name in seconds else str(name) for name in path)
     return "\n".join([*lines, f"critical path, {sum(seconds.get(n, 0.0) for n in path):.2f} s: {steps}"])
@@ -87,12 +90,23 @@ def as_dict(dag: Dag[Name], label: Label[Name] | None = None) -> dict[str, objec
                 "name": str(name),
                 "level": level[name],
                 "source": not dag.producers(name),
+                "cycle": [str(member) for member in dag.component(name)],
                 "label": label(name) if label else "",
             }
             for name in dag.order()
         ],
         "edges": [{"from": str(producer), "to": str(consumer)} for producer, consumer in dag.edges],
     }
+
+
+def _together(dag: Dag[Name], names: tuple[Name, ...]) -> Iterator[str]:
+    """The names as text, those of a cyclic component in one."""
+    for name in names:
+        part = dag.component(name)
+        if not part:
+            yield str(name)
+        elif name == part[0]:
+            yield " ⇄ ".join(map(str, part if len(part) > 1 else part * 2))
 
 
 def _ids(dag: Dag[Name]) -> dict[Name, str]:

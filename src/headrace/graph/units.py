@@ -52,7 +52,8 @@ def merged(groups: Iterable[set[Name]]) -> list[set[Name]]:
 def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[set[Name]]) -> Units[Name]:
     """Cut names into units.
 
-    A name that lies on a way between two members belongs to their group, or the group would wait for itself.
+    A name that lies on a way between two members belongs to their group, or the group would wait for itself. So do the
+    members of a cycle to one.
 
     Args:
         dag: The whole graph.

@@ -64,15 +64,25 @@ class Stretch:
 
     def _after(self, name: TableName, version: int) -> dt.datetime | None:
         """When the oldest change was committed, at a root, that a version of a relation does not reflect."""
-        if (name, version) not in self._missing:
-            if name in self.reached:
-                last = next((s for s in reversed(self.reached[name]) if s.version == version), None)
-                self._missing[name, version] = None if last is None else self._oldest(last.frontier)
-            else:
-                known = self.committed.get(name, ())
-                place = bisect_right(known, version, key=lambda one: one[0])
-                self._missing[name, version] = known[place][1] if place < len(known) else None
-        return self._missing[name, version]
+        start = (name, version)
+        if start not in self._missing:
+            times: list[dt.datetime | None] = []
+            waiting = [start]
+            for one in waiting:  # each once: members of a cycle reflect each other
+                if one in self._missing:
+                    times.append(self._missing[one])
+                elif one[0] in self.reached:
+                    last = next((s for s in reversed(self.reached[one[0]]) if s.version == one[1]), None)
+                    waiting += [p for p in (last.frontier.items() if last is not None else ()) if p not in waiting]
+                else:
+                    times.append(self._next_commit(*one))
+            self._missing[start] = min((at for at in times if at is not None), default=None)
+        return self._missing[start]
+
+    def _next_commit(self, root: TableName, version: int) -> dt.datetime | None:
+        known = self.committed.get(root, ())
+        place = bisect_right(known, version, key=lambda one: one[0])
+        return known[place][1] if place < len(known) else None
 
 
 WINDOW = dt.timedelta(days=1)

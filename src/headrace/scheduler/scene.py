@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
 from headrace.catalog.reader import Reader
@@ -129,7 +129,17 @@ def read_scene(
                 name in lags.aligned,
                 lags.trails(name),
             )
+            if (cycle := cut.graph.component(name)) and name == cycle[-1]:
+                _share(found, cycle)
     return Scene(cut, found, bases)
+
+
+def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
+    """Of the members of a cycle none is fresher than any other: what one has not seen, the others lack."""
+    since = [at for name in cycle if (at := found[name].standing.behind_since) is not None]
+    for name in cycle if since else ():
+        standing = replace(found[name].standing, behind_since=min(since))
+        found[name] = replace(found[name], standing=standing)
 
 
 class _Lags:
@@ -194,31 +204,32 @@ def effective_schedules(
 ) -> dict[TableName, Schedule]:
     """What decides about each table: its own schedule; DOWNSTREAM where something scheduled reads it, else the default.
 
-    A table whose readers are all refreshed by hand is, too.
+    A table whose readers are all refreshed by hand is, too. The members of a cycle are refreshed together: what reads
+    any of them reads all, and a member with a schedule of its own decides for those without.
     """
     found: dict[TableName, Schedule] = {}
-    for name in reversed(cut.graph.order(tables)):
-        text = tables[name].schedule
-        own = DOWNSTREAM if text is None else parse_schedule(text)
-        if own.kind is Kind.DOWNSTREAM:
-            readers = [found[r].kind for r in cut.graph.consumers(name)]
+    for part in reversed(cut.graph.parts):
+        names = [name for name in part if name in tables]
+        texts = {name: tables[name].schedule for name in names}
+        own = {name: DOWNSTREAM if text is None else parse_schedule(text) for name, text in texts.items()}
+        readers = [found[r].kind for name in names for r in cut.graph.consumers(name) if r not in part]
+        if all(schedule.kind is Kind.DOWNSTREAM for schedule in own.values()):
             if not readers:
-                own = default
+                own = dict.fromkeys(names, default)
             elif all(kind is Kind.MANUAL for kind in readers):
-                own = MANUAL
-        found[name] = own
+                own = dict.fromkeys(names, MANUAL)
+        found |= own
     return found
 
 
 def targets(scene: Scene) -> dict[TableName, int]:
     """The lag that tables are to keep, in seconds: their own, or the strictest of what reads them."""
     found: dict[TableName, int] = {}
-    for name in reversed(scene.grouping.graph.order(scene.tables)):
-        schedule = scene.tables[name].schedule
-        if schedule.kind in (Kind.LAG, Kind.ON_CHANGE):
-            found[name] = schedule.seconds
-        elif schedule.kind is Kind.DOWNSTREAM:
-            wanted = [found[reader] for reader in scene.grouping.graph.consumers(name) if reader in found]
-            if wanted:
-                found[name] = min(wanted)
+    graph = scene.grouping.graph
+    for part in reversed(graph.parts):
+        kinds = {name: scene.tables[name].schedule for name in part if name in scene.tables}
+        found |= {n: own.seconds for n, own in kinds.items() if own.kind in (Kind.LAG, Kind.ON_CHANGE)}
+        wanted = [found[reader] for name in part for reader in graph.consumers(name) if reader in found]
+        if wanted:
+            found |= {n: min(wanted) for n, own in kinds.items() if own.kind is Kind.DOWNSTREAM}
     return found

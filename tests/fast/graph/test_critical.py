@@ -25,3 +25,16 @@ def test_levels_and_the_critical_path_are_shown():
         "critical path, 7.00 s: a → C 5.00 s → D 2.00 s",
     ]
     assert as_levels(Dag({}), {}) == ""
+
+
+def test_the_members_of_a_cycle_take_the_time_of_all():
+    dag = Dag({"B": ["a", "C"], "C": ["B"], "D": ["C"], "E": ["a"], "F": ["F", "E"]})
+    seconds = {"B": 1.0, "C": 2.0, "D": 1.0, "E": 1.0, "F": 1.5}
+    assert remaining(dag, seconds) == {"a": 4.0, "B": 4.0, "C": 4.0, "D": 1.0, "E": 2.5, "F": 1.5}
+    assert critical_path(dag, seconds) == ("a", "B", "C", "D")
+    assert as_levels(dag, seconds).splitlines() == [
+        "level 0: a",
+        "level 1: B ⇄ C, E",
+        "level 2: D, F ⇄ F",
+        "critical path, 4.00 s: a → B 1.00 s → C 2.00 s → D 1.00 s",
+    ]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.errors import UserError
 from headrace.graph import Dag
+from headrace.graph.dag import cycle_error
 
 SHOP = {"revenue": ["orders", "customers"], "top": ["revenue"], "both": ["revenue", "top"], "other": ["events"]}
 
@@ -45,22 +44,29 @@ def test_restriction_keeps_the_edges_between() -> None:
 def test_a_cycle_is_named_as_a_path() -> None:
     cyclic = Dag({"a": ["b"], "b": ["c", "x"], "c": ["a"], "d": ["a"]})
     assert cyclic.cycle() == ("a", "b", "c", "a")
-    with pytest.raises(UserError) as error:
-        cyclic.order()
-    assert error.value.code == "CYCLE"
-    assert "a reads b reads c reads a" in error.value.message
+    assert cyclic.cycle(through="c") == ("c", "a", "b", "c")
+    assert cyclic.cycle(through="d") == ()
+    error = cycle_error(cyclic.cycle())
+    assert error.code == "CYCLE"
+    assert "a reads b reads c reads a" in error.message
 
 
 def test_reading_oneself_is_a_cycle() -> None:
     assert Dag({"a": ["a"]}).cycle() == ("a", "a")
+    assert Dag({"a": ["a"]}).component("a") == ("a",)
 
 
-def test_a_definition_that_closes_a_circle_is_refused() -> None:
-    dag = Dag(SHOP)
-    with pytest.raises(UserError) as error:
-        dag.with_producers("orders", ["both"])
-    assert error.value.code == "CYCLE"
-    assert dag.with_producers("new", ["both"]).upstream("new")[-1] == "both"
+def test_the_members_of_a_cycle_stand_together() -> None:
+    dag = Dag({"b": ["a", "z"], "z": ["m"], "m": ["b", "y"], "n": ["z"], "x": ["x", "n"], "y": ["a"]})
+    assert dag.parts == (("a",), ("y",), ("b", "m", "z"), ("n",), ("x",))
+    assert dag.levels() == (("a",), ("y",), ("b", "m", "z"), ("n",), ("x",))
+    assert dag.order(["z", "n", "b", "y"]) == ("y", "b", "z", "n")
+    assert dag.component("z") == ("b", "m", "z")
+    assert dag.component("n") == ()
+    assert dag.upstream("z") == ("a", "y", "b", "m")
+    assert dag.downstream("z") == ("b", "m", "n", "x")
+    assert dag.roots == ("a",)
+    assert Dag({"p": ["q"], "q": ["p"]}).roots == ("p",)
 
 
 def test_nothing() -> None:
@@ -102,5 +108,28 @@ def test_every_cycle_found_is_one(edges: dict[int, list[int]]) -> None:
     if path:
         assert path[0] == path[-1]
         assert all(producer in edges[name] for name, producer in pairwise(path))
-    else:
-        assert len(dag.order()) == len(dag)
+
+
+def reached(edges: dict[int, list[int]], start: int) -> set[int]:
+    found: set[int] = set()
+    queue = [start]
+    while queue:
+        new = set(edges.get(queue.pop(), ())) - found
+        found |= new
+        queue += new
+    return found
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=3)))
+def test_components_are_what_reaches_itself(edges: dict[int, list[int]]) -> None:
+    dag = Dag(edges)
+    reach = {name: reached(edges, name) for name in dag.names}
+    for name in dag.names:
+        assert set(dag.component(name)) == {o for o in reach[name] if name in reach[o]}
+        path = dag.cycle(through=name)
+        assert bool(path) == (name in reach[name])
+        assert not path or path[0] == path[-1] == name
+    place = {name: i for i, part in enumerate(dag.parts) for name in part}
+    assert sorted(place) == sorted(dag.names)
+    assert all(place[p] <= place[c] for p, c in dag.edges)

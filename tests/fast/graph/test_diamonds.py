@@ -35,6 +35,10 @@ def groups(text, *, none=()):
         ("B: a; C: a; D: B C; F: b; G: b; H: F G", ["BCD", "FGH"]),  # two that have nothing to do with each other
         ("B: a; C: a; D: B C; E: D; F: D; G: E F", ["BCD", "EFG"]),  # one after the other
         ("B: a; C: a; D: B C; E: a; F: D E", ["BCDEF"]),  # nested
+        ("B: a C; C: B", []),  # a cycle is published together anyway
+        ("B: a C; C: B; X: a; D: C X", ["BCDX"]),  # it lies on one way whole
+        ("B: a; C: a; D: B C E; E: D", ["BCE"]),  # it is the bottom, under the name of its last member
+        ("S: a S; B: S; C: S; D: B C", ["BCD"]),  # it is the top
         ("B: a; C: a; D: B C; E: D", ["BCD"]),  # what reads the bottom alone is outside
         ("B: a; C: a; Z: B; D: B C", ["BCD"]),  # what reads a side without coming back is outside
     ],
@@ -96,3 +100,17 @@ def test_what_lies_between_members_joins_them():
     dag = graph("B: a; X: B; D: X; E: a")
     cut = units(dag, "BXDE", [{"B", "D"}])
     assert dict(cut.members) == {"D": ("B", "X", "D"), "E": ("E",)}
+
+
+def test_a_diamond_knows_of_cycles_on_its_ways():
+    (one,) = diamonds(graph("B: a C; C: B; X: a; D: C X"))
+    assert (one.top, one.bottom, one.between, one.cyclic) == ("a", "D", ("B", "C", "X"), True)
+    (other,) = diamonds(graph("B: a; C: a; D: B C D"))
+    assert not other.cyclic
+
+
+def test_cycles_are_units():
+    dag = graph("B: a C; C: B; X: C; S: S X")
+    cut = units(dag, "BCXS", [])
+    assert cut.members == {"C": ("B", "C"), "X": ("X",), "S": ("S",)}
+    assert cut.dag.order() == ("C", "X", "S")

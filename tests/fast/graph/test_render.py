@@ -60,6 +60,23 @@ def test_dot() -> None:
 
 def test_dict_is_json() -> None:
     found = json.loads(json.dumps(as_dict(DAG, label)))
-    assert found["nodes"][0] == {"name": "customers", "level": 0, "source": True, "label": ""}
+    assert found["nodes"][0] == {"name": "customers", "level": 0, "source": True, "cycle": [], "label": ""}
     assert {"from": "revenue", "to": "top"} in found["edges"]
     assert [node["name"] for node in found["nodes"]] == list(DAG.order())
+
+
+def test_a_cycle_is_drawn_once_and_ends_where_it_comes_back() -> None:
+    cyclic = Dag({"b": ["a", "c"], "c": ["b"], "p": ["q"], "q": ["p"], "s": ["s"]})
+    assert as_text(cyclic).splitlines() == [
+        "a",
+        "└─ b",
+        "   └─ c",
+        "      └─ b …",
+        "p",
+        "└─ q",
+        "   └─ p …",
+        "s",
+        "└─ s …",
+    ]
+    nodes = {node["name"]: node["cycle"] for node in json.loads(json.dumps(as_dict(cyclic)))["nodes"]}
+    assert nodes == {"a": [], "b": ["b", "c"], "c": ["b", "c"], "p": ["p", "q"], "q": ["p", "q"], "s": ["s"]}

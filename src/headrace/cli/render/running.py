@@ -36,13 +36,18 @@ def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
         table.add_row(
             group.name,
             ", ".join(group.members),
-            ", ".join(group.converge) or f"declared as {', '.join(group.declared)}",
+            ", ".join(group.converge) or _why(group),
             group.policy,
             str(group.epoch),
             str(group.last_publication or fmt.NOTHING),
             group.waits_for or "",
         )
     yield table
+
+
+def _why(group: DiamondGroup) -> str:
+    """Why tables are published together that no diamond has in common."""
+    return f"declared as {', '.join(group.declared)}" if group.declared else f"cycle of {' ⇄ '.join(group.cyclic)}"
 
 
 def event_line(event: LoggedEvent) -> str:

@@ -1,0 +1,220 @@
+"""Refreshes a cycle up to, and without, publishing: gather, choose, iterate, store."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.catalog import Catalog, Definition
+from headrace.clock import Clock
+from headrace.compiler import CompiledView
+from headrace.engine import gather
+from headrace.engine.choose import Choice
+from headrace.engine.common import CommonChanges
+from headrace.engine.cycles import choose_cycle
+from headrace.engine.facts import Facts, SourceFacts
+from headrace.engine.fixpoint import Fixpoint, Member, Outside
+from headrace.engine.fuse import Resolution, changed_rows
+from headrace.engine.grouping import Defaults
+from headrace.engine.guard import guarded
+from headrace.engine.heads import Head
+from headrace.engine.plans import Plans
+from headrace.engine.ports import Runner, Session
+from headrace.engine.publishing import Finished
+from headrace.engine.results import Mode
+from headrace.engine.run import Outcome, Run
+from headrace.errors import InternalError
+from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
+from headrace.names import LAKE, WEIGHT, TableName, quote
+
+ITERATE = "iterate"
+"""Title of the stage in which all members are iterated, to which the number of rounds is added; the first member's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """A cycle that is about to be refreshed.
+
+    Args:
+        knows: What the catalog says of each member.
+        observed: Heads of everything that members read outside of the cycle.
+        expected: By member, where the `lake` pointers of its stored tables are.
+        forced: The user asked for FULL.
+        definitions: What is defined anew with it.
+        gone: By member, stored tables of a former definition that go.
+        resolved: What was decided about changes that are too large.
+    """
+
+    knows: Sequence[gather.Known]
+    observed: Mapping[TableName, Head]
+    expected: Mapping[TableName, Mapping[TableName, str | None]]
+    forced: bool
+    definitions: Mapping[TableName, Definition]
+    gone: Mapping[TableName, tuple[TableName, ...]]
+    resolved: Mapping[TableName, Resolution]
+
+    @property
+    def names(self) -> tuple[TableName, ...]:
+        """The members."""
+        return tuple(know.table.name for know in self.knows)
+
+
+@dataclass(slots=True)
+class Circling:
+    """Refreshes cycles of one catalog.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        plans: Compiled views.
+        events: Told what happens.
+        clock: Tells the time.
+        defaults: What the project wants.
+        changes: What is kept of changes that several stream tables read.
+    """
+
+    catalog: Catalog
+    session: Session
+    plans: Plans
+    events: Events
+    clock: Clock
+    defaults: Defaults
+    changes: CommonChanges
+
+    def prepare(self, circle: Circle) -> list[Finished]:
+        """Refresh the members up to, and without, publishing.
+
+        Raises:
+            UserError: `CYCLE_NOT_SETTLED`, `SOURCE_SCHEMA_CHANGED`.
+            HeadraceError: What went wrong.
+        """
+        started, begin = self.clock.now(), time.perf_counter()
+        tag = uuid.uuid4().hex[:8]
+        facts = [self._facts(circle, know, f"{tag}{i}") for i, know in enumerate(circle.knows)]
+        changed = [self._changed(circle, know, own) for know, own in zip(circle.knows, facts, strict=True)]
+        skipped = sum(sum(rows.values()) for rows in changed) if Resolution.SKIP in circle.resolved.values() else 0
+        views = {own.name: self.plans.view(own.name, own.details) for own in facts}
+        choice = self._choice(facts, views, skipped)
+        for own in facts:
+            reason = choice.reason and choice.reason.value
+            self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason, ()))
+        done: list[Finished] = []
+        outcomes = self._outcomes(facts, views, choice, tag)
+        for know, own, rows in zip(circle.knows, facts, changed, strict=True):
+            outcome, seconds = outcomes[own.name]
+            since = started if not done else done[-1].ended
+            done.append(
+                Finished(
+                    own,
+                    choice,
+                    outcome,
+                    know.table.generation,
+                    circle.expected[own.name],
+                    circle.definitions.get(own.name),
+                    since,
+                    since + dt.timedelta(seconds=seconds),
+                    circle.gone.get(own.name, ()),
+                    0,
+                    seconds,
+                    rows,
+                    skipped,
+                )
+            )
+        spent = time.perf_counter() - begin - sum(one.seconds for one in done)
+        first = replace(done[0], seconds=done[0].seconds + max(spent, 0.0))
+        return _closed([first, *done[1:]])
+
+    # ---- before
+
+    def _facts(self, circle: Circle, know: gather.Known, tag: str) -> Facts:
+        outside = gather.outside(know, circle.names)
+        observed = {s: circle.observed[s] for s in outside.table.sources}
+        facts = gather.gather(outside, observed, forced=circle.forced, tag=tag)
+        return replace(facts, sources=tuple(replace(s, common=None) for s in facts.sources))
+
+    def _changed(self, circle: Circle, know: gather.Known, facts: Facts) -> dict[TableName, int]:
+        if circle.definitions or facts.name in circle.resolved:
+            return changed_rows(facts.sources, know.frontier, know.at_frontier)
+        fuse = self.defaults.fuse
+        return guarded(know, facts, fuse, catalog=self.catalog, session=self.session, events=self.events)
+
+    def _choice(self, facts: Sequence[Facts], views: Mapping[TableName, CompiledView], skipped: int) -> Choice:
+        if skipped:
+            return Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped")
+        semantics = facts[0].details.semantics
+
+        def only_gained(source: SourceFacts) -> bool:
+            query = f"SELECT 1 FROM ({source.change}) WHERE {quote(WEIGHT)} < 0 LIMIT 1"
+            return not self.session.runner().under(semantics).run(query)
+
+        return choose_cycle(facts, views, only_gained)
+
+    # ---- running
+
+    def _outcomes(
+        self, facts: Sequence[Facts], views: Mapping[TableName, CompiledView], choice: Choice, tag: str
+    ) -> dict[TableName, tuple[Outcome, float]]:
+        """What each member's refresh did, and its seconds; the first one's with those of the iteration."""
+        if choice.mode is Mode.NO_CHANGE:
+            return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
+        runner = self.session.runner().under(facts[0].details.semantics)
+        for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
+            runner.run(f"REFRESH TABLE {source.sql}")  # other catalogs may keep tables in a cache
+        onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
+        fixpoint = Fixpoint(
+            {own.name: _member(own, views[own.name], onwards=onwards) for own in facts},
+            runner,
+            tag=tag,
+            limit=self.defaults.max_cycle_rounds,
+            tell=lambda number: self.events.emit(StageStarted(first, f"{ITERATE}, round {number}")),
+        )
+        begin = time.perf_counter()
+        try:
+            with runner.jobs(f"refresh {first}") as counted:
+                fixpoint.onwards() if onwards else fixpoint.from_nothing()
+            iterated = time.perf_counter() - begin
+            self.events.emit(StageFinished(first, ITERATE, iterated))
+            stored = {own.name: self._stored(own, fixpoint, runner, onwards=onwards) for own in facts}
+        finally:
+            fixpoint.close()
+        outcome, seconds = stored[facts[0].name]
+        outcome.seconds = {f"{ITERATE} ({fixpoint.rounds} rounds)": round(iterated, 4), **outcome.seconds}
+        outcome.jobs = None if outcome.jobs is None or counted.jobs is None else outcome.jobs + counted.jobs
+        return stored | {facts[0].name: (outcome, seconds + iterated)}
+
+    def _stored(self, facts: Facts, fixpoint: Fixpoint, runner: Runner, *, onwards: bool) -> tuple[Outcome, float]:
+        begin = time.perf_counter()
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs(), self.changes)
+        try:
+            with runner.jobs(f"refresh {facts.name}") as counted:
+                run.settled(fixpoint, onwards=onwards)
+        finally:
+            run.close()
+        run.outcome.jobs = counted.jobs
+        return run.outcome, time.perf_counter() - begin
+
+
+def _member(facts: Facts, view: CompiledView, *, onwards: bool) -> Member:
+    if not onwards:
+        return Member(view, {s.name: Outside(s.after) for s in facts.sources})
+    return Member(view, {s.name: Outside(s.after, s.before, s.change) for s in facts.sources}, facts.state_at)
+
+
+def _closed(done: Sequence[Finished]) -> list[Finished]:
+    """The refreshes, with the versions at which members read each other in their frontiers."""
+    reached = {one.facts.name: one.facts.next_version if one.moved else one.facts.version for one in done}
+    found = []
+    for one in done:
+        inside = [use.name for use in one.facts.details.sources if use.name in reached]
+        sources = tuple(_read_at(name, reached[name]) for name in inside)
+        found.append(replace(one, facts=replace(one.facts, sources=(*one.facts.sources, *sources))))
+    return found
+
+
+def _read_at(name: TableName, version: int | None) -> SourceFacts:
+    if version is None:
+        raise InternalError("PLAN_INVALID", f"{name} was iterated and has no version.")
+    return SourceFacts(name, None, name.sql, version)

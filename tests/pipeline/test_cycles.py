@@ -1,0 +1,145 @@
+"""Stream tables that read each other in a circle, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+import headrace
+from headrace.api import Headrace
+from headrace.config import Settings
+from headrace.errors import HeadraceError
+
+SETUP = """
+CREATE TABLE {ns}.edges (s BIGINT, d BIGINT) USING iceberg;
+INSERT INTO {ns}.edges VALUES (1, 2), (2, 3), (3, 1), (3, 4), (4, 5);
+CREATE STREAM TABLE {ns}.odd AS SELECT s, d FROM {ns}.edges;
+CREATE STREAM TABLE {ns}.even AS SELECT DISTINCT e.s, o.d FROM {ns}.odd AS o JOIN {ns}.edges AS e ON e.d = o.s;
+"""
+CLOSE = """
+CREATE OR REPLACE STREAM TABLE {ns}.odd AS
+    SELECT s, d FROM {ns}.edges UNION SELECT e.s, v.d FROM {ns}.even AS v JOIN {ns}.edges AS e ON e.d = v.s
+"""
+
+
+def ways(edges: set[tuple[int, int]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Ways of odd and of even length."""
+    odd: set[tuple[int, int]] = set()
+    even: set[tuple[int, int]] = set()
+    while True:
+        more = odd | edges | {(s, d) for s, m in edges for n, d in even if m == n}
+        more_even = even | {(s, d) for s, m in edges for n, d in odd if m == n}
+        if (more, more_even) == (odd, even):
+            return odd, even
+        odd, even = more, more_even
+
+
+@pytest.fixture
+def cyclic(project: Settings, hr: Headrace) -> Iterator[Headrace]:
+    """The same project, in which cycles are allowed."""
+    with headrace.open(replace(project, allow_cycles=True), spark=hr.spark) as found:
+        yield found
+
+
+def held(hr: Headrace, ns: str) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    rows = [[tuple(r) for r in hr.spark.table(f"lake.{ns}.{name}").collect()] for name in ("odd", "even")]
+    assert all(len(set(found)) == len(found) for found in rows)
+    return set(rows[0]), set(rows[1])
+
+
+def test_two_tables_that_read_each_other(cyclic: Headrace, ns: str) -> None:
+    hr, names = cyclic, (f"{ns}.odd", f"{ns}.even")
+    hr.sql(SETUP.format(ns=ns))
+    hr.sql(CLOSE.format(ns=ns))
+    edges = {(1, 2), (2, 3), (3, 1), (3, 4), (4, 5)}
+    assert held(hr, ns) == ways(edges)
+    assert len({row.publication for row in hr.history(limit=2)}) == 1
+    assert all(v.ok for v in hr.verify(names))
+    assert all(r.mode.value == "NO_CHANGE" for r in hr.refresh(names))
+
+    hr.sql(f"CREATE STREAM TABLE {ns}.n REFRESH MODE DIFFERENTIAL AS SELECT s, count(*) AS n FROM {ns}.odd GROUP BY s")
+    hr.sql(f"INSERT INTO {ns}.edges VALUES (5, 6)")
+    edges |= {(5, 6)}
+    assert {r.mode.value for r in hr.refresh(names)} == {"DIFFERENTIAL"}
+    assert held(hr, ns) == ways(edges)
+    assert hr.refresh(f"{ns}.n").mode.value == "DIFFERENTIAL"
+
+    hr.sql(f"DELETE FROM {ns}.edges WHERE s = 3 AND d = 1")  # the circle in the data: what it held up must go
+    edges -= {(3, 1)}
+    results = hr.refresh(names)
+    assert {(r.mode.value, r.reason and r.reason.value) for r in results} == {("FULL", "CYCLE_SHRANK")}
+    assert held(hr, ns) == ways(edges)
+    assert hr.refresh(f"{ns}.n").mode.value == "DIFFERENTIAL"
+    assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
+
+
+def test_a_cycle_is_refused_unless_it_is_allowed(hr: Headrace, ns: str) -> None:
+    hr.sql(SETUP.format(ns=ns))
+    with pytest.raises(HeadraceError) as caught:
+        hr.sql(CLOSE.format(ns=ns))
+    assert caught.value.code == "CYCLE"
+    assert f"{ns}.odd reads {ns}.even reads {ns}.odd" in caught.value.message
+    assert "allow_cycles" in (caught.value.hint or "")
+
+
+def test_what_is_not_monotone_or_has_no_end_changes_nothing(cyclic: Headrace, ns: str) -> None:
+    hr, names = cyclic, [f"{ns}.odd", f"{ns}.even"]
+    hr.sql(SETUP.format(ns=ns))
+    before = [(t.version, t.rows) for t in hr.status(names)]
+    refusals = {
+        "CYCLE_NOT_MONOTONE": "SELECT s, max(d) AS d FROM {ns}.even GROUP BY s",
+        "CYCLE_NOT_SETTLED": "SELECT s, d FROM {ns}.edges UNION SELECT s + 1000, d FROM {ns}.even UNION "
+        "SELECT s + 1, d FROM {ns}.odd",
+    }
+    with headrace.open(replace(hr.settings, max_cycle_rounds=4), spark=hr.spark) as short:
+        for code, query in refusals.items():
+            with pytest.raises(HeadraceError) as caught:
+                short.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.odd AS {query.format(ns=ns)}")
+            assert caught.value.code == code
+    assert [(t.version, t.rows) for t in hr.status(names)] == before
+    assert hr._catalog.dirty_staging() == ()
+    hr.sql(f"INSERT INTO {ns}.edges VALUES (5, 6)")
+    hr.refresh(names)
+    assert all(v.ok for v in hr.verify(names))
+
+
+def test_the_life_of_a_cycle(cyclic: Headrace, ns: str) -> None:
+    hr, names = cyclic, (f"{ns}.odd", f"{ns}.even")
+    hr.sql(SETUP.format(ns=ns))
+    hr.sql(f"CREATE STREAM TABLE {ns}.n AS SELECT s, count(*) AS n FROM {ns}.odd GROUP BY s")
+    hr.sql(CLOSE.format(ns=ns))
+    sections = dict(hr.explain(f"{ns}.odd").sections)
+    assert f"{ns}.even ⇄ {ns}.odd" in sections["cycle"]
+    hr.sql(f"INSERT INTO {ns}.edges VALUES (5, 6)")
+    planned = hr.run(dry_run=True).planned
+    assert (f"{ns}.even", f"{ns}.odd") in [p.tables for p in planned]
+    hr.refresh(names, full=True)
+    assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.odd AS SELECT s, d FROM {ns}.edges")  # taken apart again
+    results = {r.name: r for r in hr.refresh()}
+    assert results[f"{ns}.even"].reason is not None
+    assert results[f"{ns}.even"].reason.value == "DEFINITION_CHANGED"
+    hr.sql(f"INSERT INTO {ns}.edges VALUES (6, 7)")
+    assert {r.mode.value for r in hr.refresh((*names, f"{ns}.n"))} == {"DIFFERENTIAL"}
+    assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
+
+
+def test_a_table_that_reads_itself(cyclic: Headrace, ns: str) -> None:
+    hr = cyclic
+    hr.sql(f"CREATE TABLE {ns}.base (s BIGINT, d BIGINT) USING iceberg; INSERT INTO {ns}.base VALUES (1, 2), (2, 3)")
+    hr.sql(f"CREATE STREAM TABLE {ns}.edges AS SELECT DISTINCT s, d FROM {ns}.base")
+    hr.sql(f"CREATE STREAM TABLE {ns}.path AS SELECT s, d FROM {ns}.edges")
+    hr.sql(
+        f"CREATE OR REPLACE STREAM TABLE {ns}.path AS SELECT s, d FROM {ns}.edges UNION "
+        f"SELECT a.s, b.d FROM {ns}.path AS a JOIN {ns}.path AS b ON a.d = b.s"
+    )
+    hr.sql(f"INSERT INTO {ns}.base VALUES (3, 4), (1, 2)")
+    (_, path) = hr.refresh([f"{ns}.edges", f"{ns}.path"])
+    assert (path.mode.value, path.rows_inserted) == ("DIFFERENTIAL", 3)
+    hr.sql(f"DELETE FROM {ns}.base WHERE s = 2")
+    (_, path) = hr.refresh([f"{ns}.edges", f"{ns}.path"])
+    assert (path.mode.value, path.rows_deleted) == ("FULL", 4)
+    assert hr.verify(f"{ns}.path").ok
+    assert hr.drop_stream_table(f"{ns}.path") == (f"{ns}.path",)

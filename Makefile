@@ -7,7 +7,8 @@ BIN := .venv/bin
 # Spark finds Java by JAVA_HOME; scripts/ensure-java left the home it found (or installed) in this file.
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 PYTEST = $(BIN)/python -m pytest
-WORKERS ?= 2
+# Three on two cores: tests of servers and schedules wait a third of their time.
+WORKERS ?= 3
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 SCALE ?= 0.1

@@ -13,7 +13,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commands, dispatch, fixed, idle, pipelines, postgres, queries, tpch
+from bench import (
+    commands,
+    dispatch,
+    fixed,
+    idle,
+    medallion,
+    pipelines,
+    postgres,
+    postgres_lag,
+    postgres_writes,
+    queries,
+    tpch,
+)
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
@@ -24,7 +36,10 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "commands": commands.run,
     "dispatch": dispatch.run,
     "pipelines": pipelines.run,
+    "medallion": medallion.run,
     "postgres": postgres.run,
+    "postgres-writes": postgres_writes.run,
+    "postgres-lag": postgres_lag.run,
 }
 
 
@@ -35,7 +50,9 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
     parser.add_argument("--warm-up", type=int, default=8, help="turns of a TPC-H case before it is measured (8)")
-    parser.add_argument("--cases", type=int, default=None, help="only the first so many TPC-H cases (all)")
+    parser.add_argument(
+        "--cases", type=int, default=None, help="only the first so many TPC-H cases, or ways to capture (all)"
+    )
     parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
     options = parser.parse_args()
     figures: list[Figure] = []

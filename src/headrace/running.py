@@ -173,7 +173,10 @@ def run(
     told_to_stop = stopping or threading.Event()
     with _telling(settings, events):
         if not once:
-            with _signals(told_to_stop), landing(land, events, scheduler.spark):
+            with (
+                _signals(told_to_stop),
+                landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
+            ):
                 return scheduler.run(told_to_stop)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
         with _signals(told_to_stop):

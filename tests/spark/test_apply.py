@@ -133,6 +133,23 @@ def test_key(lake, fresh: Callable[..., TableName], known: bool) -> None:
     assert contents(lake, table) == expected(lake, rows)
 
 
+def test_rows_that_all_change_are_replaced_without_a_look(lake, fresh: Callable[..., TableName]) -> None:
+    rng = random.Random(7)
+    table = fresh("staging")
+    keys = [("NULL", "NULL"), ("1", "'a'"), ("1", "NULL")]
+    rows = Counter({(*key, *row(rng)[2:]): 1 for key in keys})
+    filled(lake, table, rows, 3)
+    change = Counter(dict.fromkeys(rows, -1))
+    change.update({(*key, *row(rng)[2:]): 1 for key in (*keys[1:], ("2", "'a'"))})
+    plan = plan_apply(Target(table, COLUMNS, ("k", "g"), 3), measured(lake, change))
+    assert plan.method is Method.OVERWRITE
+    assert plan.statements[0].count("staging") == 1, "it is written, not read"
+    meta = run_apply(plan, lake.runner, lambda: lake.meta(table))
+    rows.update(change)
+    assert contents(lake, table) == expected(lake, rows)
+    assert meta.row_count == rows.total()
+
+
 def test_many_copies_are_counted_by_position(lake, fresh: Callable[..., TableName], monkeypatch) -> None:
     monkeypatch.setattr("headrace.lake.apply.REAPPEND_ROWS", 0)
     table = fresh("staging")
@@ -163,10 +180,10 @@ def test_insert_only_appends_and_nothing_does_nothing(lake, fresh: Callable[...,
 def test_a_row_the_table_does_not_hold_is_reported(lake, fresh: Callable[..., TableName], known: bool, key) -> None:
     table = fresh("staging")
     rng = random.Random(5)
-    rows = Counter({("1", *row(rng)[1:]): 1})
+    rows = Counter({(number, *row(rng)[1:]): 1 for number in ("1", "3")})
     filled(lake, table, rows, 3)
     plan = plan_apply(
-        Target(table, COLUMNS, key, 1 if known else None), measured(lake, Counter({("2", *row(rng)[1:]): -1}))
+        Target(table, COLUMNS, key, 2 if known else None), measured(lake, Counter({("2", *row(rng)[1:]): -1}))
     )
     with pytest.raises(InternalError, match="STATE_DIVERGED"):
         run_apply(plan, lake.runner, lambda: lake.meta(table))

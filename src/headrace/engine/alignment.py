@@ -6,24 +6,23 @@ version of every top. Agreeing on the tops of its diamonds is agreeing on every 
 through them.
 
 A version of a stream table stays the same while its frontier moves over changes that did not concern it. So it
-reflects several versions of what it reads, each of which counts.
+reflects several versions of what it reads, each of which counts: there are several ways to understand it.
 
-The search starts at the newest versions and goes back: whoever reflects only later versions of a top than somebody else
-can be at all, cannot agree with him before going back. That ends at the newest versions that agree (the greatest
+The search begins at the newest versions. Nobody can reflect a later version of a top than the oldest of those that the
+sources reflect at most; that bounds the ways to understand each, which lowers what they reflect of other tops, and so
+on, until all agree. As no way that agrees is ever excluded, that ends at the newest versions that agree (the greatest
 consistent cut; as in Garg, Elements of Distributed Computing, 2002, chapter 7: the least cut is found by advancing
-whoever is forbidden, and the greatest alike).
+whoever is forbidden, and the greatest alike). It needs ways of which one is the newest: frontiers only go forward, so
+of two ways the later version of every top is a way, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headrace.frontier import Frontier
 from headrace.names import TableName
-
-MOST = 64
-"""So many ways to understand a version are looked at, the newest ones."""
 
 Reflected = dict[TableName, int]
 """Versions of tops."""
@@ -53,39 +52,30 @@ class Past:
 
     tops: frozenset[TableName]
     states: Mapping[TableName, Sequence[State]]
-    _known: dict[tuple[TableName, int], tuple[Reflected, ...]] = field(default_factory=dict)
+    _known: dict[object, Reflected | None] = field(default_factory=dict)
 
-    def reflected(self, name: TableName, version: int) -> tuple[Reflected, ...]:
-        """The versions of tops that a version of a relation reflects; each element is one way to understand it.
+    def reflected(self, name: TableName, version: int, bounds: Reflected) -> Reflected | None:
+        """The newest versions of tops that a version of a relation reflects, none later than the bounds.
 
-        Nothing for a version of which nothing is known, or which itself mixes versions of a top.
+        None for a version of which nothing is known, or which mixes versions of a top, or reflects later ones only.
         """
-        if (name, version) not in self._known:
-            found = self._through(name, version) if name in self.states else ({},)
-            own = {name: version} if name in self.tops else {}
-            self._known[name, version] = tuple(one | own for one in found)
-        return self._known[name, version]
+        key = (name, version, frozenset(bounds.items()))
+        if key not in self._known:
+            self._known[key] = self._reflected(name, version, bounds)
+        return self._known[key]
 
-    def _through(self, name: TableName, version: int) -> tuple[Reflected, ...]:
-        found: list[Reflected] = []
+    def _reflected(self, name: TableName, version: int, bounds: Reflected) -> Reflected | None:
+        own = {name: version} if name in self.tops else {}
+        if version > bounds.get(name, version):
+            return None
+        if name not in self.states:
+            return own
         for state in reversed(self.states[name]):
             if state.version == version:
-                for one in joined(self.reflected(source, at) for source, at in state.frontier.items()):
-                    if one not in found:
-                        found.append(one)
-        return tuple(found[:MOST])
-
-
-def joined(parts: Iterable[Sequence[Reflected]]) -> tuple[Reflected, ...]:
-    """All combinations that agree on what they have in common."""
-    found: list[Reflected] = [{}]
-    for part in parts:
-        found = [one | other for one in found for other in part if _agree(one, other)][:MOST]
-    return tuple(found)
-
-
-def _agree(one: Reflected, other: Reflected) -> bool:
-    return all(one[top] == version for top, version in other.items() if top in one)
+                cut = _cut(self, {source: (at,) for source, at in state.frontier.items()}, bounds)
+                if cut is not None:
+                    return cut[1] | own
+        return None
 
 
 def aligned(past: Past, candidates: Mapping[TableName, Sequence[int]]) -> dict[TableName, int] | None:
@@ -98,38 +88,35 @@ def aligned(past: Past, candidates: Mapping[TableName, Sequence[int]]) -> dict[T
     Returns:
         A version of each source; None when no versions agree.
     """
-    at = {name: len(versions) - 1 for name, versions in candidates.items()}
-    while all(place >= 0 for place in at.values()):
-        chosen = {name: candidates[name][place] for name, place in at.items()}
-        reflected = {name: past.reflected(name, version) for name, version in chosen.items()}
-        if joined(reflected.values()):
-            return chosen
-        for name in _too_new(reflected):
-            at[name] -= 1
-    return None
+    cut = _cut(past, candidates, {})
+    return None if cut is None else cut[0]
 
 
-def _too_new(reflected: Mapping[TableName, Sequence[Reflected]]) -> set[TableName]:
-    """Sources that must go back: such as reflect nothing known, or of a top only what is newer than others can be.
-
-    Where no single top tells, those that reflect several tops, of which one must be the reason.
-    """
-    if unknown := {name for name, ways in reflected.items() if not ways}:
-        return unknown
-    for top in sorted({top for ways in reflected.values() for one in ways for top in one}):
-        seen = {name: [one[top] for one in ways if top in one] for name, ways in reflected.items()}
-        if late := _later_than_possible([(name, versions) for name, versions in seen.items() if versions]):
-            return late
-    return {name for name, ways in reflected.items() if any(len(one) > 1 for one in ways)}
-
-
-def _later_than_possible(seen: Sequence[tuple[TableName, Sequence[int]]]) -> set[TableName]:
-    """Of versions of one top, by source: who has none that is as old as the newest that another one has."""
-    bound = min(max(versions) for _, versions in seen)
+def _cut(
+    past: Past, candidates: Mapping[TableName, Sequence[int]], bounds: Reflected
+) -> tuple[dict[TableName, int], Reflected] | None:
+    """The newest versions that agree within bounds, and what they reflect together."""
+    left = {name: list(versions) for name, versions in candidates.items()}
     while True:
-        if late := {name for name, versions in seen if min(versions) > bound}:
-            return late
-        lower = min(max(v for v in versions if v <= bound) for _, versions in seen)
-        if lower == bound:
-            return set()
-        bound = lower
+        ways: list[Reflected] = []
+        for name, versions in left.items():
+            way = _newest(past, name, versions, bounds)
+            if way is None:
+                return None
+            ways.append(way)
+        together: Reflected = {}
+        for way in ways:
+            together |= {top: min(version, together.get(top, version)) for top, version in way.items()}
+        if all(together[top] == version for way in ways for top, version in way.items()):
+            return {name: versions[-1] for name, versions in left.items()}, together
+        bounds = bounds | together
+
+
+def _newest(past: Past, name: TableName, versions: list[int], bounds: Reflected) -> Reflected | None:
+    """What the newest version that is possible within bounds reflects; those that are not are taken away."""
+    while versions:
+        way = past.reflected(name, versions[-1], bounds)
+        if way is not None:
+            return way
+        versions.pop()
+    return None

@@ -100,9 +100,10 @@ class Mirroring:
     def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved) -> None:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
         target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
+        wanted = measures(target.identity, distinct=landed.key is None)
         try:
-            measured = self.runner.materialize(view, landed.change_sql(self._rows(before)), measures(columns))
-            change = change_of(view, measured, columns)
+            measured = self.runner.materialize(view, landed.change_sql(self._rows(before)), wanted)
+            change = change_of(view, measured, target.identity)
             if not change.rows:
                 return
             run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))

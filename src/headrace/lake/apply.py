@@ -20,6 +20,7 @@ from headrace.lake.change import (
     measures,
     names,
     overwrite_sql,
+    replace_sql,
 )
 from headrace.lake.compare import incomparable
 from headrace.lake.metadata import TableMeta
@@ -113,7 +114,10 @@ def plan_apply(target: Target, change: Change) -> Apply:
         return Apply(target.table, Method.APPEND, append, growth)
     _check_comparable(target)
     if target.rows is not None and (target.rows + change.inserted) * len(target.columns) <= SMALL_STATE_CELLS:
-        return Apply(target.table, Method.OVERWRITE, (overwrite_sql(target, change),), growth)
+        # groups that are few are often touched all: nothing of the old ones remains that would have to be read
+        replaced = target.key is not None and change.deleted == target.rows
+        written = replace_sql if replaced else overwrite_sql
+        return Apply(target.table, Method.OVERWRITE, (written(target, change),), growth)
     if target.key is not None:
         return Apply(target.table, Method.DELETE_BY_KEY, (delete_sql(target, change, target.identity), *append), growth)
     bag = plan_bag(target, change)

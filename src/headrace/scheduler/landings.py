@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headrace.errors import HeadraceError, InternalError
-from headrace.events import Events, Notice
+from headrace.events import Event, Events, Notice, RefreshFinished
 from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.lost import LostSpark
 
 Land = Callable[[threading.Event], HeadraceError | None]
 """Lands all database sources until the event is set; returns the first failure."""
 
+GIVE_WAY, LOOK = 1.0, 0.05
+"""Seconds that a landing lets refreshes of what was just landed go first, at most; and between two looks at them."""
+
+LAND = "LAND"
+"""What a landing's events give as mode."""
+
 LANDING_PAUSE = 0.5
+BUSY_PAUSE = 0.1
 FAILED_PAUSE = 5.0
-"""Seconds between two landings of database sources; and after one that failed."""
+"""Seconds between two landings of database sources: where there was nothing to land, where there was, and where one
+failed."""
 
 
 @contextmanager
-def landing(land: Land, events: Events, spark: LostSpark) -> Iterator[None]:
+def landing(
+    land: Land,
+    events: Events,
+    spark: LostSpark,
+    landed: Callable[[], None] = lambda: None,
+    refreshing: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
     """Land again and again while the block lasts.
 
     A server that cannot be reached holds nothing up: mirrors stay at their last cut, and what reads them is as fresh.
@@ -29,23 +44,37 @@ def landing(land: Land, events: Events, spark: LostSpark) -> Iterator[None]:
         land: Lands.
         events: Told of failures.
         spark: Told when Spark is lost: where nothing can be landed, nothing is refreshed that would notice.
+        landed: Called when something was landed.
+        refreshing: Whether refreshes are under way.
     """
-    ended = threading.Event()
+    ended, busy = threading.Event(), threading.Event()
+
+    def notice(event: Event) -> None:
+        if isinstance(event, RefreshFinished) and event.mode == LAND:
+            busy.set()
+            landed()
 
     def keep_landing() -> None:
         told: HeadraceError | None = None
         while not ended.is_set():
+            busy.clear()
             with spark.using():
                 told = land_once(land, events, told, ended)
                 if told is not None and told.code == "SPARK_LOST":
                     spark.lost(told)
-            ended.wait(LANDING_PAUSE if told is None else FAILED_PAUSE)
+            pause = BUSY_PAUSE if busy.is_set() else LANDING_PAUSE
+            ended.wait(pause if told is None else FAILED_PAUSE)
+            give_way = time.monotonic() + GIVE_WAY
+            while busy.is_set() and refreshing() and not ended.is_set() and time.monotonic() < give_way:
+                ended.wait(LOOK)
 
     thread = threading.Thread(target=keep_landing, name="headrace-landing")
+    unsubscribe = events.subscribe(notice)
     thread.start()
     try:
         yield
     finally:
+        unsubscribe()
         ended.set()
         thread.join()
 

@@ -127,7 +127,7 @@ class Scheduler:
         """
         self._register()
         results: list[RefreshResult] = []
-        waking = nullcontext() if once else self.catalog.listening(lambda: self._ended.put(None))
+        waking = nullcontext() if once else self.catalog.listening(self.wake)
         with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
@@ -142,6 +142,14 @@ class Scheduler:
         if self.spark.gone is not None:
             raise self.spark.gone
         return RunSummary(self._refreshed, self._failed, tuple(results))
+
+    def wake(self) -> None:
+        """Look around soon: something moved."""
+        self._ended.put(None)
+
+    def is_refreshing(self) -> bool:
+        """Whether refreshes are under way, or about to begin."""
+        return not self._dispatch.idle
 
     # ---- the loop
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pytest
 from catalog_kit.samples import lake
@@ -101,3 +101,55 @@ def test_it_is_the_newest_of_all_that_agree(seed: int) -> None:
     best = max(possible, default=None)
     assert (None if found is None else tuple(found.values())) == best
     assert all(all(x <= y for x, y in zip(other, best or other, strict=True)) for other in possible)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_several_tops_on_several_levels(seed: int) -> None:
+    """A random pipeline over three tops, of which some tables are tops, too; against all ways to understand it all."""
+    rng = random.Random(seed)
+    levels = [lake(f"s.{name}") for name in "azymnpbcd"]
+    bases, streams = levels[:3], levels[3:]
+    reads = {name: rng.sample(levels[: place + 3], rng.randint(1, 3)) for place, name in enumerate(streams)}
+    now = dict.fromkeys(levels, 0)
+    past: dict[TableName, list[State]] = {name: [] for name in streams}
+    for _ in range(rng.randint(10, 30)):
+        name = rng.choice(levels)
+        if name in bases:
+            now[name] += 1
+        elif all(past[source] for source in reads[name] if source in past):
+            now[name] += bool(past[name]) and rng.random() < 0.6
+            past[name].append(State(now[name], Frontier({source: now[source] for source in reads[name]})))
+    tops = frozenset([*bases, *rng.sample(streams[:3], rng.randint(0, 1))])
+    candidates = {n: sorted({s.version for s in past[n]}) for n in streams[3:] if past[n]}
+    candidates[bases[0]] = list(range(now[bases[0]] + 1))
+    possible = [
+        versions
+        for versions in itertools.product(*candidates.values())
+        if together(ways(past, tops, name, version) for name, version in zip(candidates, versions, strict=True))
+    ]
+    found = aligned(Past(tops, past), candidates)
+    best = max(possible, default=None)
+    assert (None if found is None else tuple(found.values())) == best
+    assert all(all(x <= y for x, y in zip(other, best or other, strict=True)) for other in possible)
+
+
+def ways(
+    past: Mapping[TableName, Sequence[State]], tops: Collection[TableName], name: TableName, version: int
+) -> list[dict[TableName, int]]:
+    """All ways to understand a version."""
+    own = {name: version} if name in tops else {}
+    if name not in past:
+        return [own]
+    states_ = [state for state in past[name] if state.version == version]
+    below = (together(ways(past, tops, source, at) for source, at in s.frontier.items()) for s in states_)
+    return [way | own for found in below for way in found]
+
+
+def together(parts: Iterable[Sequence[dict[TableName, int]]]) -> list[dict[TableName, int]]:
+    """All combinations that agree."""
+    found: list[dict[TableName, int]] = [{}]
+    for part in parts:
+        pairs = [(one, other) for one in found for other in part]
+        merged = [one | other for one, other in pairs if all(one.get(top, at) == at for top, at in other.items())]
+        found = [dict(pairs) for pairs in {tuple(sorted(way.items())) for way in merged}]
+    return found

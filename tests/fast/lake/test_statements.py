@@ -43,6 +43,7 @@ def target(key=None, rows=BIG, columns=COLUMNS):
         (target(), change(5, 0), Method.APPEND, 1),
         (target(rows=100), change(), Method.OVERWRITE, 1),
         (target(key=("id",), rows=100), change(), Method.OVERWRITE, 1),
+        (target(key=("id",), rows=5), change(), Method.OVERWRITE, 1),
         (target(key=("id",)), change(), Method.DELETE_BY_KEY, 2),
         (target(key=("id",)), change(0, 5), Method.DELETE_BY_KEY, 1),
         (target(), change(), Method.DELETE_ROWS, 2),

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from headrace.errors import EnvironmentFault
-from headrace.events import Event, Events, Notice
+from headrace.events import Event, Events, Notice, RefreshFinished
 from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.lost import LostSpark
 
@@ -42,6 +42,24 @@ def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
     with landing(land, events, LostSpark(events)):
         assert often.wait(10)
     assert ["LANDING_BROKE" in text for text in told] == [True]
+
+
+def test_what_was_landed_is_told_at_once_and_the_next_landing_begins_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.landings.LANDING_PAUSE", 60.0)
+    events, calls, woken, idle = Events(), [], [], threading.Event()
+
+    def land(_: threading.Event) -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            events.emit(RefreshFinished("shop", "LAND", 1, 0, 0.1))
+        else:
+            idle.set()
+
+    events.subscribe(lambda _: None)
+    with landing(land, events, LostSpark(events), lambda: woken.append(1)):
+        assert idle.wait(10)
+        events.emit(RefreshFinished("shop.revenue", "DIFFERENTIAL", 1, 0, 0.1))
+    assert (len(calls), len(woken)) == (3, 2)
 
 
 def test_an_end_reaches_a_landing_that_is_under_way() -> None:

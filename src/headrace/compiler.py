@@ -79,9 +79,20 @@ class CompiledView:
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
+        program = self.delta_by_rules(changed, appended, sizes, companion_rows)
+        return None if program is None else self._tidied_program(program)
+
+    def delta_by_rules(
+        self,
+        changed: frozenset[TableName],
+        appended: frozenset[TableName] = frozenset(),
+        sizes: Mapping[TableName, int] | None = None,
+        companion_rows: int = 0,
+    ) -> DeltaProgram | None:
+        """What `delta_program` gives, as the rules derive it, before it is rewritten."""
         if self.tree is None:
             return None
-        program = delta_program(
+        return delta_program(
             self.tree,
             changed,
             appended,
@@ -90,7 +101,6 @@ class CompiledView:
             ansi=self.ansi,
             types=self.types,
         )
-        return None if program is None else self._tidied_program(program)
 
     def first_round(self) -> Relation | None:
         """All rows of the query as a change; None when it was refused."""

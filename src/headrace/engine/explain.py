@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.algebra.text import text as tree_text
 from headrace.compiler import CompiledView
 from headrace.engine import plan
@@ -10,21 +13,34 @@ from headrace.engine.details import Details
 from headrace.engine.facts import Facts
 from headrace.engine.results import Explanation, Mode
 from headrace.engine.stages import Stage
-from headrace.names import TableName
+from headrace.names import TableName, quote
+from headrace.reasons import FullReason
+from headrace.sql.lower import lower
+
+Section = tuple[str, str]
 
 
-def explain_refresh(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> Explanation:
-    """How the next refresh of a stream table would run."""
-    stages = _stages(facts, choice, view, catalogs)
+def explain_refresh(
+    facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str], only: Mode | None = None
+) -> Explanation:
+    """How the next refresh of a stream table would run, and how it would in the other mode.
+
+    Args:
+        facts: The refresh.
+        choice: The mode it would take.
+        view: Its compiled query; None when that is not maintained.
+        catalogs: Catalogs that the session knows.
+        only: Leave out all other modes.
+    """
+    modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, view, catalogs)}
+    shown = sorted(modes, key=lambda mode: mode is not choice.mode)
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources)),
         ("choice", _choice(facts, choice)),
-        ("stages", "\n".join(f"{i}. {stage.title}" for i, stage in enumerate(stages, 1)) or "nothing to do"),
-        ("SQL", "\n\n".join(f"-- {s.title}\n{sql};" for s in stages for sql in s.statements)),
+        ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
+        *(section for mode in shown if only in (None, mode) for section in modes[mode]),
     ]
-    return Explanation(
-        str(facts.name), choice.mode, choice.reason, facts.details.refusals, tuple(s for s in sections if s[1])
-    )
+    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
 
 
 def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, view: CompiledView) -> Explanation:
@@ -52,28 +68,62 @@ def explain_query(details: Details, view: CompiledView | None) -> Explanation:
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    return Explanation(None, mode, reason, details.refusals, tuple(_algebra(view, sources)))
+    sections = [*_algebra(view, sources), *_outline(view, sources)]
+    return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.query.strip()};")])
 
 
-def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> list[tuple[str, str]]:
+def _explanation(
+    name: str | None, mode: Mode, reason: FullReason | None, details: Details, sections: Iterable[Section]
+) -> Explanation:
+    return Explanation(name, mode, reason, details.refusals, tuple(section for section in sections if section[1]))
+
+
+def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> Iterator[Section]:
+    """The query, and its change before and after the rewrites."""
     if view is None or view.tree is None:
-        return []
-    program = view.delta_program(sources)
-    delta = "" if program is None else "\n".join(f"{s.name}:\n{tree_text(s.relation)}" for s in program.steps)
-    return [("algebra", tree_text(view.tree)), ("delta (all sources changed)", delta)]
+        return
+    yield "algebra", tree_text(view.tree)
+    for title, program in (
+        ("delta by the rules (all sources changed)", view.delta_by_rules(sources)),
+        ("delta after the rewrites", view.delta_program(sources)),
+    ):
+        steps = () if program is None else program.steps
+        yield title, "\n".join(f"{step.name}:\n{tree_text(step.relation, 1)}" for step in steps)
 
 
-def _stages(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:
-    if choice.mode is Mode.FULL:
-        return (*plan.full_stages(facts, view, catalogs), plan.publish_stage(facts, plan.stored(facts)))
-    program = plan.delta(facts, view) if view is not None and choice.mode is Mode.DIFFERENTIAL else None
+def _outline(view: CompiledView | None, sources: frozenset[TableName]) -> Iterator[Section]:
+    """The SQL of a change of all sources, with words for what only a refresh can name."""
+    program = view.delta_program(sources) if view is not None else None
+    if program is not None:
+        text = "\n\n".join(f"-- compute {step.name}\n{lower(step.relation, _in_words)};" for step in program.steps)
+        yield "DIFFERENTIAL: SQL (all sources changed)", text
+
+
+def _in_words(leaf: Scan | Stored) -> str:
+    if isinstance(leaf, Stored):
+        return quote(leaf.name)
+    words = {Moment.AFTER: "{}", Moment.BEFORE: "{} before", Moment.CHANGE: "change of {}"}
+    return quote(words[leaf.moment].format(leaf.source))
+
+
+def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
+    known = not facts.first_load and all(s.change is not None for s in facts.sources if s.name in facts.changed)
+    program = plan.delta(facts, view) if view is not None and known else None
     if program is None:
-        return ()
-    return (
-        *plan.compute_stages(facts, program),
-        *plan.apply_outline(facts, program),
-        plan.publish_stage(facts, plan.stored(facts)),
-    )
+        yield from _outline(view, frozenset(s.name for s in facts.sources))
+        return
+    stages = (*plan.compute_stages(facts, program), *plan.apply_outline(facts, program))
+    yield from _stages(Mode.DIFFERENTIAL, facts, stages)
+
+
+def _full(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> Iterator[Section]:
+    yield from _stages(Mode.FULL, facts, plan.full_stages(facts, view, catalogs))
+
+
+def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
+    titles = [stage.title for stage in (*stages, plan.publish_stage(facts, plan.stored(facts)))]
+    yield f"{mode}: stages", "\n".join(f"{i}. {title}" for i, title in enumerate(titles, 1))
+    yield f"{mode}: SQL", "\n\n".join(f"-- {s.title}\n{sql};" for s in stages for sql in s.statements)
 
 
 def _choice(facts: Facts, choice: Choice) -> str:

@@ -13,7 +13,7 @@ from headrace.engine.explain import explain_cycle, explain_query, explain_refres
 from headrace.engine.heads import Heads
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
-from headrace.engine.results import Explanation, RefreshMode
+from headrace.engine.results import Explanation, Mode, RefreshMode
 from headrace.graph.dag import Dag
 from headrace.names import TableName
 
@@ -31,7 +31,7 @@ def explain(
 
     Args:
         subject: What to explain.
-        mode: Instead of the table's own refresh mode.
+        mode: Instead of the table's own refresh mode; FULL and DIFFERENTIAL leave out the other one.
         catalog: The catalog.
         session: The session.
         plans: Compiled views.
@@ -51,7 +51,8 @@ def explain(
         require_differential(facts.details, mode)
         facts = replace(facts, refresh_mode=mode)
     view = plans.view(subject, facts.details) if facts.details.incremental else None
-    return explain_refresh(facts, choose(facts), view, session.catalogs())
+    only = None if mode in (None, RefreshMode.AUTO) else Mode(mode.value)
+    return explain_refresh(facts, choose(facts), view, session.catalogs(), only)
 
 
 def _cycle(

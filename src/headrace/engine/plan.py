@@ -6,6 +6,7 @@ turned out to be: `compute_stages` up to the change, `lake.apply.plan_apply` fro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -50,7 +51,8 @@ def is_small(facts: Facts) -> bool:
 def change_views(facts: Facts) -> dict[TableName, str]:
     """Temporary names of the sources' changes."""
     changed = [s.name for s in facts.sources if s.change is not None]
-    return {name: view_name(facts, f"change{i}_{name.table}") for i, name in enumerate(changed)}
+    # Spark takes no other characters in the name of a temporary view
+    return {n: view_name(facts, f"change{i}_{re.sub('[^A-Za-z0-9_]', '_', n.table)}") for i, n in enumerate(changed)}
 
 
 def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], str]:

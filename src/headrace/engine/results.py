@@ -249,7 +249,8 @@ class Explanation(Record):
         mode: The mode the next refresh would take.
         reason: Why FULL.
         refusals: What keeps the query from being DIFFERENTIAL.
-        sections: Pairs (title, text): algebra, delta, stages, SQL.
+        sections: Pairs (title, text): algebra, delta before and after the rewrites, choice, stages and SQL of both
+            modes.
     """
 
     name: str | None

@@ -62,8 +62,11 @@ def parse(sql: str) -> tuple[Query, Cursor]:
         raise too_deep() from error
     cursor.take(";")
     if not cursor.done:
-        raise cursor.error("The query should end here")
+        raise cursor.error("The query should end here", _QUALIFY if cursor.peek(-1).word == "QUALIFY" else None)
     return query, cursor
+
+
+_QUALIFY = "Spark has no QUALIFY: put the window function into a query in FROM, and its condition into WHERE."
 
 
 def too_deep() -> Unsupported:

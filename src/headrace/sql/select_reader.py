@@ -230,9 +230,18 @@ class SelectReader:
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
-        nothing = Scope((), scope.case_sensitive)
-        result, out = self._valued(result, out, nothing)
-        return (self.subqueries.filtered(result, nothing, condition) if condition else result), out
+        known = self._keyed(scope, grouping)
+        result, out = self._valued(result, out, known)
+        return (self.subqueries.filtered(result, known, condition) if condition else result), out
+
+    @staticmethod
+    def _keyed(scope: Scope, grouping: Grouping) -> Scope:
+        """What subqueries over groups may read of these: columns that are grouped by."""
+        if grouping.sets is not None:
+            return Scope((), scope.case_sensitive)
+        names = {each[0].parts[0]: grouping.key(each) for each in grouping.grouped if _plain_column(each)}
+        own = (replace(c, internal=names[c.internal]) for c in scope.columns if c.internal in names)
+        return Scope(tuple(own), scope.case_sensitive)
 
     def _below(
         self, relation: Relation, scope: Scope, keys: list[Pieces], items: list[Item]
@@ -358,6 +367,11 @@ def _understood(items: list[Item], condition: Pieces, grouping: Grouping) -> boo
     """Whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
     expressions = [*(item.pieces for item in items), *grouping.grouped]
     return all(expressions) and all(p.role is not Role.NAME for pieces in (*expressions, condition) for p in pieces)
+
+
+def _plain_column(pieces: Pieces) -> bool:
+    """Whether an expression is a column."""
+    return len(pieces) == 1 and pieces[0].role is Role.INPUT
 
 
 def _own_name(pieces: Pieces) -> str | None:

@@ -89,6 +89,13 @@ def test_a_table_that_does_not_exist_is_shown_in_its_place() -> None:
     assert error.value.place == Place(2, 13, "FROM t JOIN nowhere")
 
 
+def test_what_other_dialects_have_gets_a_hint() -> None:
+    with pytest.raises(UserError) as error:
+        reading("SELECT a FROM t QUALIFY rank() OVER (ORDER BY a) = 1")
+    assert error.value.code == "SYNTAX_ERROR"
+    assert "WHERE" in str(error.value.hint)
+
+
 def test_a_view_that_reads_itself() -> None:
     with pytest.raises(UserError) as error:
         reading("SELECT * FROM circle")

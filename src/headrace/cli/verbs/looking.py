@@ -93,10 +93,10 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
 
 @click.command()
 @click.argument("target", metavar="NAME_OR_QUERY")
-@click.option("--mode", "-m", type=options.MODE, help="Explain this mode instead of the table's own.")
+@click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
 @click.pass_context
 def explain(context: click.Context, target: str, mode: str | None) -> None:
-    """Show how a stream table is refreshed: mode and reason, the query's algebra, its change, the stages, the SQL.
+    """Show how a stream table is refreshed: mode and reason, algebra, change, and stages and SQL of both modes.
 
     \b
     Examples:

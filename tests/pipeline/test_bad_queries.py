@@ -1,0 +1,123 @@
+"""Queries that nobody can run, or maintain: every verb says so plainly, with the place, and makes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.engine.results import Mode
+from headrace.errors import HeadraceError
+
+ODD = "`odd table.name`"
+
+
+@pytest.fixture
+def source(hr: Headrace, ns: str) -> str:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, a ARRAY<INT>) USING iceberg")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.u (k INT, w INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, array(1)), (2, 0, NULL)")
+    return ns
+
+
+def verbs(hr: Headrace, ns: str) -> dict[str, Callable[[str], object]]:
+    return {
+        "validate": hr.validate,
+        "explain": hr.explain_query,
+        "create": lambda query: hr.create_stream_table(f"{ns}.made", query),
+    }
+
+
+def refused(hr: Headrace, ns: str, query: str) -> dict[str, HeadraceError]:
+    """What each verb says of a query; nothing is there afterwards that was not before."""
+    found = {}
+    before = hr.spark.sql(f"SHOW TABLES IN lake.{ns}").count(), [t.name for t in hr.status()]
+    for verb, ask in verbs(hr, ns).items():
+        with pytest.raises(HeadraceError) as caught:
+            ask(query)
+        found[verb] = caught.value
+        text = str(caught.value)
+        assert not any(sign in text for sign in ("\tat ", "Traceback", "org.apache", "== SQL =="))
+        assert len(text) < 1_500
+    assert (hr.spark.sql(f"SHOW TABLES IN lake.{ns}").count(), [t.name for t in hr.status()]) == before
+    return found
+
+
+WRONG = {
+    "type error deep in a query": (
+        "SELECT x.k FROM (SELECT k FROM (SELECT k,\n a + 1 AS b FROM {ns}.t) y WHERE b > 1) x",
+        "TYPE_MISMATCH",
+        2,
+    ),
+    "ambiguous column": ("SELECT\n k FROM {ns}.t JOIN {ns}.u ON t.k = u.k", "COLUMN_AMBIGUOUS", 2),
+    "correlation through two queries": (
+        "SELECT k FROM {ns}.t x WHERE EXISTS (\n SELECT 1 FROM {ns}.u y WHERE EXISTS ("
+        "\n  SELECT 1 FROM {ns}.u z WHERE z.w = x.v))",
+        "COLUMN_NOT_FOUND",
+        3,
+    ),
+    "union of other columns": ("SELECT k, v FROM {ns}.t\nUNION ALL SELECT k FROM {ns}.u", "TYPE_MISMATCH", 1),
+    "two million characters with a mistake": (
+        "SELECT k /* " + "x" * 2_000_000 + " */ FROM {ns}.t\nWHERE nope = 1",
+        "COLUMN_NOT_FOUND",
+        2,
+    ),
+    "nothing": ("-- nothing", "SYNTAX_ERROR", 1),
+    "no query": ("DROP TABLE {ns}.t", "SYNTAX_ERROR", 1),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong(hr: Headrace, source: str, name: str) -> None:
+    query, code, line = WRONG[name]
+    for error in refused(hr, source, query.format(ns=source)).values():
+        assert error.code == code
+        assert (error.place.line if error.place else None) == line
+
+
+NEVER = {
+    "not deterministic inside a CTE": (
+        "WITH a AS (SELECT k,\n uuid() AS id FROM {ns}.t), b AS (SELECT * FROM a) SELECT id FROM b"
+    ),
+    "outer columns in a query of its FROM": (
+        "SELECT k,\n (SELECT max(w) FROM (SELECT w FROM {ns}.u WHERE u.k = t.k) z) AS m FROM {ns}.t"
+    ),
+    "cut without an order": "SELECT k FROM {ns}.t\nLIMIT 1",
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_is_never_maintained(hr: Headrace, source: str, name: str) -> None:
+    query = NEVER[name].format(ns=source)
+    for found in (hr.validate(query), hr.explain_query(query)):
+        assert (found.mode, found.refusals[0].line) == (Mode.FULL, 2)
+        assert found.refusals[0].message
+    with pytest.raises(HeadraceError) as caught:
+        hr.create_stream_table(f"{source}.made", query, refresh_mode="DIFFERENTIAL")
+    assert (caught.value.code, caught.value.place.line if caught.value.place else None) == ("NOT_MAINTAINABLE", 2)
+    assert not hr.spark.catalog.tableExists(f"lake.{source}.made")
+
+
+def test_sixty_joins_and_two_million_characters_are_no_obstacle(hr: Headrace, source: str) -> None:
+    joins = " ".join(f"JOIN {source}.t AS t{i} ON t{i}.k = t{i - 1}.k" for i in range(1, 60))
+    long = f"SELECT k /* {'x' * 2_000_000} */ FROM {source}.t WHERE v IN ({', '.join(map(str, range(1_000)))})"
+    for query in (f"SELECT t0.k FROM {source}.t AS t0 {joins}", long):
+        assert hr.validate(query).mode is Mode.DIFFERENTIAL
+
+
+def test_names_of_any_kind(hr: Headrace, source: str) -> None:
+    table, columns = f"lake.{source}.{ODD}", "`select` INT, `a b` STRING, `d.o.t` INT, `quo``te` INT, `😀` STRING"
+    hr.spark.sql(f"CREATE TABLE {table} ({columns}) USING iceberg")
+    hr.spark.sql(f"INSERT INTO {table} VALUES (1, 'x', 2, 3, 'y')")
+    query = (
+        "SELECT `😀` AS `ключ 1`, `quo``te` AS `a``b`, sum(`my.alias 1`.`d.o.t`) AS `from`, count(*) AS `n n`"
+        f" FROM {source}.{ODD} AS `my.alias 1` WHERE `select` < 9 GROUP BY `😀`, `quo``te`"
+    )
+    name = f"{source}.`Größe 😀`"
+    assert hr.validate(query).mode is Mode.DIFFERENTIAL
+    hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {table} VALUES (2, 'z', 5, 3, 'y'), (3, 'z', 5, 3, '😀')")
+    result = hr.refresh(name)
+    assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 2, 1)
+    assert hr.verify(name).ok

@@ -1,0 +1,64 @@
+"""`explain`: the algebra, the change before and after the rewrites, the SQL and the physical choice, for both modes."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.engine.results import Explanation, Mode
+from headrace.errors import Unsupported
+
+QUERY = "SELECT k, count(*) AS n, max(v) AS most FROM {ns}.t WHERE v > 0 GROUP BY k"
+HEADS = ["algebra", "delta by the rules (all sources changed)", "delta after the rewrites"]
+STAGES = [f"{mode}: {what}" for mode in ("DIFFERENTIAL", "FULL") for what in ("stages", "SQL")]
+
+
+@pytest.fixture
+def source(hr: Headrace, ns: str) -> str:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10), (2, 0)")
+    return f"lake.{ns}.t"
+
+
+def titles(found: Explanation) -> list[str]:
+    return [title for title, _ in found.sections]
+
+
+def test_a_stream_table(hr: Headrace, ns: str, source: str) -> None:
+    name = f"{ns}.s"
+    hr.create_stream_table(name, QUERY.format(ns=ns), refresh_mode="DIFFERENTIAL")
+    idle = hr.explain(name)
+    assert idle.mode is Mode.NO_CHANGE
+    assert dict(idle.sections)["stages"] == "nothing to do"
+    assert f"`change of {ns}.t`" in dict(idle.sections)["DIFFERENTIAL: SQL (all sources changed)"]
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11)")
+    found = hr.explain(name)
+    assert titles(found) == [*HEADS, "choice", *STAGES]
+    parts = dict(found.sections)
+    assert "mode DIFFERENTIAL" in parts["choice"]
+    assert f"{ns}.t at version" in parts["choice"]
+    assert "read change of" in parts["DIFFERENTIAL: stages"]
+    assert "overwrite" in parts["FULL: stages"]
+    assert "CHANGE" in parts[HEADS[1]]
+    assert parts[HEADS[1]] != parts[HEADS[2]]
+    assert parts["FULL: SQL"].count("INSERT OVERWRITE") == 2
+    full = hr.explain(name, refresh_mode="FULL")
+    assert (full.mode, titles(full)) == (Mode.FULL, [*HEADS, "choice", *STAGES[2:]])
+    assert hr.refresh(name).mode is Mode.DIFFERENTIAL
+
+
+def test_a_query(hr: Headrace, ns: str, source: str) -> None:
+    found = hr.explain_query(QUERY.format(ns=ns))
+    assert (found.mode, found.reason) == (Mode.DIFFERENTIAL, None)
+    assert titles(found) == [*HEADS, "DIFFERENTIAL: SQL (all sources changed)", "FULL: SQL"]
+
+
+def test_what_is_not_maintained_has_one_mode(hr: Headrace, ns: str, source: str) -> None:
+    query = f"SELECT k, rand() AS r FROM {ns}.t"
+    found = hr.explain_query(query)
+    assert (found.mode, titles(found)) == (Mode.FULL, ["FULL: SQL"])
+    with pytest.raises(Unsupported) as caught:
+        hr.explain_query(query, refresh_mode="DIFFERENTIAL")
+    assert caught.value.place is not None
+    hr.create_stream_table(f"{ns}.s", query)
+    assert titles(hr.explain(f"{ns}.s")) == ["choice", *STAGES[2:]]

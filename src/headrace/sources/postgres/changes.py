@@ -14,12 +14,21 @@ Pure: no connection, no Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.errors import InternalError
-from headrace.sources.postgres.pgoutput import UNCHANGED, Delete, Insert, Update, Value, Values
+from headrace.sources.postgres.pgoutput import (
+    UNCHANGED,
+    Delete,
+    Insert,
+    Packed,
+    Update,
+    Value,
+    Values,
+    unpacked,
+)
 
 Key = tuple[Value, ...]
 
@@ -57,14 +66,14 @@ class KeyedChanges:
     Args:
         key: Places of the key's columns.
         truncated: The table was emptied: whatever the mirror holds is gone.
-        rows: The last image per touched key; None for a deleted row.
+        rows: The last image per touched key, packed as long as nothing is asked of it; None for a deleted row.
         fresh: Keys under which the mirror has no row, because the batch began with their INSERT.
         origins: For images that hold UNCHANGED: the key of the mirror's row that has the values.
     """
 
     key: tuple[int, ...]
     truncated: bool = False
-    rows: dict[Key, Values | None] = field(default_factory=dict)
+    rows: dict[Key, Values | Packed | None] = field(default_factory=dict)
     fresh: set[Key] = field(default_factory=set)
     origins: dict[Key, Key] = field(default_factory=dict)
 
@@ -95,6 +104,23 @@ class KeyedChanges:
     def delete(self, message: Delete) -> None:
         """Take in a DELETE."""
         self._remove(self._key(message.old))
+
+    def many(self, changes: Iterable[tuple[bool, Key, Packed | None]]) -> None:
+        """Take in changes that move no row to another key.
+
+        Args:
+            changes: For each, in order: whether it is an INSERT, the key, and the new row; no row for a DELETE.
+        """
+        rows, fresh, origins = self.rows, self.fresh, self.origins
+        for inserted, key, row in changes:
+            if row is None:
+                self._remove(key)
+                continue
+            if inserted and key not in rows:
+                fresh.add(key)
+            rows[key] = row
+            if origins:
+                origins.pop(key, None)
 
     def truncate(self) -> None:
         """Take in a TRUNCATE: nothing before counts."""
@@ -128,9 +154,10 @@ class KeyedChanges:
         """Give unsent values what the row had under its former key; the origin of those that only the mirror has."""
         if before not in self.rows and not self.truncated:
             return before
-        known = self.rows.get(before)
-        if known is None:
+        image = self.rows.get(before)
+        if image is None:
             raise lost_row()
+        known = unpacked(image)
         for place, value in enumerate(new):
             if value is UNCHANGED:
                 new[place] = known[place]
@@ -143,13 +170,13 @@ class WeighedChanges:
 
     Args:
         truncated: The table was emptied.
-        added: Rows that came.
+        added: Rows that came, packed or not.
         removed: Rows that went.
     """
 
     truncated: bool = False
-    added: list[Values] = field(default_factory=list)
-    removed: list[Values] = field(default_factory=list)
+    added: list[Values | Packed] = field(default_factory=list)
+    removed: list[Values | Packed] = field(default_factory=list)
 
     def insert(self, message: Insert) -> None:
         """Take in an INSERT."""

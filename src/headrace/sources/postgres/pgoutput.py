@@ -26,6 +26,9 @@ UNCHANGED: Final = _Unchanged.UNCHANGED
 Value = bytes | None | _Unchanged
 Values = list[Value]
 
+Packed = bytes
+"""A row as it was sent, none of whose values is UNCHANGED; `columns.py` takes many of them apart at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Begin:
@@ -162,7 +165,12 @@ def decode(data: bytes) -> Message | None:
         return Truncate(tuple(_OID.unpack_from(data, 6 + 4 * i)[0] for i in range(count)))
     if kind in b"YOM":
         return None
-    raise _unreadable(data)
+    raise unreadable(data)
+
+
+def unpacked(row: Values | Packed) -> Values:
+    """The values of a row."""
+    return _tuple(row, 0)[0] if isinstance(row, bytes) else row
 
 
 def _oid(data: bytes) -> int:
@@ -195,7 +203,7 @@ def _tuple(data: bytes, at: int) -> tuple[Values, int]:
             add(UNCHANGED)
             at += 1
         else:
-            raise _unreadable(data)
+            raise unreadable(data)
     return values, at
 
 
@@ -219,7 +227,8 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     return data[at:end].decode(), end + 1
 
 
-def _unreadable(data: bytes) -> InternalError:
+def unreadable(data: bytes) -> InternalError:
+    """The error for what the protocol does not have."""
     return InternalError(
         "PGOUTPUT_UNREADABLE",
         "PostgreSQL sent a change message that Headrace cannot read; nothing was landed.",

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import EnvironmentFault
-from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
-from headrace.sources.postgres.landing_sql import KNOWN, LIVE, UNSENT, WEIGHED, Spooled, origin_of
-from headrace.sources.postgres.pgoutput import UNCHANGED, Value, Values
+from headrace.sources.postgres.batches import keyed, text_of, weighed
+from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.landing_sql import Spooled
 from headrace.sources.postgres.tables import RemoteTable
-from headrace.sources.postgres.types import parse_array, place_of
+from headrace.sources.postgres.types import place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHUNK = 50_000
-"""Rows that are turned into columns at once."""
+FORMAT: Mapping[str, Any] = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+"""Of files that are read once, and whole: half the processor time of writing them goes without these two."""
 
 
 class Spool:
@@ -108,7 +107,7 @@ class Spool:
                 if writer is None:
                     self._files.create_dir(f"{self._path}/{part}", recursive=True)
                     target = f"{self._path}/{part}/{number}.parquet"
-                    writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, compression="lz4")
+                    writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, **FORMAT)
                 writer.write_batch(batch)
                 rows += batch.num_rows
         except OSError as error:
@@ -126,101 +125,11 @@ class Spool:
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:
         """Write what is left of a batch."""
         if isinstance(changes, WeighedChanges):
-            folder, rows = self.write(table, _weighed(table, changes))
+            folder, rows = self.write(table, weighed(table, changes))
             return Spooled(folder, rows, changes.truncated)
-        folder, rows = self.write(table, _keyed(table, changes))
+        folder, rows = self.write(table, keyed(table, changes))
         known = len(changes.fresh) < len(changes.rows)
         return Spooled(folder, rows, changes.truncated, True, known, bool(changes.origins))
-
-
-def columns_of(table: RemoteTable, rows: Sequence[Values]) -> dict[str, pa.Array]:
-    """Rows as columns of text."""
-    turned = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
-    return {place_of(i): text_column(values, table, i) for i, values in enumerate(turned)}
-
-
-def text_column(values: Sequence[Any], table: RemoteTable, number: int) -> pa.Array:
-    """Values of one column as Arrow text, or lists of text for arrays.
-
-    Raises:
-        EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for arrays of several dimensions, and text that is not UTF-8.
-    """
-    import pyarrow as pa
-
-    column = table.columns[number]
-    try:
-        if not column.kept.array:
-            return pa.array(values, pa.binary()).cast(pa.string())
-        lists = [None if v is None else parse_array(v) for v in values]
-        if any(found is None and v is not None for found, v in zip(lists, values, strict=True)):
-            raise _unfit(table, column.name, "an array of several dimensions, or with other bounds")
-        return pa.array(lists, pa.list_(pa.binary())).cast(pa.list_(pa.string()))
-    except pa.ArrowInvalid as error:
-        raise _unfit(table, column.name, "text that is not UTF-8") from error
-
-
-def _unfit(table: RemoteTable, column: str, what: str) -> EnvironmentFault:
-    return EnvironmentFault(
-        "VALUE_NOT_REPRESENTABLE",
-        f"Column {column} of {table} has a value that the mirror cannot hold; nothing was landed.",
-        detail=f"It is {what}.",
-        hint="Correct the value, or create the source again with this column among TEXT COLUMNS (…).",
-    )
-
-
-def _weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    for rows, weight in ((changes.added, 1), (changes.removed, -1)):
-        for part in _chunks(rows):
-            columns = columns_of(table, part)
-            columns[WEIGHED] = pa.array([weight] * len(part), pa.int32())
-            yield pa.RecordBatch.from_pydict(columns)
-
-
-def _keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    width, key = len(table.columns), changes.key
-    for part in _chunks(changes.rows.items()):
-        values = [_image(k, v, key, width) for k, v in part]
-        unsent = _replace_unsent(values) if changes.origins else {}
-        columns = columns_of(table, values)
-        columns[LIVE] = pa.array([v is not None for _, v in part])
-        columns[KNOWN] = pa.array([k not in changes.fresh for k, _ in part])
-        if changes.origins:
-            columns[UNSENT] = pa.array([unsent.get(i) for i in range(len(part))], pa.list_(pa.int32()))
-            origins = [changes.origins.get(k) or (None,) * len(key) for k, _ in part]
-            for number, texts in enumerate(zip(*origins, strict=True)):
-                columns[origin_of(number)] = text_column(texts, table, key[number])
-        yield pa.RecordBatch.from_pydict(columns)
-
-
-def _image(key: Key, values: Values | None, places: tuple[int, ...], width: int) -> Values:
-    """The values of a key's last image; of a deleted row its key only."""
-    if values is not None:
-        return values
-    image: Values = [None] * width
-    for place, value in zip(places, key, strict=True):
-        image[place] = value
-    return image
-
-
-def _replace_unsent(rows: list[Values]) -> dict[int, list[int]]:
-    """Take the stand-ins of unsent values out of rows, and say where they were."""
-    found = {}
-    for number, row in enumerate(rows):
-        if UNCHANGED in row:
-            found[number] = [i for i, value in enumerate(row) if value is UNCHANGED]
-            rows[number] = [None if value is UNCHANGED else value for value in row]
-    return found
-
-
-def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Items in lists of at most CHUNK."""
-    rest = iter(items)
-    while part := list(islice(rest, CHUNK)):
-        yield part
 
 
 Reader = Callable[[], bytes | bytearray | memoryview]
@@ -293,6 +202,6 @@ def _with_arrays(table: RemoteTable, batch: pa.RecordBatch, arrays: Sequence[int
 
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     for number in arrays:
-        values: list[Value] = columns[place_of(number)].cast(pa.binary()).to_pylist()
-        columns[place_of(number)] = text_column(values, table, number)
+        values = columns[place_of(number)].cast(pa.binary())
+        columns[place_of(number)] = text_of(values, table, number)
     return pa.RecordBatch.from_pydict(columns)

@@ -7,9 +7,10 @@ import pytest
 from fast.sources.postgres import messages as m
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.batches import text_column
 from headrace.sources.postgres.connection import SECRETS, check_url
 from headrace.sources.postgres.slots import lsn_of, position_of
-from headrace.sources.postgres.spool import csv_batches, text_column
+from headrace.sources.postgres.spool import csv_batches
 from headrace.sources.postgres.tables import RemoteColumn, RemoteTable, from_json, to_json
 from headrace.sources.postgres.types import mapped, parse_array
 from headrace.sql.source_statements import split_column, split_table

@@ -1,0 +1,66 @@
+"""Rows taken apart together are what they are one by one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fast.sources.postgres import messages as m
+
+from headrace.errors import InternalError
+from headrace.sources.postgres.batches import keyed, weighed
+from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.columns import Bytes
+from headrace.sources.postgres.pgoutput import UNCHANGED, Insert, Value, unpacked
+
+T = m.table()
+
+
+def _value(chance: random.Random) -> Value:
+    long = chance.choice((0, 1, 3, 255, 256, 70_000))
+    return chance.choice((None, UNCHANGED, b"", chance.randbytes(long).replace(b"\0", b"t"), b"tnu"))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_lie_where_decoding_finds_them(seed: int) -> None:
+    chance = random.Random(seed)
+    width = chance.randint(1, 5)
+    rows = [[_value(chance) for _ in range(width)] for _ in range(chance.randint(1, 30))]
+    packed = [m.row(row) for row in rows]
+    assert [unpacked(row) for row in packed] == rows
+    found = Bytes.of(packed)
+    columns, ends = found.rows(found.starts, width)
+    assert (ends - found.starts).tolist() == [len(row) for row in packed]
+    for number, column in enumerate(columns):
+        values = [row[number] for row in rows]
+        assert found.binary(column).to_pylist() == [None if v is UNCHANGED else v for v in values]
+        assert column.unsent.tolist() == [v is UNCHANGED for v in values]
+        assert found.pieces(column) == [v if isinstance(v, bytes) else b"" for v in values]
+
+
+def test_no_rows_have_no_values() -> None:
+    found = Bytes.of([])
+    columns, _ = found.rows(found.starts, 2)
+    assert [found.binary(column).to_pylist() for column in columns] == [[], []]
+
+
+@pytest.mark.parametrize("bad", [m.row(["1"]), m.row(["1", "2"]).replace(b"t", b"?", 1)])
+def test_what_is_no_row_is_refused(bad: bytes) -> None:
+    found = Bytes.of([m.row(["1", "2"]), bad])
+    with pytest.raises(InternalError, match="PGOUTPUT_UNREADABLE"):
+        found.rows(found.starts, 2)
+
+
+def test_rows_in_whatever_form_are_written_alike() -> None:
+    changes = KeyedChanges((0,))
+    changes.many([(True, (b"1",), m.row(["1", "x", None])), (False, (b"2",), None)])
+    changes.insert(Insert(T.oid, [b"3", None, b"y"]))
+    rows = [row for batch in keyed(T, changes) for row in batch.to_pylist()]
+    assert sorted((r["c0"], r["c1"], r["c2"], r["live"], r["known"]) for r in rows) == [
+        ("1", "x", None, True, False),
+        ("2", None, None, False, True),
+        ("3", None, "y", True, False),
+    ]
+    bag = WeighedChanges(added=[m.row(["1", "x", None]), [b"2", None, b"y"]], removed=[m.row(["3", "z", ""])])
+    rows = [row for batch in weighed(T, bag) for row in batch.to_pylist()]
+    assert [tuple(r.values()) for r in rows] == [("1", "x", None, 1), ("2", None, "y", 1), ("3", "z", "", -1)]

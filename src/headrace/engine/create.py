@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
 from headrace.delta.derive import LAYOUT
+from headrace.engine.calls import changed_functions, refuse_missing
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
 from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from
@@ -174,12 +175,17 @@ class Creator:
     ) -> RefreshResult | None:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
+            refuse_missing(table.name, from_json(table.details), self.session)
             if table.name not in resolved:
                 self._refuse_blown(table.name)
-            return self._replace(table, _same_wish(table), self._defined_again(table))
+            return self._replace(table, _same_wish(table), self._defined_again(table), self._why_again(table))
         if (details := self._without_lost_columns(table, heads)) is not None:
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
         return None
+
+    def _why_again(self, table: StreamTable) -> FullReason:
+        function = changed_functions(from_json(table.details), self.session)
+        return FullReason.FUNCTION_CHANGED if function else FullReason.DEFINITION_CHANGED
 
     def _refuse_blown(self, name: TableName) -> None:
         """Recomputing would bring in what the fuse keeps out."""
@@ -225,12 +231,17 @@ class Creator:
     def outdated(self, table: StreamTable) -> bool:
         """Whether a stream table must be defined again.
 
-        A view that it reads through was changed, or the rules were, or it was altered from FULL to a mode that needs
-        what a table that is always recomputed does not store.
+        A view that it reads through was changed, or a function of the project that it calls, or the rules were, or it
+        was altered from FULL to a mode that needs what a table that is always recomputed does not store.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
         """
         details = from_json(table.details)
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
+            return True
+        if changed_functions(details, self.session):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 

@@ -62,6 +62,7 @@ class Details:
         companion: Columns of the companion table, or None when none is needed.
         view_locations: Metadata files of those views; another one means the view was changed.
         layout: `LAYOUT` of the rules it was compiled with.
+        functions: Fingerprints of the project's functions that it calls, by name.
     """
 
     query: str
@@ -74,6 +75,7 @@ class Details:
     companion: tuple[Column, ...] | None
     view_locations: Mapping[TableName, str] = field(default_factory=dict)
     layout: int = LAYOUT
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def incremental(self) -> bool:
@@ -100,6 +102,7 @@ def to_json(details: Details) -> dict[str, Any]:
         "refusals": [r.as_dict() for r in details.refusals],
         "companion": None if details.companion is None else _columns_out(details.companion),
         "layout": details.layout,
+        "functions": dict(details.functions),
     }
 
 
@@ -116,6 +119,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         companion=None if data["companion"] is None else _columns_in(data["companion"]),
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
         layout=data.get("layout", 1),
+        functions=data.get("functions", {}),
     )
 
 

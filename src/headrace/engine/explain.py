@@ -13,11 +13,22 @@ from headrace.engine.stages import Stage
 from headrace.names import TableName
 
 
-def explain_refresh(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> Explanation:
-    """How the next refresh of a stream table would run."""
+def explain_refresh(
+    facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str], functions: str = ""
+) -> Explanation:
+    """How the next refresh of a stream table would run.
+
+    Args:
+        facts: The refresh.
+        choice: Its mode.
+        view: The compiled query, if it is maintained.
+        catalogs: Catalogs the session knows.
+        functions: The project's functions that the query calls, in words.
+    """
     stages = _stages(facts, choice, view, catalogs)
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources)),
+        ("functions", functions),
         ("choice", _choice(facts, choice)),
         ("stages", "\n".join(f"{i}. {stage.title}" for i, stage in enumerate(stages, 1)) or "nothing to do"),
         ("SQL", "\n\n".join(f"-- {s.title}\n{sql};" for s in stages for sql in s.statements)),
@@ -27,12 +38,13 @@ def explain_refresh(facts: Facts, choice: Choice, view: CompiledView | None, cat
     )
 
 
-def explain_query(details: Details, view: CompiledView | None) -> Explanation:
-    """How a query would be refreshed, were it a stream table."""
+def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:
+    """How a query would be refreshed, were it a stream table; arguments as for `explain_refresh`."""
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    return Explanation(None, mode, reason, details.refusals, tuple(_algebra(view, sources)))
+    sections = [*_algebra(view, sources), ("functions", functions)]
+    return Explanation(None, mode, reason, details.refusals, tuple(s for s in sections if s[1]))
 
 
 def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Care, Catalog
 from headrace.delta.consolidate import difference
 from headrace.engine import gather
+from headrace.engine.calls import refuse_changed
 from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads
 from headrace.engine.pinned import expired
@@ -45,12 +46,13 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
         heads: Gives metadata of the sources.
 
     Raises:
-        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`.
+        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `FUNCTION_CHANGED`.
     """
     know = gather.known(catalog, name)
     if know.newest is None:
         raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
     details = gather.details_of(know.table)
+    refuse_changed(name, details, session)
     uses = {use.name: use for use in details.sources}
     names = frozenset(know.streams)
     observed = heads.of((*know.table.sources, name), names)

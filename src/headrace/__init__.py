@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headrace.api import Headrace, open
     from headrace.errors import HeadraceError
+    from headrace.functions import function
 
 __version__ = "0.1.0"
-__all__ = ["Headrace", "HeadraceError", "__version__", "open"]
+__all__ = ["Headrace", "HeadraceError", "__version__", "function", "open"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from headrace import api
 
         return getattr(api, name)
+    if name == "function":
+        from headrace.functions import function
+
+        return function
     if name == "HeadraceError":
         from headrace.errors import HeadraceError
 

@@ -16,6 +16,7 @@ from headrace.engine import gather
 from headrace.engine import status as _status
 from headrace.engine.results import (
     Explanation,
+    FunctionInfo,
     HistoryRow,
     RefreshMode,
     RefreshResult,
@@ -26,6 +27,7 @@ from headrace.engine.results import (
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Event, Events, Notice, fields_of, kind_of
 from headrace.frontier import Frontier
+from headrace.functions import FILE_NAME, Functions, declare
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, STAGING, TableName, qualify, split_identifier
 from headrace.schedule import parse_schedule
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.engine.maintain import MaintenanceResult
     from headrace.engine.plans import Plans
     from headrace.engine.refresh import Refresher
+    from headrace.functions import Function
     from headrace.running import DiamondGroup, LoggedEvent
     from headrace.safeguards.fuses import BlownFuse
     from headrace.safeguards.gates import GateInfo
@@ -80,6 +83,7 @@ class LazySpark:
 
     def __init__(self, settings: config.Settings, events: Events, given: SparkSession | None) -> None:
         self._settings = settings
+        self._functions = Functions(settings.root / FILE_NAME)
         self._events = events
         self._session = given
         self._checked = given is None
@@ -97,6 +101,9 @@ class LazySpark:
         with self._lock:
             from headrace.spark.session import check_session, open_session, running_session
 
+            if self._session is not None and self._checked:
+                return self._session
+            functions = self._functions.now()  # first: what is wrong with them is known without Spark
             if self._session is None:
                 self._session, self._checked = running_session(), False
             if self._session is None:
@@ -104,7 +111,21 @@ class LazySpark:
             elif not self._checked and not self._settings.spark_remote:
                 check_session(self._session, self._settings)
             self._checked = True
+            self.runner().use(functions)
             return self._session
+
+    def functions(self) -> Mapping[str, Function]:
+        """The project's functions by name, as they are now; a session that runs has them, too."""
+        with self._lock:
+            found = self._functions.now()
+            if self._session is not None and self._checked:
+                self.runner().use(found)
+            return found
+
+    def register(self, function: Function) -> None:
+        """Add a function, for as long as this object lives."""
+        self._functions.register(function)
+        self.functions()
 
     def runner(self) -> SparkRunner:
         """The runner over the session."""
@@ -357,6 +378,23 @@ class Headrace:
         """
         dropped = self._engine()[2].drop(self._name(name), if_exists=if_exists, cascade=cascade)
         return tuple(str(n) for n in dropped)
+
+    def register_function(
+        self, name: str, call: Callable[..., Any], *, returns: str, deterministic: bool = True
+    ) -> None:
+        """Let queries call a Python function, in this process only; `functions.py` declares those of every process.
+
+        Args:
+            name: Its name in SQL.
+            call: The function; takes one argument for each of the call, None for NULL.
+            returns: The type it returns, as Spark SQL writes it, or one of PySpark's types.
+            deterministic: Whether equal arguments always give equal results; queries that call one for which this is
+                not so are recomputed.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`.
+        """
+        self._lazy.register(declare(name, call, returns, deterministic))
 
     # ---- refreshing and verifying
 
@@ -637,7 +675,10 @@ class Headrace:
         return behind
 
     def _unsettled(self, table: StreamTable) -> bool:
-        return table.status is not Status.ACTIVE or self._engine()[2].outdated(table)
+        try:
+            return table.status is not Status.ACTIVE or self._engine()[2].outdated(table)
+        except UserError:  # functions that cannot be loaded: whoever refreshes the table says so
+            return True
 
     def _heads(self) -> Heads:
         return self._engine()[1].heads()
@@ -839,6 +880,16 @@ class Headrace:
         plans, refresher, _ = self._engine()
         mode = parse_mode(refresh_mode) if refresh_mode else None
         return explain(subject, mode, catalog=self._catalog, session=self._lazy, plans=plans, heads=refresher.heads())
+
+    def functions(self) -> tuple[FunctionInfo, ...]:
+        """The project's Python functions, and the stream tables that call them; loads `functions.py`, starts no Spark.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`.
+        """
+        from headrace.engine.calls import function_infos
+
+        return function_infos(self._catalog, self._lazy.functions())
 
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
         """Where the stream tables stand; reads the catalog only and starts no Spark."""

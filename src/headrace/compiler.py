@@ -132,6 +132,7 @@ def compile_view(
     describe: Describe,
     case_sensitive: bool = False,
     ansi: bool = True,
+    functions: Mapping[str, bool] | None = None,
 ) -> CompiledView:
     """Compile a query text.
 
@@ -142,11 +143,19 @@ def compile_view(
         describe: The analysed schema of a SQL text, by Spark.
         case_sensitive: Whether column names differ by case.
         ansi: Whether the query runs in ANSI mode.
+        functions: The user's own functions of one row, by name, and whether they are deterministic.
 
     Raises:
         UserError: the text is no valid query; what the reader and the analyser raise.
     """
-    reading = read(query, resolve=resolve, schema=schema, describe=describe, case_sensitive=case_sensitive)
+    reading = read(
+        query,
+        resolve=resolve,
+        schema=schema,
+        describe=describe,
+        case_sensitive=case_sensitive,
+        functions=functions,
+    )
     if reading.tree is None:
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi)

@@ -180,6 +180,17 @@ def judge_clocks(difference: float, against: str) -> Check:
     return Check("Clocks", outcome, finding, "Switch time synchronisation (NTP) on, on both machines.")
 
 
+def check_functions(settings: config.Settings) -> Check:
+    """The project's Python functions can be loaded."""
+    from headrace.functions import FILE_NAME, Functions
+
+    functions = Functions(settings.root / FILE_NAME)
+    names = ", ".join(functions.now())
+    if not functions.file.exists():
+        return Check("Functions", Outcome.OK, f"none: there is no {FILE_NAME}")
+    return Check("Functions", Outcome.OK, f"{functions.file} declares {names or 'none'}")
+
+
 def _checked_spark(settings: config.Settings) -> Check:
     from headrace.api import Headrace
 
@@ -199,5 +210,6 @@ CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (
     ("Catalog", check_catalog),
     ("Warehouse", check_warehouse),
     ("Clocks", check_clocks),
+    ("Functions", check_functions),
 )
 """What `examine` checks after Python and the settings, in this order."""

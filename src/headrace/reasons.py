@@ -16,6 +16,7 @@ class FullReason(StrEnum):
     HISTORY_EXPIRED = "HISTORY_EXPIRED"
     SCHEMA_CHANGED = "SCHEMA_CHANGED"
     DEFINITION_CHANGED = "DEFINITION_CHANGED"
+    FUNCTION_CHANGED = "FUNCTION_CHANGED"
     SOURCE_RECREATED = "SOURCE_RECREATED"
     COST = "COST"
     CYCLE_SHRANK = "CYCLE_SHRANK"
@@ -35,6 +36,7 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.HISTORY_EXPIRED: "a source's history since the last refresh has expired",
     FullReason.SCHEMA_CHANGED: "a source's schema changed",
     FullReason.DEFINITION_CHANGED: "the definition changed",
+    FullReason.FUNCTION_CHANGED: "a function of the project that the query calls was changed",
     FullReason.SOURCE_RECREATED: "a source was dropped and created again",
     FullReason.COST: "recomputing was estimated to be cheaper",
     FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",

@@ -45,7 +45,20 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("algebra", frozenset({"algebra"})),
     (
         "ground",
-        frozenset({"errors", "names", "reasons", "frontier", "events", "config", "clock", "schedule", "semantics"}),
+        frozenset(
+            {
+                "errors",
+                "names",
+                "reasons",
+                "frontier",
+                "events",
+                "config",
+                "clock",
+                "schedule",
+                "semantics",
+                "functions",
+            }
+        ),
     ),
 )
 """Top to bottom. A package or module that is in none of them fails a test: decide where it belongs."""

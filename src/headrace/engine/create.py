@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
 from headrace.delta.derive import LAYOUT
+from headrace.engine.calls import changed_functions, refuse_missing
 from headrace.engine.cycles import as_member, check_cycle, in_cycle, parts
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
@@ -184,9 +185,10 @@ class Creator:
     ) -> RefreshResult | None:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
+            refuse_missing(table.name, from_json(table.details), self.session)
             if table.name not in resolved:
                 self._refuse_blown(table.name)
-            return self._replace(table, _same_wish(table), self._defined_again(table))
+            return self._replace(table, _same_wish(table), self._defined_again(table), self._why_again(table))
         if (details := self._without_lost_columns(table, heads)) is not None:
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
         return None
@@ -198,13 +200,18 @@ class Creator:
         resolved: Mapping[TableName, Resolution],
     ) -> tuple[RefreshResult, ...]:
         """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
-        old = [name for name in part if self._is_old(tables[name])]
+        old = [n for n in part if self._is_old(tables[n]) or self._why_again(tables[n]) is FullReason.FUNCTION_CHANGED]
         if not old and all(from_json(tables[name].details).cyclic for name in part):
             return ()
         for name in part:
+            refuse_missing(name, from_json(tables[name].details), self.session)
             if name not in resolved:
                 self._refuse_blown(name)
         return self._replace_cycle(part, {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old})
+
+    def _why_again(self, table: StreamTable) -> FullReason:
+        function = changed_functions(from_json(table.details), self.session)
+        return FullReason.FUNCTION_CHANGED if function else FullReason.DEFINITION_CHANGED
 
     def _refuse_blown(self, name: TableName) -> None:
         """Recomputing would bring in what the fuse keeps out."""
@@ -250,11 +257,17 @@ class Creator:
     def outdated(self, table: StreamTable) -> bool:
         """Whether a stream table must be defined again.
 
-        A view that it reads through was changed, or the rules were, or it was altered from FULL to a mode that needs
-        what a table that is always recomputed does not store, or it has left its cycle.
+        A view that it reads through was changed, or a function of the project that it calls, or the rules were, or it
+        was altered from FULL to a mode that needs what a table that is always recomputed does not store, or it has left
+        its cycle.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
         """
         details = from_json(table.details)
         if self._is_old(table) or (details.cyclic and not Dag(self.catalog.dependencies()).component(table.name)):
+            return True
+        if changed_functions(details, self.session):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 

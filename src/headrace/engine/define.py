@@ -10,6 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.types import mentions
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
+from headrace.engine.calls import functions_called
 from headrace.engine.details import Details, SourceUse
 from headrace.engine.heads import metadata
 from headrace.engine.plans import Plans, pinned_free, places_as_written
@@ -75,6 +76,7 @@ def define(
     if staged := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
+    details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = session.runner().under(semantics)
     with places_as_written(details, catalogs):
         output = runner.describe(pinned_free(details, catalogs))

@@ -63,6 +63,7 @@ class Details:
         view_locations: Metadata files of those views; another one means the view was changed.
         layout: `LAYOUT` of the rules it was compiled with.
         cyclic: Whether it is maintained as the member of a cycle, which needs no companion.
+        functions: Fingerprints of the project's functions that it calls, by name.
     """
 
     query: str
@@ -76,6 +77,7 @@ class Details:
     view_locations: Mapping[TableName, str] = field(default_factory=dict)
     layout: int = LAYOUT
     cyclic: bool = False
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def incremental(self) -> bool:
@@ -103,6 +105,7 @@ def to_json(details: Details) -> dict[str, Any]:
         "companion": None if details.companion is None else _columns_out(details.companion),
         "layout": details.layout,
         "cyclic": details.cyclic,
+        "functions": dict(details.functions),
     }
 
 
@@ -120,6 +123,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
         layout=data.get("layout", 1),
         cyclic=data.get("cyclic", False),
+        functions=data.get("functions", {}),
     )
 
 

@@ -21,7 +21,12 @@ Section = tuple[str, str]
 
 
 def explain_refresh(
-    facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str], only: Mode | None = None
+    facts: Facts,
+    choice: Choice,
+    view: CompiledView | None,
+    catalogs: frozenset[str],
+    only: Mode | None = None,
+    functions: str = "",
 ) -> Explanation:
     """How the next refresh of a stream table would run, and how it would in the other mode.
 
@@ -31,11 +36,13 @@ def explain_refresh(
         view: Its compiled query; None when that is not maintained.
         catalogs: Catalogs that the session knows.
         only: Leave out all other modes.
+        functions: The project's functions that the query calls, in words.
     """
     modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, view, catalogs)}
     shown = sorted(modes, key=lambda mode: mode is not choice.mode)
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources)),
+        ("functions", functions),
         ("choice", _choice(facts, choice)),
         ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
         *(section for mode in shown if only in (None, mode) for section in modes[mode]),
@@ -63,12 +70,12 @@ def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, vi
     return Explanation(str(facts.name), choice.mode, choice.reason, (), tuple(s for s in sections if s[1]))
 
 
-def explain_query(details: Details, view: CompiledView | None) -> Explanation:
-    """How a query would be refreshed, were it a stream table."""
+def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:
+    """How a query would be refreshed, were it a stream table; arguments as for `explain_refresh`."""
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    sections = [*_algebra(view, sources), *_outline(view, sources)]
+    sections = [*_algebra(view, sources), ("functions", functions), *_outline(view, sources)]
     return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.query.strip()};")])
 
 

@@ -6,16 +6,19 @@ from dataclasses import replace
 
 from headrace.catalog import Catalog
 from headrace.engine import gather
+from headrace.engine.calls import changed_functions, functions_section, refuse_missing
 from headrace.engine.choose import choose
 from headrace.engine.cycles import choose_cycle
 from headrace.engine.define import define, require_differential
 from headrace.engine.explain import explain_cycle, explain_query, explain_refresh
+from headrace.engine.facts import Obstacle
 from headrace.engine.heads import Heads
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.results import Explanation, Mode, RefreshMode
 from headrace.graph.dag import Dag
 from headrace.names import TableName
+from headrace.reasons import FullReason
 
 
 def explain(
@@ -40,19 +43,25 @@ def explain(
     if isinstance(subject, str):
         details, view = define(subject, catalog=catalog, session=session, plans=plans)
         require_differential(details, mode or RefreshMode.AUTO)
-        return explain_query(details, view)
+        return explain_query(details, view, functions_section(details, session))
     know = gather.known(catalog, subject)
     cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(subject)
     if cycle:
         return _cycle(subject, cycle, catalog=catalog, plans=plans, heads=heads)
     observed = heads.of(know.table.sources, frozenset(know.streams))
     facts = gather.gather(know, observed, forced=False, tag="explain")
+    refuse_missing(subject, facts.details, session)
+    if changed := changed_functions(facts.details, session):
+        facts = replace(
+            facts, obstacle=Obstacle(FullReason.FUNCTION_CHANGED, f"the body of {changed[0]}() was changed")
+        )
     if mode is not None:
         require_differential(facts.details, mode)
         facts = replace(facts, refresh_mode=mode)
     view = plans.view(subject, facts.details) if facts.details.incremental else None
     only = None if mode in (None, RefreshMode.AUTO) else Mode(mode.value)
-    return explain_refresh(facts, choose(facts), view, session.catalogs(), only)
+    called = functions_section(facts.details, session)
+    return explain_refresh(facts, choose(facts), view, session.catalogs(), only, called)
 
 
 def _cycle(

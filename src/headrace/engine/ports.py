@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from headrace.algebra.schema import Column
+from headrace.functions import Function
 from headrace.names import TableName
 from headrace.semantics import Semantics
 
@@ -92,6 +93,14 @@ class Session(Protocol):
 
     def catalogs(self) -> frozenset[str]:
         """Names of the catalogs the session knows."""
+        ...
+
+    def functions(self) -> Mapping[str, Function]:
+        """The project's functions by name, as they are now; the runner's sessions have them.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`.
+        """
         ...
 
     def location(self, name: TableName) -> str | None:

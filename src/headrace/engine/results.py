@@ -15,6 +15,7 @@ from headrace.reasons import FullReason
 
 __all__ = [
     "Explanation",
+    "FunctionInfo",
     "HistoryRow",
     "Mode",
     "RefreshMode",
@@ -258,6 +259,27 @@ class Explanation(Record):
     reason: FullReason | None
     refusals: tuple[RefusalInfo, ...]
     sections: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo(Record):
+    """A Python function of the project.
+
+    Args:
+        name: Its name in SQL.
+        returns: The type it returns; None when it is called and not declared any more.
+        deterministic: Whether equal arguments always give equal results; None likewise.
+        fingerprint: What changes with its body; None likewise.
+        called_by: The stream tables that call it.
+        to_recompute: Those among them that were computed with another body, and are recomputed at their next refresh.
+    """
+
+    name: str
+    returns: str | None
+    deterministic: bool | None
+    fingerprint: str | None
+    called_by: tuple[str, ...]
+    to_recompute: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

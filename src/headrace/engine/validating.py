@@ -12,6 +12,8 @@ from headrace.engine.ports import Session
 from headrace.engine.results import Mode, StrategyInfo, Validation
 from headrace.sql.parser import parse
 
+_CALLED = "is called for changed rows; the table is recomputed when its body changes"
+
 
 def validate(query: str, *, catalog: Catalog, session: Session, plans: Plans) -> Validation:
     """Say how each construct of a query would be maintained, or what stands in the way.
@@ -35,7 +37,8 @@ def validation(details: Details, view: CompiledView | None) -> Validation:
         Mode.DIFFERENTIAL if details.incremental else Mode.FULL,
         None if details.incremental else details.refusals[0].code,
         details.refusals,
-        tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines),
+        tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines)
+        + tuple(StrategyInfo("PYTHON FUNCTION", f"{name}()", _CALLED) for name in details.functions if lines),
         tuple((column.name, column.type) for column in details.output),
         tuple(str(use.name) for use in details.sources),
     )

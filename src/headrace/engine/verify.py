@@ -16,6 +16,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Care, Catalog
 from headrace.delta.consolidate import difference
 from headrace.engine import gather
+from headrace.engine.calls import refuse_changed
 from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads
 from headrace.engine.pinned import expired
@@ -50,7 +51,7 @@ def verify(
         max_cycle_rounds: How many rounds of a cycle may make a difference.
 
     Raises:
-        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`.
+        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`, `FUNCTION_CHANGED`.
     """
     know = gather.known(catalog, name)
     if know.newest is None:
@@ -60,6 +61,8 @@ def verify(
     runner = session.runner().under(details.semantics)
     care = catalog.cares().get(name, Care())
     cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(name) if details.cyclic else ()
+    for member in cycle or (name,):
+        refuse_changed(member, gather.details_of(know.streams[member]), session)
     if cycle:
         texts = {n: _text(gather.known(catalog, n), heads, cycle) for n in cycle}
         fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, Unsupported, UserError, place_at
+from headrace.spark.python_errors import python_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,10 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("SCHEMA_ALREADY_EXISTS", _Kind("NAMESPACE_EXISTS", UserError)),
     ("SCHEMA_NOT_EMPTY", _Kind("NAMESPACE_NOT_EMPTY", UserError)),
     ("CATALOG_NOT_FOUND", _Kind("CATALOG_NOT_FOUND", UserError, "Configure it in [spark] of headrace.toml.")),
-    ("UNRESOLVED_ROUTINE", _Kind("FUNCTION_NOT_FOUND", UserError)),
+    (
+        "UNRESOLVED_ROUTINE",
+        _Kind("FUNCTION_NOT_FOUND", UserError, "Use one of Spark's, or declare it in functions.py."),
+    ),
     ("COLUMN_ALREADY_EXISTS", _Kind("COLUMN_EXISTS", UserError, "Give one of them an alias.")),
     ("DATATYPE_MISMATCH", _TYPE),
     ("INCOMPATIBLE_DATA_FOR_TABLE", _TYPE),
@@ -240,6 +244,8 @@ def translate(error: Exception, sql: str | None = None) -> HeadraceError:
             "A change removes rows that the stream table does not have; nothing was published.",
             hint="Refresh it FULL, and please report this.",
         )
+    if failure := python_failure(_whole(error)):
+        return failure
     kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error) or _FALLBACK
     said, advice = _split_advice(_sentence(error, kind))
     message, detail = (kind.message, said) if kind.message else (said, None)
@@ -267,16 +273,28 @@ def _condition(error: BaseException) -> str | None:
     return getter() if getter is not None else None
 
 
-def _texts(error: BaseException) -> str:
-    """What the exception and its causes say, for recognising; `Caused by` lines included, never shown."""
-    texts, seen = [], set[int]()
+def _chain(error: BaseException) -> Iterator[Any]:
+    """The exception and its causes."""
+    seen = set[int]()
     current: Any = error
     while current is not None and id(current) not in seen and len(seen) < 20:
         seen.add(id(current))
+        yield current
+        current = getattr(current, "cause", None) or getattr(current, "_cause", None) or current.__cause__
+
+
+def _whole(error: BaseException) -> str:
+    """Everything that the exception and its causes say, traces of Java's included."""
+    return "\n".join(f"{type(e).__name__}: {e}\n{getattr(e, '_stackTrace', None) or ''}" for e in _chain(error))
+
+
+def _texts(error: BaseException) -> str:
+    """What the exception and its causes say, for recognising; `Caused by` lines included, never shown."""
+    texts = []
+    for current in _chain(error):
         texts.append(f"{type(current).__name__}: {current}")
         trace = getattr(current, "_stackTrace", None) or ""
         texts += [line for line in trace.splitlines() if "Caused by" in line or "Exception:" in line]
-        current = getattr(current, "cause", None) or getattr(current, "_cause", None) or current.__cause__
     return "\n".join(texts)
 
 

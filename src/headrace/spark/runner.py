@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 from headrace.algebra.schema import Column
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
+from headrace.spark.functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.functions import Function
 
 Row = tuple[Any, ...]
 
@@ -42,6 +45,7 @@ class _Shared:
     """What the runners of one application share."""
 
     children: dict[Semantics, SparkRunner] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=dict)
     running: dict[str, tuple[str, JobGroup]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -93,7 +97,26 @@ class SparkRunner:
             session: SparkSession = make()
             for key, value in {**self._carried(session), **semantics.options()}.items():
                 session.conf.set(key, value)
+            register(session, self._shared.functions)
             return session
+
+    def use(self, functions: Mapping[str, Function]) -> None:
+        """Have these functions, and no others of the project's, in all sessions of this application.
+
+        Args:
+            functions: By name.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`: Spark does not take one of them.
+        """
+        with self._shared.lock:
+            former = self._shared.functions
+            if functions is former:
+                return
+            sessions = [self.session, *(child.session for child in self._shared.children.values())]
+            for session in dict.fromkeys(sessions):
+                register(session, functions, former)
+            self._shared.functions = functions
 
     def _carried(self, session: SparkSession) -> dict[str, str]:
         """Options set at run time in this session, which a new session does not inherit."""

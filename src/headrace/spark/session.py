@@ -168,6 +168,7 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
     if settings.spark_master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or Python functions run in whatever python3 is
     _silence_pyspark()
     with translated(), uninterrupted():
         builder = SparkSession.builder.master(settings.spark_master)

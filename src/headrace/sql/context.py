@@ -119,6 +119,7 @@ class Context:
         views: The views this text is inside of.
         depth: How many subqueries of expressions it is inside of.
         describe: The analysed schema of a SQL text, by Spark; None where nobody can be asked.
+        functions: The user's own functions of one row, by name, and whether they are deterministic.
     """
 
     cursor: Cursor
@@ -136,6 +137,7 @@ class Context:
     views: tuple[TableName, ...] = ()
     depth: int = 0
     describe: Callable[[str], tuple[Column, ...]] | None = None
+    functions: Mapping[str, bool] = field(default_factory=dict)
 
     def trial(self) -> Context:
         """A context to read a part in whose findings may be dropped."""

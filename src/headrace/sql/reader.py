@@ -7,7 +7,7 @@ understood for certain is refused by name and place; the query then refreshes FU
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
@@ -58,6 +58,7 @@ def read(
     schema: Schema,
     describe: Describe | None = None,
     case_sensitive: bool = False,
+    functions: Mapping[str, bool] | None = None,
 ) -> Reading:
     """Read a query.
 
@@ -67,6 +68,7 @@ def read(
         schema: Columns of a table, or the text of a view; raises `UserError` for a table that does not exist.
         describe: Spark's own analysis of the query: its output columns. None: names are made up where Spark would.
         case_sensitive: Whether names differ by case.
+        functions: The user's own functions of one row, by name, and whether they are deterministic.
 
     Raises:
         UserError: `SYNTAX_ERROR`, `DUPLICATE_COLUMN`, or what `resolve`, `schema` and `describe` raise.
@@ -76,6 +78,7 @@ def read(
     shape, cursor = parse(query)
     findings = Findings()
     context = _context(cursor, resolve, schema, findings, case_sensitive=case_sensitive, describe=describe)
+    context.functions = functions or {}
     try:
         output = _query(context, shape, {})
     except RecursionError:

@@ -18,6 +18,11 @@ _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timesta
 
 _KNOWN = SCALARS | AGGREGATES | WINDOWS | _SPECIAL
 
+SPARKS_OWN = _KNOWN | GENERATORS | NON_DETERMINISTIC.keys() | NON_DETERMINISTIC_WITHOUT_ARGUMENTS
+"""Names that mean a function of Spark's."""
+
+_DECLARE = "Declare it in the project's functions.py: then its body is known, and whether it is deterministic."
+
 Aliases = Mapping[str, Pieces]
 """Select aliases, folded, with the expression each stands for."""
 
@@ -126,9 +131,12 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
                 f"{name}() gives several rows for one, which is maintained only as a whole select item with names.",
             )
         )
+    elif name in context.functions:
+        if not context.functions[name]:
+            context.refuse(not_deterministic(f"{name}()", place, "is declared as not deterministic"))
     elif name not in _KNOWN:
         message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."
-        context.refuse(not_maintained(f"{name}()", place, message))
+        context.refuse(not_maintained(f"{name}()", place, message, _DECLARE))
 
 
 def _counts_rows(pieces: Pieces, at: int) -> bool:

@@ -92,3 +92,30 @@ def test_our_errors_pass_unchanged():
 
 def test_every_pattern_is_told_in_words():
     assert all(kind.message or kind.hint or kind.code == "TABLE_NOT_FOUND" for _, kind in EVIDENCE)
+
+
+def test_a_python_function_that_fails_is_told_by_its_own_words() -> None:
+    said = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0:
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/opt/pyspark/worker.py", line 2000, in main
+    process()
+  File "/shop/functions.py", line 7, in price
+    return int(text)
+           ^^^^^^^^^
+ValueError: invalid literal for int() with base 10: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/shop/functions.py", line 9, in price
+    raise PriceError("no price: x") from None
+functions.PriceError: no price: x
+
+\tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:581)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.io.EOFException
+"""
+    told = translate(RuntimeError(said), "SELECT price(x) FROM t")
+    assert (told.code, told.retryable) == ("FUNCTION_FAILED", False)
+    assert told.message == "A Python function failed: functions.PriceError: no price: x"
+    assert told.detail == "/shop/functions.py, line 9, in price"

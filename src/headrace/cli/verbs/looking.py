@@ -1,4 +1,4 @@
-"""status, history, graph, explain, validate."""
+"""status, history, graph, explain, validate, functions."""
 
 from __future__ import annotations
 
@@ -138,4 +138,24 @@ def validate(context: click.Context, query: str | None, file: Path | None) -> No
     show(asked, found.as_dict(), lambda: validation(found))
 
 
-VERBS = (status, history, graph, explain, validate)
+@click.command()
+@click.pass_context
+def functions(context: click.Context) -> None:
+    """List the project's Python functions: what they return, and which stream tables call them.
+
+    They are declared in functions.py in the project folder. Loads that file; starts no Spark.
+
+    \b
+    Examples:
+      headrace functions
+      headrace functions --json
+    """
+    from headrace.cli.render.functions import functions as rendered
+
+    asked = invocation(context)
+    with asked.open() as hr:
+        found = hr.functions()
+    show(asked, [info.as_dict() for info in found], lambda: rendered(found))
+
+
+VERBS = (status, history, graph, explain, validate, functions)

@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
     parser.add_argument("--warm-up", type=int, default=8, help="turns of a TPC-H case before it is measured (8)")
     parser.add_argument(
-        "--cases", type=int, default=None, help="only the first so many TPC-H cases, or ways to capture (all)"
+        "--cases", type=int, default=None, help="only the first so many cases of TPC-H and of PostgreSQL (all)"
     )
     parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
     options = parser.parse_args()

@@ -31,9 +31,12 @@ def run(options: argparse.Namespace) -> list[Figure]:
     with server() as url, psycopg.connect(url, autocommit=True) as db, project(options.master) as hr:
         db.execute(f"CREATE TABLE big ({COLUMNS}); INSERT INTO big {FILL.format(1, rows)}; ANALYZE big")
         figures = [snapshot(hr, url, rows, way, session) for session in ("cold", "warm") for way in WAYS]
-        for case, statement in CASES:
-            db.execute(statement.format(rows + 1, 2 * rows))
-            figures += [landing(hr, rows, way, case) for way in WAYS]
+        batches = ((2 * rows + 1, rows // 10), (rows + 1, rows))  # the first one compiles what the other runs
+        for case, statement in CASES[: options.cases]:
+            for first, count in batches:
+                db.execute(statement.format(first, first + count - 1))
+                goals = LANDING if count == rows else {}
+                figures += [landing(hr, count, way, case, goals.get(way)) for way in WAYS]
         return figures
 
 
@@ -47,8 +50,8 @@ def snapshot(hr: Headrace, url: str, rows: int, way: str, session: str) -> Figur
     return show(Figure("postgres", label, rows / result.seconds, "rows/s", SNAPSHOT, True, detail))
 
 
-def landing(hr: Headrace, rows: int, way: str, case: str) -> Figure:
+def landing(hr: Headrace, rows: int, way: str, case: str, goal: float | None) -> Figure:
     """Rows per second of all landings that a statement takes, from reading to acknowledging."""
     seconds = sum(r.seconds for r in hr.sources.land(way))
     label, detail = f"{way}: landing, {rows:,} rows {case}", f"{seconds:.1f} s"
-    return show(Figure("postgres", label, rows / seconds, "rows/s", LANDING[way], True, detail))
+    return show(Figure("postgres", label, rows / seconds, "rows/s", goal, True, detail))

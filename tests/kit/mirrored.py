@@ -50,7 +50,7 @@ class Mirrors:
             self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
             return
         self._alter(landed)
-        change = translated(landed.change_sql("`before`")).replace('"before"', name)
+        change = translated(landed.change_sql("`before`", small=len(self.tables) % 2 > 0)).replace('"before"', name)
         found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
         for *row, weight in found:
             self._weigh(name, row, int(weight))

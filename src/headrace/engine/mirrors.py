@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
 from headrace.errors import EnvironmentFault, UserError
-from headrace.lake.apply import Target, change_of, measures, plan_apply, run_apply
+from headrace.lake.apply import SMALL_STATE_CELLS, Target, change_of, measures, plan_apply, run_apply
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import STAGING, WEIGHT, TableName, quote
@@ -102,14 +103,17 @@ class Mirroring:
         target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
         wanted = measures(target.identity, distinct=landed.key is None)
         try:
-            measured = self.runner.materialize(view, landed.change_sql(self._rows(before)), wanted)
+            query = landed.change_sql(self._rows(before), small=_is_small(before, target))
+            measured = self.runner.materialize(view, query, wanted)
             change = change_of(view, measured, target.identity)
             if not change.rows:
                 return
-            run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
             logged = f"CAST({WEIGHT} AS BIGINT), CAST({self.version} AS BIGINT) FROM {quote(view)}"
             log = f"{self.mirror.log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
-            self.runner.run(f"INSERT INTO {log} SELECT {_listed(columns)}, {logged}")
+            with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
+                logging = pool.submit(self.runner.run, f"INSERT INTO {log} SELECT {_listed(columns)}, {logged}")
+                run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+                logging.result()
         finally:
             self.runner.release(view)
         moved.changed = True
@@ -124,6 +128,11 @@ class Mirroring:
         name, snapshot = self.mirror.name, before.current_snapshot_id
         published = snapshot is None or snapshot in self.published
         return rows_sql(name if published else name.within(STAGING), before, snapshot)
+
+
+def _is_small(before: TableMeta, target: Target) -> bool:
+    """Whether a mirror is so small that it is rewritten whole."""
+    return before.row_count is not None and before.row_count * len(target.columns) <= SMALL_STATE_CELLS
 
 
 def _listed(columns: Sequence[Column]) -> str:

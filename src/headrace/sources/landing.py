@@ -60,11 +60,12 @@ class LandedTable(Protocol):
         """Query of the new state's rows, where `replaced`."""
         ...
 
-    def change_sql(self, before: str) -> str:
+    def change_sql(self, before: str, *, small: bool = False) -> str:
         """Query of the change: the mirror's columns and the weight, no row twice.
 
         Args:
             before: Table expression of the mirror's rows before, in its columns from now on.
+            small: The mirror is so small that a single task reads it in no time.
         """
         ...
 

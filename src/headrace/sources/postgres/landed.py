@@ -62,7 +62,8 @@ class PostgresTable:
         """Query of a new snapshot's rows."""
         return new_rows_sql(self.table, self.spooled)
 
-    def change_sql(self, before: str) -> str:
+    def change_sql(self, before: str, *, small: bool = False) -> str:
         """Query of the change."""
-        make = replacing_sql if self.replaced else change_sql
-        return make(self.table, self.spooled, before)
+        if self.replaced:
+            return replacing_sql(self.table, self.spooled, before)
+        return change_sql(self.table, self.spooled, before, small=small)

@@ -19,6 +19,9 @@ LIVE, KNOWN, UNSENT, WEIGHED = "live", "known", "unsent", "weight"
 """Spooled columns: whether a key has a last image; whether the mirror may have a row of it; which values were not sent;
 a row's weight."""
 
+FEW = 20_000
+"""So many rows are no work for two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
@@ -64,14 +67,16 @@ def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
     return consolidate(f"{old} UNION ALL SELECT *, 1L FROM ({new_rows_sql(table, spooled)})", columns)
 
 
-def change_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
+def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool = False) -> str:
     """The change that a batch makes.
 
     Args:
         table: The table, as the mirror was made of it.
         spooled: Its part of the batch.
         before: Table expression of the mirror's rows when the batch begins.
+        small: A single task reads the mirror in no time.
     """
+    few = spooled.rows <= FEW
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
@@ -83,17 +88,25 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
         )
         if spooled.distinct:
             return rows
-        return consolidate(f"{everything} UNION ALL {rows}" if spooled.truncated else rows, columns)
+        if spooled.truncated:
+            return consolidate(_gathered(f"{everything} UNION ALL {rows}", few and small), columns)
+        return consolidate(_gathered(rows, few), columns)
     new = _images(table, spooled, before)
     if spooled.truncated:
         return consolidate(f"{everything} UNION ALL {new}", columns)
     if not spooled.known:
         return new
     listed = ", ".join(f"m.{quote(c.name)}" for c in columns)
-    touched = f"SELECT {_key(table)} FROM {_file(spooled)} AS s WHERE s.{KNOWN}"
+    touched = _gathered(f"SELECT {_key(table)} FROM {_file(spooled)} AS s WHERE s.{KNOWN}", few and small)
+    mirrored, hint = (f"({_gathered(before, True)})", "/*+ SHUFFLE_HASH(t) */ ") if few and small else (before, "")
     joined = " AND ".join(f"m.{quote(c.name)} = t.{quote(c.name)}" for c in _key_columns(table))
-    old = f"SELECT {listed}, -1L AS {WEIGHT} FROM {before} AS m LEFT SEMI JOIN ({touched}) AS t ON {joined}"
-    return consolidate(f"{old} UNION ALL {new}", columns)
+    old = f"SELECT {hint}{listed}, -1L AS {WEIGHT} FROM {mirrored} AS m LEFT SEMI JOIN ({touched}) AS t ON {joined}"
+    return consolidate(_gathered(f"{old} UNION ALL {new}", few and small), columns)
+
+
+def _gathered(source: str, wanted: bool) -> str:
+    """A query whose rows a single task has, where that is wanted: an exchange takes longer than a few rows do."""
+    return f"SELECT /*+ COALESCE(1) */ * FROM ({source})" if wanted else source
 
 
 def _images(table: RemoteTable, spooled: Spooled, before: str) -> str:

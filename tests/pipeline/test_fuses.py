@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+
 import pytest
 
 from headrace.api import Headrace
+from headrace.engine.fuse import Fuse
+from headrace.engine.gather import gather, known
+from headrace.engine.guard import guarded
+from headrace.engine.heads import Heads
 from headrace.errors import HeadraceError
 from headrace.events import Event, FuseBlown
+from headrace.names import TableName
 
 TABLES = """
 CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'copy-on-write');
@@ -102,6 +110,54 @@ def test_a_source_that_is_repaired_needs_no_decision(hr: Headrace, tables: str) 
 def test_rows_that_an_update_carries_over_do_not_count(hr: Headrace, tables: str) -> None:
     hr.sql(f"DELETE FROM {tables}.a WHERE k = 3")  # rewrites the file with its hundred rows
     hr.refresh(f"{tables}.b")
+    assert hr.fuses() == ()
+
+
+def test_rows_that_updates_carried_over_are_no_measure_of_what_is_usual(hr: Headrace, ns: str) -> None:
+    hr.sql(f"""
+    CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg
+        TBLPROPERTIES ('write.update.mode' = 'copy-on-write', 'write.delete.mode' = 'copy-on-write');
+    INSERT INTO {ns}.a SELECT /*+ COALESCE(1) */ id, 0 FROM range(3000);
+    CREATE STREAM TABLE {ns}.b WITH (fuse_factor = 2) AS SELECT v, count(*) AS n FROM {ns}.a GROUP BY v
+    """)
+    for key in range(5):
+        hr.sql(f"UPDATE {ns}.a SET v = 1 WHERE k = {key}")  # rewrites a file of 3,000 rows
+        hr.refresh(f"{ns}.b")
+    hr.sql(f"INSERT INTO {ns}.a SELECT id, 2 FROM range(5000, 6500)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    (fuse,) = hr.fuses()
+    assert (fuse.rows, fuse.limit, fuse.largest) == (1500, 1000, 2)
+    hr.sql(f"UPDATE {ns}.a SET v = 3 WHERE k = 7")
+    hr.resolve_fuse(f"{ns}.b", "skip")
+    assert hr.status([f"{ns}.b"])[0].skipped_rows == 1502
+
+
+def test_counting_is_cancelled_with_the_refresh(hr: Headrace, tables: str) -> None:
+    ns = tables
+    hr.sql(f"INSERT INTO {ns}.a SELECT id, id % 7 FROM range(1000, 1060)")
+    name = TableName("lake", (ns,), "b")
+    know = known(hr._catalog, name)
+    facts = gather(know, Heads(hr._catalog, lambda _: None).of(know.table.sources, frozenset()), forced=False, tag="x")
+    (source,) = facts.sources
+    endless = "SELECT id AS v, abs(sin(id)) AS __hr_w FROM range(1000000000000)"
+    facts = replace(facts, sources=(replace(source, change=endless),))
+    runner, ended = hr._lazy.runner(), list[str]()
+
+    def count() -> None:
+        try:
+            guarded(know, facts, Fuse(), catalog=hr._catalog, session=hr._lazy, events=hr.events)
+        except HeadraceError as error:
+            ended.append(error.code)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    for _ in range(600):
+        runner.cancel_all(f"refresh {name}")
+        thread.join(0.1)
+        if not thread.is_alive():
+            break
+    assert ended == ["CANCELLED"]
     assert hr.fuses() == ()
 
 

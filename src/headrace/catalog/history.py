@@ -41,7 +41,10 @@ def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, 
 
 def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
     """What stream tables reached since a time, of all of them the newest, oldest first."""
-    return tuple(_reached(connection, _published().where(t.publication.c.published_at >= since).limit(limit)))
+    first = sa.select(sa.func.min(t.publication.c.id)).where(t.publication.c.published_at >= since)
+    # of histories that are far longer: from their end only as far back as publications are numbered after that time
+    recent = t.history.c.publication_id >= first.scalar_subquery()
+    return tuple(_reached(connection, _published().where(recent).limit(limit)))
 
 
 def _published() -> sa.Select[Any]:
@@ -59,7 +62,8 @@ def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]
     """The refreshes with the versions that tables had by then; a refresh need not have made one."""
     rows = connection.execute(query).all()[::-1]
     names = {text: parse_name(text) for text, *_ in rows}
-    made = versions.made_since(connection, min((publication for _, publication, *_ in rows), default=0))
+    first = min((publication for _, publication, *_ in rows), default=0)
+    made = versions.made_since(connection, set(names.values()), first)
     newest = versions.newest_of(connection, list(names.values()))
     for text, publication, at, frontier in rows:
         name = names[text]
@@ -75,13 +79,12 @@ def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]
 
 def last(connection: Connection) -> dict[TableName, HistoryEntry]:
     """The newest entry of every stream table that exists and has one."""
-    newest = (
-        sa.select(sa.func.max(t.history.c.id).label("id"))
-        .join(t.stream_table, t.stream_table.c.relation_id == t.history.c.stream_id)
-        .group_by(t.history.c.stream_id)
-        .subquery()
+    own = (t.history.c.stream_name == t.relation.c.name, t.history.c.stream_id == t.relation.c.id)
+    newest = sa.select(t.history.c.id).where(*own).order_by(t.history.c.id.desc()).limit(1).correlate(t.relation)
+    streams = sa.select(newest.scalar_subquery().label("id")).join_from(
+        t.relation, t.stream_table, t.stream_table.c.relation_id == t.relation.c.id
     )
-    query = sa.select(t.history).join(newest, newest.c.id == t.history.c.id)
+    query = sa.select(t.history).where(t.history.c.id.in_(streams))
     entries = (_entry(row) for row in connection.execute(query).mappings())
     return {entry.stream: entry for entry in entries}
 

@@ -179,6 +179,14 @@ class Reader:
         """The publication of that UUID, or None when it did not happen."""
         return versions.publication(self._connection, uuid)
 
+    def published_at(self, publication: int) -> dt.datetime:
+        """When a publication (by id) was made.
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return versions.published_at(self._connection, publication)
+
     def publications(self, limit: int | None = None) -> tuple[PublicationRecord, ...]:
         """Publications, newest first."""
         return versions.publications(self._connection, limit)

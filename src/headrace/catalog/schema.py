@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0007")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -108,7 +108,7 @@ publication = sa.Table(
     metadata,
     sa.Column("id", BIG_ID, primary_key=True),
     sa.Column("uuid", sa.String(64), nullable=False, unique=True),
-    sa.Column("published_at", UtcTime, nullable=False),
+    sa.Column("published_at", UtcTime, nullable=False, index=True),
     sqlite_autoincrement=True,
 )
 
@@ -119,7 +119,7 @@ version = sa.Table(
     sa.Column("version", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("snapshot_id", sa.BigInteger),
     sa.Column("row_count", sa.BigInteger),
-    sa.Column("committed_at", UtcTime, nullable=False),
+    sa.Column("committed_at", UtcTime, nullable=False, index=True),
     sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id"), index=True),
     sa.Column("table_uuid", sa.String(64)),
     sa.CheckConstraint("version >= 0", name="ck_hr_version_version"),
@@ -138,7 +138,7 @@ history = sa.Table(
     metadata,
     sa.Column("id", BIG_ID, primary_key=True),
     sa.Column("stream_id", BIG_ID),
-    sa.Column("stream_name", sa.Text, nullable=False, index=True),
+    sa.Column("stream_name", sa.Text, nullable=False),
     sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id")),
     sa.Column("started_at", UtcTime, nullable=False),
     sa.Column("finished_at", UtcTime, nullable=False),
@@ -154,6 +154,7 @@ history = sa.Table(
     sa.Column("error_code", sa.String(64)),
     sa.Column("error_message", sa.Text),
     sa.Column("metrics_json", JSON),
+    sa.Index("ix_hr_history_stream_name", "stream_name", "id"),
     sqlite_autoincrement=True,
 )
 

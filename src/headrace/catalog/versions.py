@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -66,12 +66,17 @@ def committed_since(
     return {parse_name(name): sorted(numbered) for name, numbered in found.items()}
 
 
-def made_since(connection: Connection, publication: int) -> dict[TableName, list[tuple[int, int]]]:
-    """By stream table, publications since one and the versions that they made, oldest first."""
+def made_since(
+    connection: Connection, names: Collection[TableName], publication: int
+) -> dict[TableName, list[tuple[int, int]]]:
+    """By stream table, publications since one and the versions of it that they made, oldest first.
+
+    More tables than those asked for may be returned when there are many.
+    """
     query = (
         sa.select(t.relation.c.name, t.version.c.publication_id, t.version.c.version)
         .join(t.relation, t.relation.c.id == t.version.c.relation_id)
-        .where(t.version.c.publication_id >= publication)
+        .where(name_condition(names), t.version.c.publication_id >= publication)
         .order_by(t.version.c.publication_id)
     )
     found: dict[str, list[tuple[int, int]]] = {}
@@ -86,7 +91,7 @@ def as_of(connection: Connection, when: dt.datetime | int, name: TableName | Non
     At a publication, a source counts by time: what it had committed when the publication was made.
     """
     if isinstance(when, int):
-        moment = _published_at(connection, when)
+        moment = published_at(connection, when)
         own = t.version.c.publication_id
         reached = sa.or_(own <= when, sa.and_(own.is_(None), t.version.c.committed_at <= moment))
     else:
@@ -109,7 +114,12 @@ def publications(connection: Connection, limit: int | None) -> tuple[Publication
     return tuple(PublicationRecord(*row) for row in connection.execute(query))
 
 
-def _published_at(connection: Connection, publication_id: int) -> dt.datetime:
+def published_at(connection: Connection, publication_id: int) -> dt.datetime:
+    """When a publication was made.
+
+    Raises:
+        UserError: `PUBLICATION_NOT_FOUND`.
+    """
     query = sa.select(t.publication.c.published_at).where(t.publication.c.id == publication_id)
     found: dt.datetime | None = connection.execute(query).scalar_one_or_none()
     if found is None:
@@ -122,16 +132,17 @@ def _published_at(connection: Connection, publication_id: int) -> dt.datetime:
 
 
 def _newest(condition: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
-    heads = (
-        sa.select(t.version.c.relation_id, sa.func.max(t.version.c.version).label("version"))
-        .where(condition)
-        .group_by(t.version.c.relation_id)
-        .subquery()
+    """Of each relation the newest version that meets a condition, looked for from its end: others are many."""
+    last = (
+        sa.select(t.version.c.version)
+        .where(t.version.c.relation_id == t.relation.c.id, condition)
+        .order_by(t.version.c.version.desc())
+        .limit(1)
+        .correlate(t.relation)
     )
-    return _ALL.join(
-        heads,
-        sa.and_(heads.c.relation_id == t.version.c.relation_id, heads.c.version == t.version.c.version),
-    )
+    heads = sa.select(t.relation.c.id, last.scalar_subquery())
+    # a condition, not a join, for SQLite would look for the newest once for each version there is
+    return _ALL.where(sa.tuple_(t.version.c.relation_id, t.version.c.version).in_(heads))
 
 
 def _fetch(connection: Connection, query: sa.Select[tuple[object, ...]]) -> dict[TableName, Version]:

@@ -53,6 +53,7 @@ class SourceFacts:
         version: Version at the cut.
         change: SQL of the rows that changed in between, with their weights; None when nothing did.
         change_rows: Estimated number of changed rows.
+        carried: Whether that may count rows that were only carried over into other files.
         rows: Rows at the cut, if known.
         obstacle: Why the change cannot be read.
         appended: Whether the change is known to add rows only.
@@ -66,6 +67,7 @@ class SourceFacts:
     version: int
     change: str | None = None
     change_rows: int | None = None
+    carried: bool = False
     rows: int | None = None
     obstacle: Obstacle | None = None
     appended: bool = False

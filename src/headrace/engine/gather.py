@@ -243,7 +243,15 @@ def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version,
         streams=know.streams,
         frontiers=know.frontiers,
     )
-    return _with(facts, before=before, change=change, change_rows=plan.rows, appended=appended, common=common)
+    return _with(
+        facts,
+        before=before,
+        change=change,
+        change_rows=plan.rows,
+        carried=plan.carried,
+        appended=appended,
+        common=common,
+    )
 
 
 def _with(facts: SourceFacts, **changes: object) -> SourceFacts:

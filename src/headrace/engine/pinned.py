@@ -7,10 +7,9 @@ Pinning takes all pointers in one catalog query first, then reads those snapshot
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headrace.catalog import Catalog, PublicationRecord
+from headrace.catalog import Catalog
 from headrace.engine.heads import metadata
 from headrace.engine.texts import bind_text
 from headrace.errors import UserError
@@ -54,7 +53,7 @@ class PinnedState:
             self._pointers = reader.pointers(LAKE, None)
             self._versions = reader.versions_as_of(when) if when is not None else {}
             self._streams = frozenset(t.name for t in reader.stream_tables())
-            self._time = _time_of(reader.publications() if isinstance(when, int) else (), when)
+            self._time = reader.published_at(when) if isinstance(when, int) else when
 
     def expression(self, name: TableName) -> str:
         """The table expression that reads a relation in this state.
@@ -103,12 +102,6 @@ class PinnedState:
     def sql(self, query: str, namespace: tuple[str, ...], catalogs: frozenset[str]) -> str:
         """A query with every table name replaced by its pinned expression."""
         return bind_text(query, namespace=namespace, catalogs=catalogs, views={}, bind=self.expression)
-
-
-def _time_of(publications: Iterable[PublicationRecord], when: dt.datetime | int | None) -> dt.datetime | None:
-    if isinstance(when, dt.datetime) or when is None:
-        return when
-    return next((p.published_at for p in publications if p.id == when), None)
 
 
 def expired(name: TableName) -> UserError:

@@ -28,7 +28,7 @@ from headrace.engine.circling import Circle, Circling
 from headrace.engine.common import CommonChanges
 from headrace.engine.cycles import in_cycle, parts
 from headrace.engine.facts import Facts
-from headrace.engine.fuse import UNRESOLVED, Resolution, changed_rows
+from headrace.engine.fuse import UNRESOLVED, Resolution
 from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Head, Heads
@@ -350,12 +350,7 @@ class Refresher:
         observed = self._observe(know, heads, seen or {})
         self._refuse_overtaken(know, observed)
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
-        if definition is None and resolved is None:
-            changed = guarded(
-                know, facts, self.defaults.fuse, catalog=self.catalog, session=self.session, events=self.events
-            )
-        else:
-            changed = changed_rows(facts.sources, know.frontier, know.at_frontier)
+        changed = self._guarded(know, facts, resolved) if definition is None else {}
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
         choice = Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped") if skipped else choose(facts)
         attempt.mode = choice.mode
@@ -380,6 +375,18 @@ class Refresher:
         )
         self._ran[choice.mode] += 1
         return done
+
+    def _guarded(self, know: gather.Known, facts: Facts, resolved: Resolution | None = None) -> dict[TableName, int]:
+        """How many rows changed, by source; stops at a blown fuse."""
+        return guarded(
+            know,
+            facts,
+            self.defaults.fuse,
+            catalog=self.catalog,
+            session=self.session,
+            events=self.events,
+            resolved=resolved,
+        )
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)

@@ -182,9 +182,13 @@ class Scheduler:
 
         A catalog that does not answer is asked again, unless this is to happen only once.
         """
-        begun = time.monotonic()
-        if begun < self._look_after or self.spark.away:
+        if time.monotonic() < self._look_after:
             return told
+        with self.spark.using(wait=False) as there:  # tables in other catalogs are looked at through Spark
+            return self._consider_now(told, once) if there else told
+
+    def _consider_now(self, told: bool, once: bool) -> bool:
+        begun = time.monotonic()
         self._nudged = False
         try:
             if self._quiet():

@@ -50,20 +50,29 @@ class LostSpark:
         return self._mending is not None
 
     @contextmanager
-    def using(self) -> Iterator[None]:
-        """While Spark is used; waits while it is being started. A `SPARK_LOST` that leaves the block is noticed."""
+    def using(self, *, wait: bool = True) -> Iterator[bool]:
+        """While Spark is used, which keeps it from being started anew. A `SPARK_LOST` that leaves the block is noticed.
+
+        Args:
+            wait: Wait while it is being started; otherwise the block is told that it must do without.
+
+        Yields:
+            Whether Spark may be used.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: not self.away)
-            self._users += 1
+            if wait:
+                self._changed.wait_for(lambda: not self.away)
+            there = not self.away
+            self._users += there
         try:
-            yield
+            yield there
         except HeadraceError as error:
             if error.code == "SPARK_LOST":
                 self.lost(error)
             raise
         finally:
             with self._changed:
-                self._users -= 1
+                self._users -= there
                 self._changed.notify_all()
 
     def lost(self, error: HeadraceError) -> None:

@@ -61,10 +61,12 @@ class ChangePlan:
         parts: In order of history; may be empty: nothing changed.
         rows: How many rows changed at most (an update counts twice), from snapshot counters; carried-over rows of
             copy-on-write included.
+        carried: Whether some of these rows may have been carried over only.
     """
 
     parts: tuple[Part, ...]
     rows: int
+    carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,10 @@ def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | No
         else:
             stretch.append(snapshot)
     parts += _stretch(base, stretch)
-    sizes = {s.id: _touched(s) for s in line if s.operation != "replace"}
-    return ChangePlan(_one_range_each(parts, meta, sizes), sum(sizes.values()))
+    moving = [s for s in line if s.operation != "replace"]
+    sizes = {s.id: _touched(s) for s in moving}
+    carried = any(s.count("added-records") and s.count("deleted-records") for s in moving)
+    return ChangePlan(_one_range_each(parts, meta, sizes), sum(sizes.values()), carried)
 
 
 def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int]) -> tuple[Part, ...]:

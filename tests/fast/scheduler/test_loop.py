@@ -685,6 +685,20 @@ def test_spark_is_not_restarted_under_what_still_uses_it():
     user.join(10)
 
 
+def test_who_cannot_wait_does_without_a_spark_that_is_being_started():
+    free = threading.Event()
+    spark = LostSpark(Events(), lambda: free.wait(10))
+    with spark.using(wait=False) as there:
+        assert there
+        spark.lost(EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True))
+        with spark.using(wait=False) as here:
+            assert not here
+    free.set()
+    until(lambda: not spark.away)
+    with spark.using(wait=False) as there:
+        assert there
+
+
 def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
     lake_.base("s.a")
     define(catalog, "b: a", b={"timeout": "1 second"})

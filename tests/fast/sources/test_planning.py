@@ -156,6 +156,15 @@ def test_a_deletion_vector_that_replaces_another_counts_for_what_it_adds():
     assert plan.rows == 4
 
 
+@pytest.mark.parametrize(
+    ("summary", "carried"), [(APPEND, False), (MOR, False), (DROP, False), (COW, True), (PACK, False)]
+)
+def test_rows_may_be_carried_over_where_files_are_rewritten(summary, carried):
+    plan = plan_changes(history(APPEND, summary), 1, 2)
+    assert isinstance(plan, ChangePlan)
+    assert plan.carried == carried
+
+
 def test_an_older_snapshot_is_read_under_todays_names_and_types():
     table = history(APPEND, schema=1)
     assert rows_sql(T, table, 1) == (

@@ -19,6 +19,7 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.refresh import Refresher
 from headrace.engine.results import RefreshMode, RefreshResult
+from headrace.engine.source_keys import out_of_date
 from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
@@ -231,8 +232,9 @@ class Creator:
     def outdated(self, table: StreamTable) -> bool:
         """Whether a stream table must be defined again.
 
-        A view that it reads through was changed, or a function of the project that it calls, or the rules were, or it
-        was altered from FULL to a mode that needs what a table that is always recomputed does not store.
+        A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
+        of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
+        recomputed does not store.
 
         Raises:
             UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
@@ -241,7 +243,7 @@ class Creator:
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
             return True
-        if changed_functions(details, self.session):
+        if out_of_date(details, self.catalog) or changed_functions(details, self.session):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 

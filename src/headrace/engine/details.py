@@ -17,6 +17,9 @@ from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.semantics import Semantics
 
+Keys = tuple[tuple[str, ...], ...]
+"""Several keys of one relation, each by its columns."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceUse:
@@ -63,6 +66,9 @@ class Details:
         view_locations: Metadata files of those views; another one means the view was changed.
         layout: `LAYOUT` of the rules it was compiled with.
         functions: Fingerprints of the project's functions that it calls, by name.
+        source_keys: Keys of its sources, as they were known when it was defined.
+        rests_on_keys: Whether its plan makes use of them.
+        keys: Keys of its own result that follow from the query.
     """
 
     query: str
@@ -76,6 +82,9 @@ class Details:
     view_locations: Mapping[TableName, str] = field(default_factory=dict)
     layout: int = LAYOUT
     functions: Mapping[str, str] = field(default_factory=dict)
+    source_keys: Mapping[TableName, Keys] = field(default_factory=dict)
+    rests_on_keys: bool = False
+    keys: Keys = ()
 
     @property
     def incremental(self) -> bool:
@@ -103,6 +112,9 @@ def to_json(details: Details) -> dict[str, Any]:
         "companion": None if details.companion is None else _columns_out(details.companion),
         "layout": details.layout,
         "functions": dict(details.functions),
+        "source_keys": [{"name": list(n.parts), "keys": _keys_out(k)} for n, k in details.source_keys.items()],
+        "rests_on_keys": details.rests_on_keys,
+        "keys": _keys_out(details.keys),
     }
 
 
@@ -120,6 +132,9 @@ def from_json(data: Mapping[str, Any]) -> Details:
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
         layout=data.get("layout", 1),
         functions=data.get("functions", {}),
+        source_keys={_name_in(k["name"]): _keys_in(k["keys"]) for k in data.get("source_keys", ())},
+        rests_on_keys=data.get("rests_on_keys", False),
+        keys=_keys_in(data.get("keys", [])),
     )
 
 
@@ -136,6 +151,14 @@ def _source_in(data: Mapping[str, Any]) -> SourceUse:
         tuple(data.get("ids", ())),
         data.get("uuid"),
     )
+
+
+def _keys_out(keys: Keys) -> list[list[str]]:
+    return [list(key) for key in keys]
+
+
+def _keys_in(data: list[list[str]]) -> Keys:
+    return tuple(tuple(key) for key in data)
 
 
 def _name_in(parts: list[str]) -> TableName:

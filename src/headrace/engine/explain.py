@@ -29,6 +29,7 @@ def explain_refresh(
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources)),
         ("functions", functions),
+        ("keys", _keys(facts.details)),
         ("choice", _choice(facts, choice)),
         ("stages", "\n".join(f"{i}. {stage.title}" for i, stage in enumerate(stages, 1)) or "nothing to do"),
         ("SQL", "\n\n".join(f"-- {s.title}\n{sql};" for s in stages for sql in s.statements)),
@@ -43,7 +44,7 @@ def explain_query(details: Details, view: CompiledView | None, functions: str = 
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    sections = [*_algebra(view, sources), ("functions", functions)]
+    sections = [*_algebra(view, sources), ("functions", functions), ("keys", _keys(details))]
     return Explanation(None, mode, reason, details.refusals, tuple(s for s in sections if s[1]))
 
 
@@ -53,6 +54,15 @@ def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> list[t
     program = view.delta_program(sources)
     delta = "" if program is None else "\n".join(f"{s.name}:\n{tree_text(s.relation)}" for s in program.steps)
     return [("algebra", tree_text(view.tree)), ("delta (all sources changed)", delta)]
+
+
+def _keys(details: Details) -> str:
+    """Keys of the sources, and what they are good for."""
+    known = [f"({', '.join(key)}) of {name}" for name, keys in details.source_keys.items() for key in keys]
+    if not known:
+        return ""
+    use = "the plan rests on them" if details.rests_on_keys else "they change nothing for this query"
+    return "\n".join((*known, use))
 
 
 def _stages(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:

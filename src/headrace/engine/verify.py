@@ -17,11 +17,13 @@ from headrace.catalog import Care, Catalog
 from headrace.delta.consolidate import difference
 from headrace.engine import gather
 from headrace.engine.calls import refuse_changed
+from headrace.engine.details import Details
 from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads
 from headrace.engine.pinned import expired
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import VerifyResult
+from headrace.engine.source_keys import values_in_several_rows
 from headrace.engine.texts import bind_text
 from headrace.errors import UserError
 from headrace.lake.apply import MEASURES, change_of
@@ -77,7 +79,26 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Heads)
     runner = session.runner().under(details.semantics)
     care = catalog.cares().get(name, Care())
     compared = _compare(name, runner, details.output, table, query)
-    return replace(compared, skipped_rows=care.skipped_rows, skipped_since=care.skipped_at)
+    broken = _broken_keys(details, expressions, runner)
+    return replace(
+        compared,
+        ok=compared.ok and not broken,
+        skipped_rows=care.skipped_rows,
+        skipped_since=care.skipped_at,
+        broken_keys=broken,
+    )
+
+
+def _broken_keys(details: Details, rows: Mapping[TableName, str], runner: Runner) -> tuple[str, ...]:
+    """Keys of sources that the plan rests on and that do not hold at the frontier, in words."""
+    found = []
+    for source, keys in details.source_keys.items() if details.rests_on_keys else ():
+        for key in keys:
+            if several := values_in_several_rows(runner, rows[source], key):
+                found.append(
+                    f"key ({', '.join(key)}) of {source} does not hold: {several:,} values are in several rows"
+                )
+    return tuple(found)
 
 
 def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.database_sources import Sources
+    from headrace.declared_keys import KeyInfo
     from headrace.engine.create import Creator
     from headrace.engine.grouping import Grouping
     from headrace.engine.heads import Heads
@@ -395,6 +396,45 @@ class Headrace:
             UserError: `FUNCTION_INVALID`.
         """
         self._lazy.register(declare(name, call, returns, deterministic))
+
+    def declare_key(self, source: str, columns: str | Iterable[str], *, check: bool = True) -> KeyInfo:
+        """Say that no two rows of a source agree in some columns, NULL being a value like any other.
+
+        Refreshes then leave out work: no DISTINCT over rows that are unique, nobody looks for a second partner. Nothing
+        enforces it: should it not hold one day, stream tables that rest on it may be wrong, and `verify` says so.
+        Stream tables that read the source are defined and loaded again by their next refresh.
+
+        Args:
+            source: A table that stream tables read, or will read; no stream table.
+            columns: One column or several.
+            check: Look whether it holds now.
+
+        Returns:
+            The key, and which stream tables are recomputed for it.
+
+        Raises:
+            UserError: `KEY_VIOLATED`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`; `INVALID_OPTION` for a stream table.
+        """
+        from headrace.declared_keys import declare
+
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        return declare(self._catalog, self._lazy, self._heads(), self._name(source), wanted, check=check)
+
+    def drop_key(self, source: str, columns: str | Iterable[str]) -> None:
+        """Declare a key no longer; stream tables that rest on it are defined and loaded again by their next refresh.
+
+        Raises:
+            UserError: `KEY_NOT_DECLARED`.
+        """
+        from headrace.declared_keys import drop
+
+        drop(self._catalog, self._name(source), (columns,) if isinstance(columns, str) else tuple(columns))
+
+    def keys(self) -> tuple[KeyInfo, ...]:
+        """Declared keys of sources; reads the catalog only."""
+        from headrace.declared_keys import key_infos
+
+        return key_infos(self._catalog)
 
     # ---- refreshing and verifying
 

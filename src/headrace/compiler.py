@@ -14,7 +14,9 @@ from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
+from headrace.rewrite.known_keys import use_keys
 from headrace.rewrite.passes import QUERY, rewrite, step
+from headrace.rewrite.unique import KeysOf, Uniqueness
 from headrace.sql.argument_types import with_types
 from headrace.sql.choices import unsettled
 from headrace.sql.column_types import column_types
@@ -43,6 +45,8 @@ class CompiledView:
         tree: The query as algebra; None when it was refused.
         ansi: Whether it runs in Spark's ANSI mode.
         types: Types of its tree's columns by name, as far as known.
+        rests_on_keys: Whether the tree is what it is because keys of sources are known.
+        keys: Keys of the result that follow from the query.
     """
 
     query: str
@@ -53,6 +57,8 @@ class CompiledView:
     tree: Relation | None
     ansi: bool = True
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    rests_on_keys: bool = False
+    keys: tuple[tuple[str, ...], ...] = ()
 
     def full_program(self) -> FullProgram:
         """How to compute the stored tables from nothing."""
@@ -133,6 +139,7 @@ def compile_view(
     case_sensitive: bool = False,
     ansi: bool = True,
     functions: Mapping[str, bool] | None = None,
+    keys: KeysOf | None = None,
 ) -> CompiledView:
     """Compile a query text.
 
@@ -144,6 +151,7 @@ def compile_view(
         case_sensitive: Whether column names differ by case.
         ansi: Whether the query runs in ANSI mode.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
+        keys: Keys of the sources, as far as known: columns in which no two rows agree.
 
     Raises:
         UserError: the text is no valid query; what the reader and the analyser raise.
@@ -158,7 +166,7 @@ def compile_view(
     )
     if reading.tree is None:
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
-    view = compile_tree(reading.tree, describe, query=query, ansi=ansi)
+    view = compile_tree(reading.tree, describe, query=query, ansi=ansi, keys=keys)
     output = describe(query)
     types_of = _types_of(describe)
     loose = undetermined(reading.tree, types_of) + unsettled(reading.tree, types_of)
@@ -197,14 +205,27 @@ def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusa
     )
 
 
-def compile_tree(tree: Relation, describe: Describe, *, query: str = "", ansi: bool = True) -> CompiledView:
+def compile_tree(
+    tree: Relation, describe: Describe, *, query: str = "", ansi: bool = True, keys: KeysOf | None = None
+) -> CompiledView:
     """Compile a query that is algebra already; arguments as for `compile_view`."""
     types_of = _types_of(describe)
     typed = rewrite(with_types(tree, types_of), QUERY)
+    types = column_types(typed, types_of)
+    fewer = use_keys(typed, keys or {}, types)
+    rests = fewer != typed
+    if rests:
+        typed = rewrite(fewer, QUERY)
+        types = column_types(typed, types_of)
+    own = _own_keys(typed, keys or {}, types)
     companion = companion_relation(typed)
     columns = types_of(companion) if companion is not None else None
-    types = column_types(typed, types_of)
-    return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi, types)
+    rests = rests or own != _own_keys(typed, {}, types)  # a key that follows from those of sources is as good as these
+    return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi, types, rests, own)
+
+
+def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(sorted(key)) for key in Uniqueness(known, types).keys(tree) if key)
 
 
 def _types_of(describe: Describe) -> Callable[[Relation], tuple[Column, ...]]:

@@ -148,6 +148,18 @@ def _show_gates(hr: Headrace, statement: st.ShowGates, script: str) -> Any:
     return hr.gates()
 
 
+def _declare_key(hr: Headrace, statement: st.DeclareKey, script: str) -> Any:
+    return hr.declare_key(_text(statement.source), statement.columns, check=statement.check)
+
+
+def _drop_key(hr: Headrace, statement: st.DropKey, script: str) -> Any:
+    hr.drop_key(_text(statement.source), statement.columns)
+
+
+def _show_keys(hr: Headrace, statement: st.ShowKeys, script: str) -> Any:
+    return hr.keys()
+
+
 def _create_watermarks(hr: Headrace, statement: st.CreateWatermarkGroup, script: str) -> Any:
     hr.create_watermark_group(statement.name, [_text(n) for n in statement.sources], statement.tolerance)
 
@@ -186,6 +198,9 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ShowSources: _show_sources,
     st.SetGate: _set_gate,
     st.ShowGates: _show_gates,
+    st.DeclareKey: _declare_key,
+    st.DropKey: _drop_key,
+    st.ShowKeys: _show_keys,
     st.CreateWatermarkGroup: _create_watermarks,
     st.DropWatermarkGroup: _drop_watermarks,
     st.AdvanceWatermark: _advance,

@@ -203,6 +203,7 @@ def test_settings_named_in_the_documentation_exist() -> None:
         "DROP_SOURCE",
         "SHOW_SOURCES",
         "GATE",
+        "KEY",
         "WATERMARK",
         "CREATE_GROUP",
         "DROP_GROUP",

@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 DOOR,
                 "api",
                 "database_sources",
+                "declared_keys",
                 "declared_sources",
                 "dispatch",
                 "project",

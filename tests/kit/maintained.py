@@ -24,6 +24,9 @@ from kit.executor import Executor
 NAMESPACE = ("shop",)
 _WEIGHT = Column(WEIGHT, "bigint")
 
+Keys = Mapping[str, tuple[tuple[str, ...], ...]]
+"""Keys of tables, by name."""
+
 
 def table_name(name: str) -> TableName:
     """A test table's full name."""
@@ -39,16 +42,25 @@ class Maintained:
         companion_rows: What programs are told of the companion's size.
         ansi: What they are told of the session.
         defined: Whether the tables are there already, moved by others than `step`.
+        keys: Keys of the tables, which the history respects.
     """
 
     def __init__(
-        self, executor: Executor, case: Case, *, companion_rows: int = 0, ansi: bool = True, defined: bool = False
+        self,
+        executor: Executor,
+        case: Case,
+        *,
+        companion_rows: int = 0,
+        ansi: bool = True,
+        defined: bool = False,
+        keys: Keys | None = None,
     ) -> None:
         self.executor = executor
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
         self.query = case.query
         self.companion_rows = companion_rows
+        self.keys = {table_name(name): each for name, each in (keys or {}).items()}
         for table in () if defined else case.tables:
             executor.define(table.name, table.columns, table.rows)
         self.view = self._compiled(ansi)
@@ -84,7 +96,12 @@ class Maintained:
                 raise
 
         return compile_view(
-            self.query, resolve=lambda parts: table_name(parts[-1]), schema=schema, describe=describe, ansi=ansi
+            self.query,
+            resolve=lambda parts: table_name(parts[-1]),
+            schema=schema,
+            describe=describe,
+            ansi=ansi,
+            keys=self.keys,
         )
 
     # reading
@@ -197,13 +214,13 @@ class Maintained:
         return _signed(self.executor.rows(self.sql(difference(Stored(STATE, columns), Stored("state_new", columns)))))
 
 
-def replay(executor: Executor, case: Case, *, verbose: bool = False) -> None:
-    """Play a history, then take everything away again.
+def replay(executor: Executor, case: Case, *, verbose: bool = False, keys: Keys | None = None) -> None:
+    """Play a history, then take everything away again; `keys` as for `Maintained`.
 
     Raises:
         AssertionError: something differs from recomputation.
     """
-    view = Maintained(executor, case)
+    view = Maintained(executor, case, keys=keys)
     if verbose:
         print(text(view.view.tree) if view.view.tree else view.view.refusals)
     log: list[Counter[Row]] = []
@@ -214,7 +231,7 @@ def replay(executor: Executor, case: Case, *, verbose: bool = False) -> None:
     assert _plus(view.first, *log) == view.state, "state and log disagree"
     emptied = {name: tuple((-1, row) for row in rows) for name, rows in view.contents.items()}
     view.step(emptied)
-    again = Maintained(executor, Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables)))
+    again = Maintained(executor, Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables)), keys=keys)
     assert again.state == view.expected(), "input, then minus the input, left something behind"
 
 

@@ -214,6 +214,7 @@ class OuterJoin(Relation):
         condition: What pairs must satisfy.
         full: Whether rows of `right` without a partner stay too, the columns of `left` being NULL.
         types: Spark types of the columns, by name; rules need them, the reader leaves them out.
+        unique: Whether a row of `left` is known to have one partner at most.
     """
 
     left: Relation
@@ -221,6 +222,7 @@ class OuterJoin(Relation):
     condition: Scalar
     full: bool = False
     types: tuple[tuple[str, str], ...] = ()
+    unique: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.columns)
@@ -234,7 +236,7 @@ class OuterJoin(Relation):
         return (self.left, self.right)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return OuterJoin(inputs[0], inputs[1], self.condition, self.full, self.types)
+        return OuterJoin(inputs[0], inputs[1], self.condition, self.full, self.types, self.unique)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +248,14 @@ class Existence(Relation):
         right: Where partners are looked for; its column names are disjoint from those of `left`.
         condition: What a pair must satisfy; NULL is not true.
         anti: Keep the rows without a partner instead.
+        unique: Whether a row of `left` is known to have one partner at most.
     """
 
     left: Relation
     right: Relation
     condition: Scalar
     anti: bool = False
+    unique: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.left.columns + self.right.columns)
@@ -265,7 +269,7 @@ class Existence(Relation):
         return (self.left, self.right)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return Existence(inputs[0], inputs[1], self.condition, self.anti)
+        return Existence(inputs[0], inputs[1], self.condition, self.anti, self.unique)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ def _details(relation: Relation) -> str:
         case Join():
             return f"on {relation.condition}" if relation.condition else "cross"
         case OuterJoin():
-            return f"{'full' if relation.full else 'left'} on {relation.condition}"
+            return f"{'full' if relation.full else 'left'} on {relation.condition}{_partners(relation.unique)}"
         case Existence():
-            return f"{'anti ' if relation.anti else ''}on {relation.condition}"
+            return f"{'anti ' if relation.anti else ''}on {relation.condition}{_partners(relation.unique)}"
         case SemiJoin() | LookupJoin():
             kind = "anti " if isinstance(relation, SemiJoin) and relation.anti else ""
             return kind + "on " + (" and ".join(f"{a} <=> {b}" for a, b in relation.on) or "anything")
@@ -86,6 +86,10 @@ def _details(relation: Relation) -> str:
             calls = ", ".join(f"{window_text(c)} AS {c.name}" for c in relation.calls)
             return f"by [{', '.join(relation.partition)}] [{calls}]"
     return ""
+
+
+def _partners(unique: bool) -> str:
+    return " (one partner at most)" if unique else ""
 
 
 def _field(name: str, source: str) -> str:

@@ -2,6 +2,7 @@
 
 from headrace.catalog.facade import Catalog
 from headrace.catalog.gates import Gate
+from headrace.catalog.keys import DeclaredKey
 from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
     Care,
@@ -35,6 +36,7 @@ __all__ = [
     "Care",
     "Catalog",
     "DatabaseSource",
+    "DeclaredKey",
     "Definition",
     "EventRecord",
     "ForeignWrite",

@@ -16,6 +16,7 @@ from headrace.catalog.answers import Answers
 from headrace.catalog.caring import Caring
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
 from headrace.catalog.gating import Gating
+from headrace.catalog.keying import Keying
 from headrace.catalog.opening import prepare
 from headrace.catalog.publication import Publication
 from headrace.catalog.publish import publish as _publish
@@ -38,7 +39,7 @@ from headrace.events import Events
 from headrace.names import TableName
 
 
-class Catalog(Answers, Caring, Gating):
+class Catalog(Answers, Caring, Gating, Keying):
     """The durable truth of one project; safe to use from several threads.
 
     Every method is one transaction. Use `reading()` where several answers must agree with each other.

@@ -74,6 +74,6 @@ def open_(connection: Connection, sources: Sequence[TableName]) -> None:
 
 
 def forget(connection: Connection, relations: Sequence[int]) -> None:
-    """Forget gates and watermarks of relations that end, or become stream tables."""
-    for table in (t.gate, t.watermark):
+    """Forget gates, watermarks and declared keys of relations that end, or become stream tables."""
+    for table in (t.gate, t.watermark, t.key):
         connection.execute(sa.delete(table).where(table.c.relation_id.in_(relations)))

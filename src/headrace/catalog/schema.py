@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0007")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -256,6 +256,15 @@ gate = sa.Table(
     sa.Column("version", sa.BigInteger, nullable=False),
 )
 """Sources that are held back, each at a version."""
+
+key = sa.Table(
+    "hr_key",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("columns", sa.Text, primary_key=True),
+    sa.Column("declared_at", UtcTime, nullable=False),
+)
+"""Keys of sources that users declare; columns as a JSON list in order."""
 
 watermark_group = sa.Table(
     "hr_watermark_group",

@@ -4,17 +4,20 @@ Let L ⋉ R stand for either. Whether a row of L stays depends on its partners o
 but those with a partner in ΔR, A = L ⋉ ΔR, or any larger part of L:
 Δ(L ⋉ R) = ΔL ⋉ R′ + A ⋉ R′ − A ⋉ R, with L as it was in A. Where the condition has equalities of columns, A is found by
 their keys, and R is read for the keys of ΔL and A only; any other condition is tried on every pair.
+Where a row of L is known to have one partner at most, L ⋉ R = π_L(L ⋈ R) and L ▷ R = L − π_L(L ⋈ R), so that
+Δ(L ▷ R) = ΔL − π_L(Δ(L ⋈ R)): nothing is judged before and after.
 Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin Queries, SIGMOD Record 1998.
 """
 
 from __future__ import annotations
 
 from headrace.algebra.joins import equalities
-from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Project, Relation, Scan, Stored
+from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, Project, Relation, Scan, Stored
 from headrace.algebra.scalar import Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
 from headrace.delta.change import Change, empty, union_all, weigh
 from headrace.delta.restrict import restricted
+from headrace.names import WEIGHT
 
 
 def delta(node: Existence, change: Change) -> Relation:
@@ -22,12 +25,23 @@ def delta(node: Existence, change: Change) -> Relation:
     left, right = change.of(node.left), change.of(node.right)
     if isinstance(right, Empty):
         return empty(node) if isinstance(left, Empty) else judged(node, left, change.after(node.right), change)
+    if node.unique:
+        return _with_one_partner(node, left, change)
     concerned = affected(node, right, change)
     now = union_all(left, weigh(concerned, 1))
     return union_all(
         judged(node, now, change.after(node.right), change),
         judged(node, weigh(concerned, -1), change.before(node.right), change),
     )
+
+
+def _with_one_partner(node: Existence, left: Relation, change: Change) -> Relation:
+    pairs = Join(node.left, node.right, node.condition)
+    partnered = change.of(Project(pairs, identity(node.left.columns)))
+    if not node.anti or isinstance(partnered, Empty):
+        return left if node.anti else partnered
+    minus = compose("-{w}", w=column(WEIGHT))
+    return union_all(left, Project(partnered, (*identity(node.left.columns), (WEIGHT, minus))))
 
 
 def affected(node: Existence, right: Relation, change: Change) -> Stored:

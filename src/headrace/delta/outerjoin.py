@@ -2,7 +2,8 @@
 
 L ⟕ R = (L ⋈ R) ⊎ pad(L ▷ R), where ▷ keeps the rows without a partner and pad puts NULLs beside them; L ⟗ R has
 pad(R ▷ L) besides. So Δ(L ⟕ R) = Δ(L ⋈ R) + pad(Δ(L ▷ R)): the padded part is looked at only for rows whose
-partners changed. A change of L alone needs no parts: Δ(L ⟕ R) = ΔL ⟕ R.
+partners changed. A change of L alone needs no parts: Δ(L ⟕ R) = ΔL ⟕ R. Where a row of L has one partner at most, the
+pairs that come and go say which rows are padded.
 Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin Queries, SIGMOD Record 1998.
 """
 
@@ -21,12 +22,16 @@ def delta(join: OuterJoin, change: Change) -> Relation:
         return _preserved(join, change)
     terms = [
         change.of(Join(join.left, join.right, join.condition)),
-        _padded(join, change.of(Existence(join.left, join.right, join.condition, anti=True))),
+        _padded(join, change.of(_without_partner(join))),
     ]
     if join.full:
         terms.append(_padded(join, change.of(Existence(join.right, join.left, join.condition, anti=True))))
     total = union_all(*(term if isinstance(term, Empty) else arrange(term, join.columns) for term in terms))
     return empty(join) if isinstance(total, Empty) else total
+
+
+def _without_partner(join: OuterJoin) -> Existence:
+    return Existence(join.left, join.right, join.condition, anti=True, unique=join.unique)
 
 
 def _preserved(join: OuterJoin, change: Change) -> Relation:

@@ -20,6 +20,7 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.refresh import Refresher
 from headrace.engine.results import RefreshMode, RefreshResult
+from headrace.engine.source_keys import out_of_date
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.graph.dag import Dag, cycle_error
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
@@ -200,7 +201,7 @@ class Creator:
         resolved: Mapping[TableName, Resolution],
     ) -> tuple[RefreshResult, ...]:
         """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
-        old = [n for n in part if self._is_old(tables[n]) or self._why_again(tables[n]) is FullReason.FUNCTION_CHANGED]
+        old = [name for name in part if self._is_old(tables[name])]
         if not old and all(from_json(tables[name].details).cyclic for name in part):
             return ()
         for name in part:
@@ -257,9 +258,9 @@ class Creator:
     def outdated(self, table: StreamTable) -> bool:
         """Whether a stream table must be defined again.
 
-        A view that it reads through was changed, or a function of the project that it calls, or the rules were, or it
-        was altered from FULL to a mode that needs what a table that is always recomputed does not store, or it has left
-        its cycle.
+        A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
+        of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
+        recomputed does not store, or it has left its cycle.
 
         Raises:
             UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
@@ -267,15 +268,15 @@ class Creator:
         details = from_json(table.details)
         if self._is_old(table) or (details.cyclic and not Dag(self.catalog.dependencies()).component(table.name)):
             return True
-        if changed_functions(details, self.session):
-            return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 
     def _is_old(self, table: StreamTable) -> bool:
-        """Whether a view that a stream table reads through was changed, or the rules were."""
+        """Whether what a stream table was compiled from is not that any more."""
         details = from_json(table.details)
         known = details.view_locations
-        return details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known))
+        if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
+            return True
+        return out_of_date(details, self.catalog) or bool(changed_functions(details, self.session))
 
     # ---- creating
 

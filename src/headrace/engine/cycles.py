@@ -42,8 +42,11 @@ def in_cycle(part: Sequence[TableName], tables: Mapping[TableName, StreamTable])
 
 
 def as_member(details: Details) -> Details:
-    """A definition, maintained as the member of a cycle."""
-    return replace(details, companion=None, cyclic=True)
+    """A definition, maintained as the member of a cycle.
+
+    Nothing rests on its keys: that its rows differ would follow from that they differ.
+    """
+    return replace(details, companion=None, cyclic=True, keys=())
 
 
 def check_cycle(members: Mapping[TableName, Details], views: Mapping[TableName, CompiledView | None]) -> None:

@@ -16,6 +16,7 @@ from headrace.engine.heads import metadata
 from headrace.engine.plans import Plans, pinned_free, places_as_written
 from headrace.engine.ports import Session
 from headrace.engine.results import RefreshMode, RefusalInfo
+from headrace.engine.source_keys import keys_of_sources
 from headrace.engine.texts import bind_text, relations_read
 from headrace.errors import Place, Unsupported, UserError, place_at
 from headrace.lake.views import read_view
@@ -82,6 +83,7 @@ def define(
         output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
+    details = replace(details, source_keys=keys_of_sources(catalog, sources))
     view = plans.compile(details)
     refusals = tuple(_refusal(r) for r in view.refusals)
     if view.tree is None or refusals:
@@ -90,7 +92,8 @@ def define(
     used = used_columns(view.tree)
     narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
     narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
-    return replace(details, sources=narrowed, companion=view.companion), view
+    details = replace(details, sources=narrowed, companion=view.companion)
+    return replace(details, rests_on_keys=view.rests_on_keys, keys=view.keys), view
 
 
 def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:

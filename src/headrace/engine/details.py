@@ -17,6 +17,9 @@ from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.semantics import Semantics
 
+Keys = tuple[tuple[str, ...], ...]
+"""Several keys of one relation, each by its columns."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceUse:
@@ -64,6 +67,9 @@ class Details:
         layout: `LAYOUT` of the rules it was compiled with.
         cyclic: Whether it is maintained as the member of a cycle, which needs no companion.
         functions: Fingerprints of the project's functions that it calls, by name.
+        source_keys: Keys of its sources, as they were known when it was defined.
+        rests_on_keys: Whether its plan makes use of them.
+        keys: Keys of its own result that follow from the query.
     """
 
     query: str
@@ -78,6 +84,9 @@ class Details:
     layout: int = LAYOUT
     cyclic: bool = False
     functions: Mapping[str, str] = field(default_factory=dict)
+    source_keys: Mapping[TableName, Keys] = field(default_factory=dict)
+    rests_on_keys: bool = False
+    keys: Keys = ()
 
     @property
     def incremental(self) -> bool:
@@ -106,6 +115,9 @@ def to_json(details: Details) -> dict[str, Any]:
         "layout": details.layout,
         "cyclic": details.cyclic,
         "functions": dict(details.functions),
+        "source_keys": [{"name": list(n.parts), "keys": _keys_out(k)} for n, k in details.source_keys.items()],
+        "rests_on_keys": details.rests_on_keys,
+        "keys": _keys_out(details.keys),
     }
 
 
@@ -124,6 +136,9 @@ def from_json(data: Mapping[str, Any]) -> Details:
         layout=data.get("layout", 1),
         cyclic=data.get("cyclic", False),
         functions=data.get("functions", {}),
+        source_keys={_name_in(k["name"]): _keys_in(k["keys"]) for k in data.get("source_keys", ())},
+        rests_on_keys=data.get("rests_on_keys", False),
+        keys=_keys_in(data.get("keys", [])),
     )
 
 
@@ -140,6 +155,14 @@ def _source_in(data: Mapping[str, Any]) -> SourceUse:
         tuple(data.get("ids", ())),
         data.get("uuid"),
     )
+
+
+def _keys_out(keys: Keys) -> list[list[str]]:
+    return [list(key) for key in keys]
+
+
+def _keys_in(data: list[list[str]]) -> Keys:
+    return tuple(tuple(key) for key in data)
 
 
 def _name_in(parts: list[str]) -> TableName:

@@ -43,6 +43,7 @@ def explain_refresh(
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources)),
         ("functions", functions),
+        ("keys", _keys(facts.details)),
         ("choice", _choice(facts, choice)),
         ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
         *(section for mode in shown if only in (None, mode) for section in modes[mode]),
@@ -75,7 +76,7 @@ def explain_query(details: Details, view: CompiledView | None, functions: str = 
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    sections = [*_algebra(view, sources), ("functions", functions), *_outline(view, sources)]
+    sections = [*_algebra(view, sources), ("functions", functions), ("keys", _keys(details)), *_outline(view, sources)]
     return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.query.strip()};")])
 
 
@@ -96,6 +97,15 @@ def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> Iterat
     ):
         steps = () if program is None else program.steps
         yield title, "\n".join(f"{step.name}:\n{tree_text(step.relation, 1)}" for step in steps)
+
+
+def _keys(details: Details) -> str:
+    """Keys of the sources, and what they are good for."""
+    known = [f"({', '.join(key)}) of {name}" for name, keys in details.source_keys.items() for key in keys]
+    if not known:
+        return ""
+    use = "the plan rests on them" if details.rests_on_keys else "they change nothing for this query"
+    return "\n".join((*known, use))
 
 
 def _outline(view: CompiledView | None, sources: frozenset[TableName]) -> Iterator[Section]:

@@ -67,6 +67,7 @@ class Plans:
             describe=describe,
             case_sensitive=details.semantics.case_sensitive,
             ansi=details.semantics.ansi,
+            keys=details.source_keys,
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
         )
 

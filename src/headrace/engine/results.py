@@ -88,7 +88,7 @@ class VerifyResult(Record):
 
     Args:
         name: The stream table.
-        ok: True when both are the same multiset.
+        ok: True when both are the same multiset, and the declared keys that it rests on hold.
         rows: Rows the query returns.
         missing: Rows of the query that the table lacks, copies counted.
         unexpected: Rows of the table that the query does not return, copies counted.
@@ -97,6 +97,7 @@ class VerifyResult(Record):
         samples: Up to five differing rows, each with `weight` +n (missing) or -n (unexpected).
         skipped_rows: Changed rows of its sources that somebody had skipped, for which it may differ; 0 for none.
         skipped_since: When the first of them were.
+        broken_keys: Keys of sources that its plan rests on and that do not hold, in words.
     """
 
     name: str
@@ -109,6 +110,7 @@ class VerifyResult(Record):
     samples: tuple[Mapping[str, Any], ...] = ()
     skipped_rows: int = 0
     skipped_since: dt.datetime | None = None
+    broken_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

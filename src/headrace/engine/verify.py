@@ -17,11 +17,13 @@ from headrace.catalog import Care, Catalog
 from headrace.delta.consolidate import difference
 from headrace.engine import gather
 from headrace.engine.calls import refuse_changed
+from headrace.engine.details import Details
 from headrace.engine.facts import held_to
 from headrace.engine.heads import Heads
 from headrace.engine.pinned import expired
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import VerifyResult
+from headrace.engine.source_keys import values_in_several_rows
 from headrace.engine.texts import bind_text
 from headrace.engine.verify_cycle import Text, TextFixpoint
 from headrace.errors import UserError
@@ -65,22 +67,30 @@ def verify(
         refuse_changed(member, gather.details_of(know.streams[member]), session)
     if cycle:
         texts = {n: _text(gather.known(catalog, n), heads, cycle) for n in cycle}
+        outside = texts[name].outside
         fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)
         try:
             compared = _compare(name, runner, details.output, table, f"SELECT * FROM {quote(fixpoint.run()[name])}")
         finally:
             fixpoint.close()
     else:
-        text = _text(know, heads)
+        outside = _text(know, heads).outside
         query = bind_text(
             details.query,
             namespace=details.namespace,
             catalogs=session.catalogs(),
             views=details.views,
-            bind=text.outside.__getitem__,
+            bind=outside.__getitem__,
         )
         compared = _compare(name, runner, details.output, table, query)
-    return replace(compared, skipped_rows=care.skipped_rows, skipped_since=care.skipped_at)
+    broken = _broken_keys(details, outside, runner)
+    return replace(
+        compared,
+        ok=compared.ok and not broken,
+        skipped_rows=care.skipped_rows,
+        skipped_since=care.skipped_at,
+        broken_keys=broken,
+    )
 
 
 def _text(know: gather.Known, heads: Heads, cycle: Collection[TableName] = ()) -> Text:
@@ -100,6 +110,18 @@ def _text(know: gather.Known, heads: Heads, cycle: Collection[TableName] = ()) -
         rows = rows_sql(source, meta, at.snapshot_id if at else None)
         expressions[source] = held_to(rows, uses[source].held_to(meta.columns))
     return Text(details, expressions)
+
+
+def _broken_keys(details: Details, rows: Mapping[TableName, str], runner: Runner) -> tuple[str, ...]:
+    """Keys of sources that the plan rests on and that do not hold at the frontier, in words."""
+    found = []
+    for source, keys in details.source_keys.items() if details.rests_on_keys else ():
+        for key in keys:
+            if source in rows and (several := values_in_several_rows(runner, rows[source], key)):
+                found.append(
+                    f"key ({', '.join(key)}) of {source} does not hold: {several:,} values are in several rows"
+                )
+    return tuple(found)
 
 
 def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:

@@ -1,7 +1,8 @@
 """Read only columns that are used.
 
 π_A of a relation depends on no column outside A and those its operators read. Keys of a GROUP BY are used even when
-nobody reads them, as they decide how many rows there are.
+nobody reads them, as they decide how many rows there are. An outer join that keeps L and gives each of its rows one
+partner at most is L, when nobody reads what the partners have.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def _keep(node: Relation, used: Names) -> Relation:
             return Project(_keep(node.input, _read(scalar for _, scalar in items)), items)
         case Filter():
             return Filter(_keep(node.input, used | node.condition.columns), node.condition)
+        case OuterJoin(unique=True, full=False) if used.isdisjoint(node.right.columns):
+            return _keep(node.left, used)
         case Join() | OuterJoin():
             wanted = used | (node.condition.columns if node.condition else frozenset())
             return node.with_inputs(*(_keep(side, wanted & frozenset(side.columns)) for side in node.inputs))

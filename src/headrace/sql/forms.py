@@ -49,6 +49,10 @@ GATE = """  CLOSE GATE ON namespace.table, …
   OPEN GATE ON namespace.table, …
   SHOW GATES"""
 
+KEY = """  DECLARE KEY (column, …) ON namespace.table [NOT CHECKED]
+  DROP KEY (column, …) ON namespace.table
+  SHOW KEYS"""
+
 WATERMARK = """  CREATE WATERMARK GROUP name (namespace.table, namespace.table, …) TOLERANCE '5 minutes'
   DROP WATERMARK GROUP [IF EXISTS] name
   ADVANCE WATERMARK OF namespace.table TO '2026-03-01T06:00:00Z'

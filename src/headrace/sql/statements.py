@@ -13,6 +13,7 @@
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
+    DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
     CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
 
@@ -190,6 +191,28 @@ class SetGate(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowGates(Statement):
     """SHOW GATES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareKey(Statement):
+    """DECLARE KEY."""
+
+    source: Name
+    columns: tuple[str, ...]
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropKey(Statement):
+    """DROP KEY."""
+
+    source: Name
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowKeys(Statement):
+    """SHOW KEYS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -541,6 +564,37 @@ def _show_gates(reader: _Reader) -> Statement:
     return ShowGates(sql=reader.part.text, start=reader.part.start)
 
 
+def _declare_key(reader: _Reader) -> Statement:
+    columns, source = _key_of(reader)
+    checked = not reader.take("NOT")
+    if not checked:
+        reader.need("CHECKED")
+    reader.end()
+    return DeclareKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns, check=checked)
+
+
+def _drop_key(reader: _Reader) -> Statement:
+    columns, source = _key_of(reader)
+    reader.end()
+    return DropKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns)
+
+
+def _key_of(reader: _Reader) -> tuple[tuple[str, ...], Name]:
+    columns: list[str] = []
+    while not columns or reader.take(","):
+        if not reader.peek().is_name:
+            raise reader.fail("A column name was expected here")
+        columns.append(reader.peek().name)
+        reader.at += 1
+    reader.need(")", "ON")
+    return tuple(columns), reader.table()
+
+
+def _show_keys(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowKeys(sql=reader.part.text, start=reader.part.start)
+
+
 def _create_watermarks(reader: _Reader) -> Statement:
     name = ".".join(reader.table())
     reader.need("(")
@@ -595,6 +649,9 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("CLOSE", "GATE"), "", forms.GATE, _gate),
     (("OPEN", "GATE"), "", forms.GATE, _gate),
     (("SHOW", "GATES"), "", forms.GATE, _show_gates),
+    (("DECLARE", "KEY", "("), "", forms.KEY, _declare_key),  # without a bracket it is a variable of Spark's
+    (("DROP", "KEY", "("), "", forms.KEY, _drop_key),
+    (("SHOW", "KEYS"), "", forms.KEY, _show_keys),
     (("CREATE", "WATERMARK"), "GROUP", forms.WATERMARK, _create_watermarks),
     (("DROP", "WATERMARK"), "GROUP", forms.WATERMARK, _drop_watermarks),
     (("ADVANCE", "WATERMARK"), "", forms.WATERMARK, _advance),

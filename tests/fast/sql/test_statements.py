@@ -12,6 +12,8 @@ from headrace.sql.statements import (
     AlterStreamTable,
     CreateStreamTable,
     CreateWatermarkGroup,
+    DeclareKey,
+    DropKey,
     DropStreamTable,
     DropWatermarkGroup,
     ExplainStreamTable,
@@ -19,6 +21,7 @@ from headrace.sql.statements import (
     ResolveFuse,
     SetGate,
     ShowGates,
+    ShowKeys,
     ShowStreamTables,
     ShowWatermarks,
     SparkStatement,
@@ -87,6 +90,17 @@ def test_fuses_are_resolved() -> None:
     statement = parse_statement("ALTER STREAM TABLE a.b RESOLVE FUSE skip")
     assert isinstance(statement, ResolveFuse)
     assert (statement.name, statement.resolution) == (("a", "b"), "SKIP")
+
+
+def test_keys() -> None:
+    declared = parse_statement("DECLARE KEY (order_id, `line no`) ON a.b NOT CHECKED")
+    assert isinstance(declared, DeclareKey)
+    assert (declared.source, declared.columns, declared.check) == (("a", "b"), ("order_id", "line no"), False)
+    dropped = parse_statement("DROP KEY (id) ON a.b")
+    assert isinstance(dropped, DropKey)
+    assert (dropped.source, dropped.columns) == (("a", "b"), ("id",))
+    assert isinstance(parse_statement("SHOW KEYS"), ShowKeys)
+    assert isinstance(parse_statement("DECLARE key INT"), SparkStatement)
 
 
 def test_gates() -> None:
@@ -183,6 +197,11 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("CREATE WATERMARK GROUP x (a, b)", "", "TOLERANCE '5 minutes'"),
         ("ADVANCE WATERMARK OF a TO now", "now", "ADVANCE WATERMARK OF"),
         ("SHOW GATES now", "now", "SHOW GATES"),
+        ("DECLARE KEY () ON a.b", ")", "DECLARE KEY"),
+        ("DECLARE KEY (id, 1) ON a.b", "1", "DECLARE KEY"),
+        ("DECLARE KEY (id) a.b", "a", "DECLARE KEY"),
+        ("DROP KEY (id) ON a.b CASCADE", "CASCADE", "DROP KEY"),
+        ("SHOW KEYS now", "now", "SHOW KEYS"),
         ("DROP STREAM TABLE", "", "[CASCADE]"),
         ("DROP STREAM TABLE x y", "y", "[CASCADE]"),
         ("REFRESH STREAM TABLE a b", "b", "[FULL]"),

@@ -61,7 +61,8 @@ def document(value: Any) -> Any:
 
 def answer(value: Any) -> Iterator[RenderableType]:
     """A result for people, by its type."""
-    from headrace.cli.render import safeguards, sources
+    from headrace.cli.render import keys, safeguards, sources
+    from headrace.declared_keys import KeyInfo
     from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
     from headrace.engine.source_results import LandingResult, SourceInfo
     from headrace.safeguards.gates import GateInfo
@@ -81,6 +82,8 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield from sources.listed(items)
     elif isinstance(first, GateInfo):
         yield from safeguards.gates(items)
+    elif isinstance(first, KeyInfo):
+        yield from keys.keys(items)
     elif isinstance(first, WatermarkInfo):
         yield from safeguards.watermarks(items)
     elif isinstance(first, Explanation):

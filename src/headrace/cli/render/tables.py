@@ -74,6 +74,7 @@ def verifications(results: Sequence[VerifyResult]) -> Iterator[RenderableType]:
     for result in results:
         if result.skipped_rows:
             yield _skipped(result.name, result.skipped_rows, result.skipped_since)
+        yield from (f"[bold red]{_escaped(result.name)}[/]: {_escaped(broken)}." for broken in result.broken_keys)
         yield from _samples(result)
 
 

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0007"
+revision = "0006"
 down_revision = "0005"
 
 

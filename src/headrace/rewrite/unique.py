@@ -1,0 +1,111 @@
+"""Which columns identify a row of a relation.
+
+A key is a set of columns in which no two rows agree, NULL being a value like any other; the empty key says that there
+is one row at most. Keys of sources are known from elsewhere. What keeps rows keeps keys; a GROUP BY has the key it
+groups by; a join has every pair of keys of both sides, and the key of one side where the condition equals all columns
+of a key of the other side, so that a row has one partner at most.
+Source: Paulley, Larson, Exploiting Uniqueness in Query Optimization, ICDE 1994.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    TopK,
+    Window,
+)
+from headrace.algebra.scalar import Scalar, as_column
+from headrace.names import TableName
+
+Key = frozenset[str]
+
+KeysOf = Mapping[TableName, tuple[tuple[str, ...], ...]]
+"""Keys of sources, each by the names that columns have in the source."""
+
+Types = Mapping[str, str]
+
+MOST = 8
+"""Keys of one relation that are looked at: joins of many tables would have more than anybody needs."""
+
+
+class Uniqueness:
+    """Finds keys, of each relation once.
+
+    Args:
+        known: Keys of sources.
+        types: Types of columns by name, as far as known.
+    """
+
+    def __init__(self, known: KeysOf, types: Types) -> None:
+        self._known = known
+        self._types = types
+        # with the relation: an id is its own only while it lives
+        self._found: dict[int, tuple[Relation, tuple[Key, ...]]] = {}
+
+    def keys(self, relation: Relation) -> tuple[Key, ...]:
+        """The keys of a relation, smaller ones first; none that holds another."""
+        kept = self._found.get(id(relation))
+        if kept is None:
+            found = sorted(set(self._keys(relation)), key=lambda key: (len(key), sorted(key)))
+            least = [key for i, key in enumerate(found) if not any(other <= key for other in found[:i])]
+            kept = self._found[id(relation)] = relation, tuple(least[:MOST])
+        return kept[1]
+
+    def one_partner(self, left: Relation, right: Relation, condition: Scalar) -> bool:
+        """Whether a condition leaves every row of `left` one partner at most in `right`.
+
+        Columns must be of one type: where Spark casts one of them, several values may equal the same.
+        """
+        pairs = equalities(condition, left.columns, right.columns)
+        fixed = {b for a, b, _ in pairs if a in self._types and self._types[a] == self._types.get(b)}
+        return any(key <= fixed for key in self.keys(right))
+
+    def _keys(self, node: Relation) -> Iterable[Key]:
+        match node:
+            case Scan():
+                return self._of_source(node)
+            case Filter() | Window() | TopK():
+                return self.keys(node.inputs[0])
+            case SemiJoin() | Existence():
+                return self.keys(node.left)
+            case Project():
+                return self._projected(node)
+            case Aggregate():
+                below = self.keys(node.input)
+                return (frozenset(node.keys), *(key for key in below if key <= set(node.keys)))
+            case Join() | OuterJoin(full=False):
+                return self._joined(node)
+        return ()
+
+    def _of_source(self, scan: Scan) -> Iterable[Key]:
+        names = {source: name for name, source in scan.fields}
+        for key in self._known.get(scan.source, ()):
+            if set(key) <= names.keys():
+                yield frozenset(names[column] for column in key)
+
+    def _projected(self, node: Project) -> Iterable[Key]:
+        shown = {as_column(scalar): name for name, scalar in reversed(node.items)}
+        for key in self.keys(node.input):
+            if key <= shown.keys():
+                yield frozenset(shown[column] for column in key)
+
+    def _joined(self, node: Join | OuterJoin) -> Iterable[Key]:
+        left, right = self.keys(node.left), self.keys(node.right)
+        yield from (a | b for a in left for b in right)
+        if node.condition is None:
+            return
+        if self.one_partner(node.left, node.right, node.condition):
+            yield from left
+        if isinstance(node, Join) and self.one_partner(node.right, node.left, node.condition):
+            yield from right

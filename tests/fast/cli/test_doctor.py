@@ -20,7 +20,7 @@ def by_name(found: tuple[Check, ...]) -> dict[str, Check]:
 def test_a_new_project_is_well_but_for_jars(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADRACE_JARS_DIR", str(tmp_path / "nowhere"))
     found = by_name(examine(project))
-    assert list(found) == ["Python", "Settings", "Java", "Jars", "Catalog", "Warehouse", "Clocks"]
+    assert list(found) == ["Python", "Settings", "Java", "Jars", "Catalog", "Warehouse", "Clocks", "Functions"]
     assert found.pop("Jars") == Check(
         "Jars",
         Outcome.WARN,

@@ -139,7 +139,7 @@ class AutoCapture:
 
     def clear(self) -> None:
         """Remove the files of this landing."""
-        self._wal.clear()
+        self._triggers.clear()  # theirs is the first snapshot; both write to one spool
 
     def sweep(self, age: dt.timedelta | None) -> None:
         """Remove the files of landings that did not end."""

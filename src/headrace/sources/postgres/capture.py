@@ -24,12 +24,14 @@ from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
 from headrace.sources.postgres import preflight, slots
-from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected, in_motion
+from headrace.sources.postgres.continuing import Touched, copied_on, keys_of
 from headrace.sources.postgres.evolving import followed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.ledger import Ledger
 from headrace.sources.postgres.narrowing import (
     Part,
     as_before,
@@ -102,23 +104,32 @@ class PostgresCapture:
         self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
         self._former: Mapping[int, RemoteTable] = {}
+        self._copying = False
 
     # ---- the protocol
 
     def begin(self) -> Landing:
-        """Install publication and slot, and take the first snapshot."""
+        """Install publication and slot, and take the first snapshot; go on with one that a process was killed in."""
         with connected(self._what.url) as connection:
             now = server(connection)
             found = self._required(connection, now, self._begun_with(connection, now), anew=True)
             wanted = {mirror: f.table for mirror, f in found.items()}
-            slots.drop_slot(connection, self._what.slot)
+            ledger = self._left(connection, now, wanted)
             self.installed = True
-            slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version, anew=True)
+            if ledger is None:
+                slots.drop_slot(connection, self._what.slot)
+                slots.publish_tables(connection, self._what.slot, tuple(wanted.values()), now.version, anew=True)
             published = slots.published(connection, self._what.slot)
             wanted = as_published(connection, self._what.slot, wanted)
-            slot = slots.exported(self._what.url, self._what.slot, temporary=False)
+            once = None if ledger is None else f"headrace_tmp_{uuid.uuid4().hex[:12]}"
+            slot = slots.exported(self._what.url, once or self._what.slot, temporary=once is not None)
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
-                landed = self._copied(locked, snapshot)
+
+                def touched(tables: Mapping[TableName, RemoteTable]) -> Iterator[tuple[TableName, set[Key] | None]]:
+                    return keys_of(slots.peek(connection, self._what.slot, self._what.slot, start, None), tables)
+
+                ledger = ledger or Ledger(self._spool, self._mark(now, {"published": published, "lsn": start}))
+                landed = self._copied_on(locked, snapshot, ledger, touched)
         position, rows = self.placed(now, start, 0, published), sum(t.spooled.rows for t in landed)
         return Landing(landed, position, True, 0, rows, False, begins=True)
 
@@ -167,10 +178,12 @@ class PostgresCapture:
         with connected(self._what.url) as connection:
             slots.drop_slot(connection, self._what.slot)
             slots.drop_publication(connection, self._what.slot)
+        self._spool.clear()
 
     def clear(self) -> None:
-        """Remove the files of this landing."""
-        self._spool.clear()
+        """Remove the files of this landing; what was copied for a first snapshot that did not end stays a while."""
+        if not self._copying:
+            self._spool.clear()
 
     def sweep(self, age: dt.timedelta | None) -> None:
         """Remove the files of landings that did not end."""
@@ -350,6 +363,28 @@ class PostgresCapture:
         spooled = copied(self._what.url, snapshot, wanted, self._spool, self._told)
         former = self._what.known
         return tuple(PostgresTable(n, t, spooled[n], True, former.get(n)) for n, t in wanted.items())
+
+    def _copied_on(
+        self, wanted: Mapping[TableName, RemoteTable], snapshot: str, ledger: Ledger, touched: Touched
+    ) -> tuple[PostgresTable, ...]:
+        """Rows of a first snapshot's tables, as far as earlier attempts have not copied them."""
+        self._copying = True
+        spooled = copied_on(self._what.url, snapshot, wanted, self._spool, self._told, ledger, touched)
+        self._copying = False
+        former = self._what.known
+        return tuple(PostgresTable(n, t, spooled[n], True, former.get(n)) for n, t in wanted.items())
+
+    def _left(self, connection: Connection, now: Server, wanted: Mapping[TableName, RemoteTable]) -> Ledger | None:
+        """What a process was killed in, when all changes since it began are known; else None."""
+        slot, published = slots.find_slot(connection, self._what.slot), slots.published(connection, self._what.slot)
+        if slot is None or slot.lost or published.keys() != {str(t.oid) for t in wanted.values()}:
+            return None
+        ledger = Ledger(self._spool, self._mark(now, {"published": published, "lsn": slot.confirmed}))
+        return ledger if ledger.continues else None
+
+    def _mark(self, now: Server, installed: Json) -> dict[str, Any]:
+        """What a first snapshot is the beginning of: this installation, and of nothing that was published since."""
+        return {"system": now.system, "timeline": now.timeline, "position": self._what.position, **installed}
 
     # ---- surroundings
 

@@ -210,6 +210,18 @@ def reading(schema: str, suffix: str, columns: int, snapshot: str, after: int | 
     ).format(places, changes_of(schema, suffix), sql.Literal(snapshot), later)
 
 
+def reading_keys(schema: str, suffix: str, places: Sequence[int]) -> sql.Composed:
+    """The COPY of all keys in a change table, as they are written: equal ones may be written in several ways.
+
+    Args:
+        schema: The source's schema.
+        suffix: Names the change table.
+        places: Places of the key's columns.
+    """
+    keys = sql.SQL(", ").join(sql.Identifier(place_of(place)) for place in places)
+    return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(keys, changes_of(schema, suffix))
+
+
 def held_of(described: Mapping[int, Held], table: RemoteTable) -> tuple[Held, ...]:
     """How the columns of a table are held, in their order; one that has been dropped by now stays NULL."""
     return tuple(described.get(column.number, Held("text", True)) for column in table.columns)

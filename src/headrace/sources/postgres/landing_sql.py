@@ -35,6 +35,8 @@ class Spooled:
         known: Some key may have a row in the mirror.
         unsent: Some image lacks values that only the mirror has.
         distinct: Rows with weights that are all new, and none twice.
+        touched: Where keys are whose rows do not count, of a snapshot that was taken in several attempts.
+        again: Where the rows are that count instead; None where there are none.
     """
 
     folder: str | None
@@ -44,6 +46,8 @@ class Spooled:
     known: bool = False
     unsent: bool = False
     distinct: bool = False
+    touched: str | None = None
+    again: str | None = None
 
 
 def origin_of(number: int) -> str:
@@ -53,10 +57,25 @@ def origin_of(number: int) -> str:
 
 def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
     """The spooled rows of a snapshot, typed."""
-    if spooled.folder is None:
+    if spooled.folder is None and spooled.again is None:
         nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
         return f"SELECT {nothing} WHERE false"
-    return f"SELECT {selected(table.typed, 's')} FROM {_file(spooled)} AS s"
+    return f"SELECT {selected(table.typed, 's')} FROM {_whole(table, spooled)} AS s"
+
+
+def _whole(table: RemoteTable, spooled: Spooled) -> str:
+    """The texts of a snapshot's rows."""
+    if spooled.touched is None:
+        return _file(spooled)
+    parts, places = [], {c.name: number for number, c in enumerate(table.columns)}
+    if spooled.folder is not None:
+        same = " AND ".join(f"p.{place_of(places[k])} = t.{place_of(n)}" for n, k in enumerate(table.key))
+        parts.append(
+            f"SELECT p.* FROM {_file(spooled)} AS p LEFT ANTI JOIN parquet.{quote(spooled.touched)} AS t ON {same}"
+        )
+    if spooled.again is not None:  # keys that are written in two ways may have been asked for twice
+        parts.append(f"SELECT DISTINCT * FROM parquet.{quote(spooled.again)}")
+    return f"({' UNION ALL '.join(parts)})"
 
 
 def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:

@@ -18,6 +18,7 @@ from psycopg import sql
 from headrace.names import TableName
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.ledger import Ledger, Range
 from headrace.sources.postgres.narrowing import condition
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
@@ -54,6 +55,11 @@ class Piece:
     end: int | None = None
 
     @property
+    def range(self) -> Range:
+        """Its pages."""
+        return self.first, self.end
+
+    @property
     def query(self) -> sql.Composed:
         """The COPY."""
         table, where = self.table, [condition(self.table)]
@@ -69,10 +75,18 @@ class Piece:
         )
 
 
-def pieces(tables: Mapping[TableName, RemoteTable], pages: Mapping[int, int]) -> tuple[Piece, ...]:
-    """How tables are cut; pages are known by oid, of tables that have some themselves. Pure."""
+def pieces(
+    tables: Mapping[TableName, RemoteTable], pages: Mapping[int, int], ledger: Ledger | None = None
+) -> tuple[Piece, ...]:
+    """How tables are cut; pages are known by oid, of tables that have some themselves.
+
+    Those of which parts are there already are cut as they were.
+    """
     found: list[Piece] = []
     for name, table in tables.items():
+        if ledger is not None and (cut := ledger.cut(name, table)) is not None:
+            found += [Piece(name, table, *of) for of in cut]
+            continue
         count = min(PART_COUNT, pages.get(table.oid, 0) // PART_PAGES)
         edges = [round(pages[table.oid] * n / count) for n in range(count)] if count > 1 else []
         ends: list[int | None] = [*edges[1:], None]
@@ -101,7 +115,12 @@ class _Progress:
 
 
 def copied(
-    url: str, snapshot: str, tables: Mapping[TableName, RemoteTable], spool: Spool, told: Told = lambda _: None
+    url: str,
+    snapshot: str,
+    tables: Mapping[TableName, RemoteTable],
+    spool: Spool,
+    told: Told = lambda _: None,
+    ledger: Ledger | None = None,
 ) -> dict[TableName, Spooled]:
     """Write the rows of tables to files.
 
@@ -111,51 +130,52 @@ def copied(
         tables: The tables, by the names of their mirrors.
         spool: Where files are written.
         told: Told about once a second how far it is.
+        ledger: Told which parts are whole, and knows those that are already.
 
     Raises:
         HeadraceError: The first failure of any connection; the others have stopped then.
     """
-    with _reading(url, snapshot) as connection:
+    with reading(url, snapshot) as connection:
         pages, expected = _sizes(connection, [t.oid for t in tables.values()])
-        parts = pieces(tables, pages)
-        progress, folders = _Progress(told, expected), {name: spool.part(table) for name, table in tables.items()}
-        numbered = list(enumerate(parts))
+        parts = pieces(tables, pages, ledger)
+        folders = {name: spool.part(table) for name, table in tables.items()}
+        rows = {} if ledger is None else ledger.begin(tables, [(p.name, p.range) for p in parts], folders)
+        progress = _Progress(told, expected, sum(rows.values()))
+        if rows:
+            told(f"copy: goes on, {len(rows)} of {len(parts)} parts are there")
+        numbered = [(number, piece) for number, piece in enumerate(parts) if number not in rows]
+        copy = _Copying(spool, folders, progress, ledger)
         if len(parts) == len(tables):
-            rows = [_copy(connection, piece, spool, folders[piece.name], n, progress) for n, piece in numbered]
+            rows |= {number: copy.one(connection, piece, number) for number, piece in numbered}
         else:
-            rows = _side_by_side(url, snapshot, numbered, spool, folders, progress)
+            rows |= _side_by_side(url, snapshot, numbered, copy)
     total = dict.fromkeys(tables, 0)
-    for piece, count in zip(parts, rows, strict=True):
-        total[piece.name] += count
+    for number, piece in enumerate(parts):
+        total[piece.name] += rows[number]
     return {name: Spooled(spool.folder_of(folders[name]) if total[name] else None, total[name]) for name in tables}
 
 
-def _side_by_side(
-    url: str,
-    snapshot: str,
-    numbered: Sequence[tuple[int, Piece]],
-    spool: Spool,
-    folders: Mapping[TableName, str],
-    progress: _Progress,
-) -> list[int]:
-    waiting, rows = iter(numbered), [0] * len(numbered)
-    lock = threading.Lock()
+def _side_by_side(url: str, snapshot: str, numbered: Sequence[tuple[int, Piece]], copy: _Copying) -> dict[int, int]:
+    waiting, rows = iter(numbered), dict[int, int]()
+    lock, progress, count = threading.Lock(), copy.progress, min(CONNECTIONS, len(numbered))
+    if not numbered:
+        return rows
 
     def work() -> None:
         try:
-            with _reading(url, snapshot) as connection:
+            with reading(url, snapshot) as connection:
                 while not progress.failed.is_set():
                     with lock:
                         number, piece = next(waiting, (-1, None))
                     if piece is None:
                         return
-                    rows[number] = _copy(connection, piece, spool, folders[piece.name], number, progress)
+                    rows[number] = copy.one(connection, piece, number)
         except BaseException:
             progress.failed.set()
             raise
 
-    with ThreadPoolExecutor(min(CONNECTIONS, len(numbered)), thread_name_prefix="headrace-copy") as pool:
-        workers = [pool.submit(work) for _ in range(min(CONNECTIONS, len(numbered)))]
+    with ThreadPoolExecutor(count, thread_name_prefix="headrace-copy") as pool:
+        workers = [pool.submit(work) for _ in range(count)]
         try:
             errors = [error for worker in workers if (error := worker.exception()) is not None]
         except BaseException:  # an interrupt
@@ -170,24 +190,39 @@ class _Abandoned(Exception):
     """Another connection failed."""
 
 
-def _copy(connection: Connection, piece: Piece, spool: Spool, folder: str, number: int, progress: _Progress) -> int:
-    with connection.cursor() as cursor, cursor.copy(piece.query) as copy:
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """Where parts go."""
 
-        def read() -> bytes | bytearray | memoryview:
-            if progress.failed.is_set():
-                raise _Abandoned
-            return copy.read()
+    spool: Spool
+    folders: Mapping[TableName, str]
+    progress: _Progress
+    ledger: Ledger | None
 
-        def counted() -> Iterator[object]:
-            for batch in csv_batches(piece.table, read):
-                progress.add(batch.num_rows)
-                yield batch
+    def one(self, connection: Connection, piece: Piece, number: int) -> int:
+        """Copy a part; returns how many rows it has."""
+        progress, folder = self.progress, self.folders[piece.name]
+        with connection.cursor() as cursor, cursor.copy(piece.query) as copy:
 
-        return spool.fill(folder, number, counted())
+            def read() -> bytes | bytearray | memoryview:
+                if progress.failed.is_set():
+                    raise _Abandoned
+                return copy.read()
+
+            def counted() -> Iterator[object]:
+                for batch in csv_batches(piece.table, read):
+                    progress.add(batch.num_rows)
+                    yield batch
+
+            rows = self.spool.fill(folder, number, counted())
+        if self.ledger is not None:
+            self.ledger.done(number, piece.name, piece.range, folder, rows)
+        return rows
 
 
 @contextmanager
-def _reading(url: str, snapshot: str) -> Iterator[Connection]:
+def reading(url: str, snapshot: str) -> Iterator[Connection]:
+    """A connection in a transaction that has an exported snapshot."""
     with connected(url) as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))

@@ -12,6 +12,7 @@ from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.batches import keyed, text_of, weighed
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.notes import Notes, writing
 from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.types import place_of
 
@@ -42,6 +43,11 @@ class Spool:
         if "://" in home:
             self._files, self._home = fs.FileSystem.from_uri(home)
         self._path = f"{self._home}/{name}"
+        self.notes = Notes(self._files, self._home, self._path)
+
+    def discard(self, folder: str) -> None:
+        """Remove the folder of another landing, as `notes` gave it."""
+        self._remove(folder)
 
     def clear(self) -> None:
         """Remove it; what cannot be removed now is swept later."""
@@ -102,24 +108,18 @@ class Spool:
 
         writer: Any = None
         rows = 0
-        try:
-            for batch in batches:
-                if writer is None:
-                    self._files.create_dir(f"{self._path}/{part}", recursive=True)
-                    target = f"{self._path}/{part}/{number}.parquet"
-                    writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, **FORMAT)
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        except OSError as error:
-            raise EnvironmentFault(
-                "SPOOL_NOT_WRITABLE",
-                f"Captured rows could not be written to {self.folder}.",
-                detail=str(error),
-                hint="Make room there and allow this user to write.",
-            ) from error
-        finally:
-            if writer is not None:
-                writer.close()
+        with writing(self.folder):
+            try:
+                for batch in batches:
+                    if writer is None:
+                        self._files.create_dir(f"{self._path}/{part}", recursive=True)
+                        target = f"{self._path}/{part}/{number}.parquet"
+                        writer = pq.ParquetWriter(target, batch.schema, filesystem=self._files, **FORMAT)
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+            finally:
+                if writer is not None:
+                    writer.close()
         return rows
 
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:

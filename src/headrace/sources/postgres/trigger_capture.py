@@ -28,6 +28,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -44,13 +45,17 @@ from headrace.sources.postgres.change_tables import (
     PER_TABLE,
     changes_of,
     reading,
+    reading_keys,
     suffix_of,
 )
+from headrace.sources.postgres.changes import Key
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.connection import Connection, connected, in_motion
+from headrace.sources.postgres.continuing import key_places, keys_in
 from headrace.sources.postgres.fitness import fitness, installed
 from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
+from headrace.sources.postgres.ledger import Ledger
 from headrace.sources.postgres.letting_go import let_go
 from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
@@ -108,14 +113,16 @@ class TriggerCapture(PostgresCapture):
     # ---- the protocol
 
     def begin(self) -> Landing:
-        """Install triggers and take the first snapshot."""
+        """Install triggers and take the first snapshot; go on with one that a process was killed in."""
         with connected(self._what.url) as connection:
             now = server(connection)
             wanted = self._wanted(connection, now, self._begun_with(connection, now))
+            ledger = self._begun(connection, now, wanted)
             self.installed = True
-            installing.remove(connection, self._schema)
-            installing.create_schema(connection, self._schema)
-            landing = self._anew(connection, now, wanted, {}, None)
+            if ledger is None:
+                installing.remove(connection, self._schema)
+                installing.create_schema(connection, self._schema)
+            landing = self._anew(connection, now, wanted, {}, None, (), ledger, first=True)
             moments.keep(connection)
             return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
 
@@ -182,6 +189,7 @@ class TriggerCapture(PostgresCapture):
         """Drop triggers, functions and change tables."""
         with connected(self._what.url) as connection:
             installing.remove(connection, self._schema)
+        self._spool.clear()
 
     # ---- for another way to capture
 
@@ -301,10 +309,18 @@ class TriggerCapture(PostgresCapture):
         kept: Mapping[TableName, RemoteTable],
         position: Json | None,
         intact: Collection[TableName] = (),
+        ledger: Ledger | None = None,
+        *,
+        first: bool = False,
     ) -> Landing:
-        """Install capture of tables, and land them and the changes of others at one moment."""
+        """Install capture of tables, and land them and the changes of others at one moment.
+
+        Args:
+            ledger: What there is of a first snapshot; what captures its tables is installed.
+            first: This is a first snapshot.
+        """
         for name, table in wanted.items():
-            if name in intact:
+            if name in intact or ledger is not None:
                 continue
             installing.install(connection, self._schema, self._suffix(name), table)
         landing = Landing((), {}, True, 0, 0, False)
@@ -323,7 +339,12 @@ class TriggerCapture(PostgresCapture):
                 self._check_captured(reader, position, kept)
                 landing = self._changes(reader, now, position, kept, at)
             captured = self._captured(reader, before)
-            copied = self._copied(locked, moments.export(reader))
+            if first:
+                moments.keep(connection)  # what is copied counts even if this process ends, and the server crashes
+                ledger = ledger or Ledger(self._spool, self._mark(now, {"captured": captured}))
+                copied = self._copied_on(locked, moments.export(reader), ledger, partial(self._touched, reader))
+            else:
+                copied = self._copied(locked, moments.export(reader))
         copies = sum(t.spooled.rows for t in copied)
         moved = self._moved(now, at, landing.position.get("changes", 0) + copies, captured)
         return replace(
@@ -334,6 +355,23 @@ class TriggerCapture(PostgresCapture):
             rows=landing.rows + copies,
             caught_up=False,
         )
+
+    def _begun(self, connection: Connection, now: Server, wanted: Mapping[TableName, RemoteTable]) -> Ledger | None:
+        """What a process was killed in, when all changes since it began are known; else None."""
+        fit = fitness(connection, [t.oid for t in wanted.values()])
+        captured = {
+            str(t.oid): installed(connection, self._schema, self._suffix(n), fit[t.oid]).mark for n, t in wanted.items()
+        }
+        ledger = Ledger(self._spool, self._mark(now, {"captured": captured}))
+        former = {n: ledger.table(n) for n in wanted}
+        same = all(t is not None and replace(t, identity="f").same_shape(wanted[n]) for n, t in former.items())
+        return ledger if same else None  # what captures an altered table is made anew, and begins anew
+
+    def _touched(
+        self, connection: Connection, tables: Mapping[TableName, RemoteTable]
+    ) -> Iterator[tuple[TableName, set[Key] | None]]:
+        """The keys of all changes that triggers have captured."""
+        return keys_in(connection, tables, lambda n, t: reading_keys(self._schema, self._suffix(n), key_places(t)))
 
     # ---- surroundings
 

@@ -1,0 +1,95 @@
+"""Small files beside spooled rows that say which of them are whole (`ledger.py`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.errors import EnvironmentFault
+
+
+class Notes:
+    """The notes of one landing, and those of others of the same source.
+
+    Args:
+        files: The file system, as Arrow has it.
+        home: Where the source's landings have their folders.
+        path: This landing's folder.
+    """
+
+    def __init__(self, files: Any, home: str, path: str) -> None:
+        self._files = files
+        self._home = home
+        self._path = path
+
+    def write(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write a note that is there whole or not at all."""
+        path = f"{self._path}/{name}"
+        with writing(self._path):
+            self._files.create_dir(path.rpartition("/")[0], recursive=True)
+            with self._files.open_output_stream(f"{path}.new") as stream:
+                stream.write(json.dumps(value).encode())
+            self._files.move(f"{path}.new", path)
+
+    def read(self, path: str) -> dict[str, Any] | None:
+        """A note's value, or None where there is none."""
+        try:
+            with self._files.open_input_stream(path) as stream:
+                found: dict[str, Any] = json.loads(stream.read())
+                return found
+        except FileNotFoundError:
+            return None
+
+    def others(self) -> list[str]:
+        """The folders of the source's other landings."""
+        return [folder for folder in self._inside(self._home) if folder != self._path]
+
+    def listed(self, folder: str) -> list[str]:
+        """The notes in a folder."""
+        return [path for path in self._inside(folder) if path.endswith(".json")]
+
+    def there(self, path: str) -> bool:
+        """Whether a file exists."""
+        from pyarrow import fs
+
+        return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)
+
+    def settle(self, file: str) -> None:
+        """Have a file of ours survive the machine, before it is called whole; object stores do so by themselves."""
+        from pyarrow import fs
+
+        if isinstance(self._files, fs.LocalFileSystem):
+            with writing(self._path), open(f"{self._path}/{file}", "rb") as written:
+                os.fsync(written.fileno())
+
+    def take(self, path: str, file: str) -> None:
+        """Take a file of another landing."""
+        with writing(self._path):
+            self._files.create_dir(f"{self._path}/{file}".rpartition("/")[0], recursive=True)
+            self._files.move(path, f"{self._path}/{file}")
+
+    def _inside(self, folder: str) -> list[str]:
+        from pyarrow import fs
+
+        return [str(f.path) for f in self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))]
+
+
+@contextmanager
+def writing(folder: str) -> Iterator[None]:
+    """Tell that a folder cannot be written.
+
+    Raises:
+        EnvironmentFault: `SPOOL_NOT_WRITABLE`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFault(
+            "SPOOL_NOT_WRITABLE",
+            f"Captured rows could not be written to {folder}.",
+            detail=str(error),
+            hint="Make room there and allow this user to write.",
+        ) from error

@@ -19,7 +19,7 @@ from headrace.engine.held import held
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.refresh import Refresher
-from headrace.engine.results import RefreshMode, RefreshResult
+from headrace.engine.results import Mode, RefreshMode, RefreshResult
 from headrace.engine.source_keys import out_of_date
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.graph.dag import Dag, cycle_error
@@ -177,9 +177,11 @@ class Creator:
         if len(together) == 1 and renewed:
             return tuple(renewed)
         group = str(names[-1]) if len(names) > 1 else None
-        return self.refresher.refresh_together(
+        results = self.refresher.refresh_together(
             names, heads, full=full, group=group, patience=patience, resolved=resolved
         )
+        anew = {r.name: r for r in renewed}
+        return tuple(anew.get(r.name, r) if r.mode is Mode.NO_CHANGE else r for r in results)
 
     def _renewed(
         self, table: StreamTable, heads: Heads, resolved: Mapping[TableName, Resolution]

@@ -12,7 +12,7 @@ from random import Random
 
 from kit import nexmark, tpcds, tpcds_rows
 from kit.case import Case, Row, Table, Weighted, Window
-from pipeline.test_random_histories import Play
+from kit.play import Play
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode

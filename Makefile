@@ -47,7 +47,7 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/mypy
 	$(PYTEST) tests/fast/test_layers.py
 
-test-fast: .venv/.stamp-setup ## Tests without a JVM, under two minutes
+test-fast: .venv/.stamp-setup ## Tests without a JVM, five minutes on two cores
 	$(PYTEST) tests/fast -n $(WORKERS)
 
 test-spark: setup ## Tests with a real Spark

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from headrace.engine.maintain import MaintenanceResult
     from headrace.engine.plans import Plans
     from headrace.engine.refresh import Refresher
+    from headrace.engine.source_keys import KnownKeys
     from headrace.functions import Function
     from headrace.running import DiamondGroup, LoggedEvent
     from headrace.safeguards.fuses import BlownFuse
@@ -700,6 +701,8 @@ class Headrace:
 
     def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
+        from headrace.engine.source_keys import KnownKeys
+
         with self._catalog.reading() as reader:
             tables = {t.name: t for t in reader.stream_tables()}
             frontiers, newest = reader.frontiers(), reader.newest_versions()
@@ -707,16 +710,17 @@ class Headrace:
         versions = {n: v.version for n, v in newest.items()}
         versions |= heads.versions(base, lambda *_: None)  # whoever reads what cannot be read says so
         behind: list[TableName] = []
+        keys = KnownKeys(self._catalog)
         for name in order:
             frontier = frontiers.get(name, Frontier())
             moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
-            if moved or name not in newest or not frontier or self._unsettled(tables[name]):
+            if moved or name not in newest or not frontier or self._unsettled(tables[name], keys):
                 behind.append(name)
         return behind
 
-    def _unsettled(self, table: StreamTable) -> bool:
+    def _unsettled(self, table: StreamTable, keys: KnownKeys) -> bool:
         try:
-            return table.status is not Status.ACTIVE or self._engine()[2].outdated(table)
+            return table.status is not Status.ACTIVE or self._engine()[2].outdated(table, keys)
         except UserError:  # functions that cannot be loaded: whoever refreshes the table says so
             return True
 

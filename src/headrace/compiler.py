@@ -220,7 +220,8 @@ def compile_tree(
     own = _own_keys(typed, keys or {}, types)
     companion = companion_relation(typed)
     columns = types_of(companion) if companion is not None else None
-    rests = rests or own != _own_keys(typed, {}, types)  # a key that follows from those of sources is as good as these
+    # a key that follows from those of sources is as good as these
+    rests = rests or (bool(keys) and own != _own_keys(typed, {}, types))
     return CompiledView(query, sources(typed), types_of(typed), columns, (), typed, ansi, types, rests, own)
 
 

@@ -11,7 +11,7 @@ from headrace.engine.details import from_json
 from headrace.engine.heads import Heads
 from headrace.engine.ports import Session
 from headrace.engine.results import Record
-from headrace.engine.source_keys import declared_keys, values_in_several_rows
+from headrace.engine.source_keys import KnownKeys, values_in_several_rows
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.lakehouse import rows_sql
@@ -82,7 +82,7 @@ def declare(
 
 def drop(catalog: Catalog, source: TableName, columns: Collection[str]) -> None:
     """Forget a key; see `Headrace.drop_key`."""
-    known = {tuple(c.lower() for c in key): key for key in declared_keys(catalog).get(source, ())}
+    known = {tuple(c.lower() for c in key): key for key in KnownKeys(catalog).declared.get(source, ())}
     wanted = tuple(sorted(c.lower() for c in columns))
     found = next((key for folded, key in known.items() if tuple(sorted(folded)) == wanted), tuple(columns))
     catalog.drop_key(source, found)

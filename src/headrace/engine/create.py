@@ -20,7 +20,7 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
 from headrace.engine.refresh import Refresher
 from headrace.engine.results import Mode, RefreshMode, RefreshResult
-from headrace.engine.source_keys import out_of_date
+from headrace.engine.source_keys import KnownKeys, out_of_date
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.graph.dag import Dag, cycle_error
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
@@ -203,7 +203,8 @@ class Creator:
         resolved: Mapping[TableName, Resolution],
     ) -> tuple[RefreshResult, ...]:
         """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
-        old = [name for name in part if self._is_old(tables[name])]
+        keys = KnownKeys(self.catalog)
+        old = [name for name in part if self._is_old(from_json(tables[name].details), keys)]
         if not old and all(from_json(tables[name].details).cyclic for name in part):
             return ()
         for name in part:
@@ -257,28 +258,33 @@ class Creator:
         there = {name: {c.name for c in head.meta.columns} for name, head in now.items()}
         return any({c.name for c in use.columns} - there[use.name] for use in details.sources)
 
-    def outdated(self, table: StreamTable) -> bool:
+    def outdated(self, table: StreamTable, keys: KnownKeys | None = None) -> bool:
         """Whether a stream table must be defined again.
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
         of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
         recomputed does not store, or it has left its cycle.
 
+        Args:
+            table: The stream table.
+            keys: What is known of keys; who asks about many tables reads it once.
+
         Raises:
             UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
         """
         details = from_json(table.details)
-        if self._is_old(table) or (details.cyclic and not Dag(self.catalog.dependencies()).component(table.name)):
+        if self._is_old(details, keys or KnownKeys(self.catalog)):
+            return True
+        if details.cyclic and not Dag(self.catalog.dependencies()).component(table.name):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 
-    def _is_old(self, table: StreamTable) -> bool:
+    def _is_old(self, details: Details, keys: KnownKeys) -> bool:
         """Whether what a stream table was compiled from is not that any more."""
-        details = from_json(table.details)
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
             return True
-        return out_of_date(details, self.catalog) or bool(changed_functions(details, self.session))
+        return out_of_date(details, keys) or bool(changed_functions(details, self.session))
 
     # ---- creating
 

@@ -16,7 +16,7 @@ from headrace.engine.heads import metadata
 from headrace.engine.plans import Plans, pinned_free, places_as_written
 from headrace.engine.ports import Session
 from headrace.engine.results import RefreshMode, RefusalInfo
-from headrace.engine.source_keys import keys_of_sources
+from headrace.engine.source_keys import KnownKeys
 from headrace.engine.texts import bind_text, relations_read
 from headrace.errors import Place, Unsupported, UserError, place_at
 from headrace.lake.views import read_view
@@ -83,7 +83,7 @@ def define(
         output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
-    details = replace(details, source_keys=keys_of_sources(catalog, sources))
+    details = replace(details, source_keys=KnownKeys(catalog).of(sources))
     view = plans.compile(details)
     refusals = tuple(_refusal(r) for r in view.refusals)
     if view.tree is None or refusals:

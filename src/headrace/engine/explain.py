@@ -68,7 +68,7 @@ def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, vi
         ("each round (others gained rows)", gains),
         ("choice", _choice(facts, choice)),
     )
-    return Explanation(str(facts.name), choice.mode, choice.reason, (), tuple(s for s in sections if s[1]))
+    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
 
 
 def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:

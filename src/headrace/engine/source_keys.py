@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 
 from headrace.catalog import Catalog
 from headrace.engine.details import Details, Keys, from_json
@@ -10,25 +11,32 @@ from headrace.engine.ports import Runner
 from headrace.names import TableName, quote
 
 
-def declared_keys(catalog: Catalog) -> dict[TableName, Keys]:
-    """The declared keys of sources."""
-    found: dict[TableName, Keys] = {}
-    for key in catalog.declared_keys():
-        found[key.source] = (*found.get(key.source, ()), key.columns)
-    return found
-
-
-def keys_of_sources(catalog: Catalog, sources: Collection[TableName]) -> dict[TableName, Keys]:
-    """All keys that are known of some relations; those without any are left out.
+class KnownKeys:
+    """What is known of keys, as the catalog has it at the first question; for one look at many stream tables.
 
     Args:
         catalog: Knows what is declared, and the stream tables.
-        sources: What a query reads.
     """
-    declared = declared_keys(catalog)
-    derived = {t.name: from_json(t.details).keys for t in catalog.stream_tables() if t.name in sources}
-    found = {name: (*declared.get(name, ()), *derived.get(name, ())) for name in sources}
-    return {name: keys for name, keys in found.items() if keys}
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    @cached_property
+    def declared(self) -> Mapping[TableName, Keys]:
+        """The declared keys of sources."""
+        found: dict[TableName, Keys] = {}
+        for key in self._catalog.declared_keys():
+            found[key.source] = (*found.get(key.source, ()), key.columns)
+        return found
+
+    @cached_property
+    def _derived(self) -> Mapping[TableName, Keys]:
+        return {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
+
+    def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
+        """All keys of some relations; those without any are left out."""
+        found = {name: (*self.declared.get(name, ()), *self._derived.get(name, ())) for name in sources}
+        return {name: keys for name, keys in found.items() if keys}
 
 
 def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> int:
@@ -44,13 +52,12 @@ def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> i
     return int(runner.run(sql)[0][0])
 
 
-def out_of_date(details: Details, catalog: Catalog) -> bool:
+def out_of_date(details: Details, keys: KnownKeys) -> bool:
     """Whether a stream table must be compiled again: it rests on a key that is gone, or one was declared since."""
-    declared = declared_keys(catalog)
     known: Mapping[TableName, Keys] = details.source_keys
-    if any(not set(declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):
+    if any(not set(keys.declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):
         return True
     if not (known and details.rests_on_keys):
         return False
-    now = keys_of_sources(catalog, known.keys())
-    return any(not set(keys) <= set(now.get(name, ())) for name, keys in known.items())
+    now = keys.of(known.keys())
+    return any(not set(then) <= set(now.get(name, ())) for name, then in known.items())

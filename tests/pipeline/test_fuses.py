@@ -13,7 +13,7 @@ from headrace.engine.gather import gather, known
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Heads
 from headrace.errors import HeadraceError
-from headrace.events import Event, FuseBlown
+from headrace.events import Event, FuseBlown, Notice
 from headrace.names import TableName
 
 TABLES = """
@@ -168,6 +168,29 @@ def test_a_new_limit_is_judged_by_anew(hr: Headrace, tables: str) -> None:
     assert hr.status([f"{ns}.b"])[0].held_up is None  # and a scheduler would try again
     hr.refresh(f"{ns}.b")
     assert not hr.status([f"{ns}.b"])[0].behind
+
+
+@pytest.mark.parametrize("how", ["CREATE OR REPLACE STREAM TABLE {} AS", "ALTER STREAM TABLE {} SET QUERY AS"])
+def test_a_new_definition_resolves_a_blown_fuse_and_says_so(hr: Headrace, tables: str, how: str) -> None:
+    ns, told, begin = tables, list[Event](), how.format(f"{tables}.b")
+    blow(hr, ns)
+    with pytest.raises(HeadraceError):
+        hr.sql(f"{begin} SELECT missing FROM {ns}.a")
+    hr.sql(f"ALTER STREAM TABLE {ns}.b SET SCHEDULE '1 hour'; ALTER STREAM TABLE {ns}.b SET REFRESH MODE DIFFERENTIAL")
+    assert [fuse.name for fuse in hr.fuses()] == [f"{ns}.b"]  # nothing of that concerns the change
+    assert rows(hr, f"{ns}.b") == 100
+    unsubscribe = hr.events.subscribe(told.append)
+    hr.sql(f"{begin} SELECT v, count(*) AS n FROM {ns}.a WHERE k > 0 GROUP BY v")
+    unsubscribe()
+    assert hr.fuses() == ()
+    assert rows(hr, f"{ns}.b") == 159
+    assert ["which the fuse kept out" in e.message for e in told if isinstance(e, Notice)] == [True]
+    logged = [e.fields for e in hr.event_log() if e.event == "fuse_resolved"]
+    assert logged[-1] == {"table": f"{ns}.b", "resolution": "redefine"}
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.other AS SELECT v FROM {ns}.a")  # had no fuse: nothing to say
+    assert len([e for e in hr.event_log() if e.event == "fuse_resolved"]) == len(logged)
+    hr.refresh()
+    assert all(v.ok for v in hr.verify([f"{ns}.b", f"{ns}.c"]))
 
 
 def test_fuses_of_a_group_are_resolved_together(hr: Headrace, ns: str) -> None:

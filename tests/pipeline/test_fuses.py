@@ -193,6 +193,27 @@ def test_a_new_definition_resolves_a_blown_fuse_and_says_so(hr: Headrace, tables
     assert all(v.ok for v in hr.verify([f"{ns}.b", f"{ns}.c"]))
 
 
+@pytest.mark.parametrize("why", ["view", "column"])
+def test_what_must_be_recomputed_anyway_is_kept_out_and_cannot_be_skipped(hr: Headrace, ns: str, why: str) -> None:
+    view = "CREATE OR REPLACE VIEW lake.{}.w AS SELECT k, v FROM lake.{}.t WHERE k >= {}"
+    hr.sql(f"CREATE TABLE {ns}.t (k BIGINT, v BIGINT, s STRING) USING iceberg; INSERT INTO {ns}.t VALUES (1, 1, 'x')")
+    hr.sql(view.format(ns, ns, 0))
+    query = f"SELECT k FROM {ns}.w" if why == "view" else f"SELECT k FROM {ns}.t WHERE uuid() IS NOT NULL"
+    hr.sql(f"CREATE STREAM TABLE {ns}.b WITH (fuse_ceiling = 10) AS {query}")
+    hr.sql(f"INSERT INTO {ns}.t SELECT id + 10, 1, 'x' FROM range(20)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    hr.sql(view.format(ns, ns, 1) if why == "view" else f"ALTER TABLE {ns}.t DROP COLUMN s")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    with pytest.raises(HeadraceError, match="FUSE_NOT_SKIPPABLE"):
+        hr.resolve_fuse(f"{ns}.b", "skip")
+    assert hr.sql(f"SELECT count(*) FROM {ns}.b").collect()[0][0] == 1
+    hr.resolve_fuse(f"{ns}.b", "apply")
+    assert hr.fuses() == ()
+    assert hr.verify(f"{ns}.b").rows == 21
+
+
 def test_fuses_of_a_group_are_resolved_together(hr: Headrace, ns: str) -> None:
     hr.sql(f"""
     CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg;

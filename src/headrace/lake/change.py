@@ -36,12 +36,17 @@ class Target:
         columns: Its columns.
         key: Columns that identify a row, NULL-safely; None for a bag.
         rows: Rows it has, None when unknown.
+        unique: Sets of columns that no two rows of a bag agree in, as far as is known: where rows are looked for, not
+            what they are known by.
+        barred: Sets of columns by which a delete took along too much before.
     """
 
     table: TableName
     columns: tuple[Column, ...]
     key: tuple[str, ...] | None
     rows: int | None
+    unique: tuple[tuple[str, ...], ...] = ()
+    barred: frozenset[tuple[str, ...]] = frozenset()
 
     @property
     def identity(self) -> tuple[Column, ...]:
@@ -67,6 +72,14 @@ class Spread:
     distinct: int = 0
     low: str | None = None
     high: str | None = None
+
+    @property
+    def width(self) -> int | None:
+        """How many whole numbers lie between the ends, both included; None where they are none or not measured."""
+        try:
+            return int(self.high or "") - int(self.low or "") + 1
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

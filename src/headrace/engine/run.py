@@ -206,16 +206,20 @@ class Run:
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
-        for stage in plan.compute_stages(self.facts, program):
+        stages = plan.compute_stages(self.facts, program)
+        last = [stage.view for stage in stages if isinstance(stage, Compute) and stage.kept][-1:]
+        for stage in stages:
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
                 elif isinstance(stage, Compute) and not stage.kept:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
-                    state = self._measured(stage, self.facts.details.output)
+                    apart = program.companion is None and stage.view in last
+                    state = self._measured(stage, self.facts.details.output, detached=apart)
                 elif isinstance(stage, Compute):
-                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
+                    apart = stage.view in last  # what follows from it joins nothing
+                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures), detached=apart)
         if state is None:
             state = plan.counted_change(self.facts, plan.STATE_CHANGE, found)
         return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
@@ -246,12 +250,15 @@ class Run:
             return sql
         return f"SELECT * FROM ({sql}) WHERE false"
 
-    def _measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
-        return change_of(stage.view, self._keep(stage.view, self._needed(stage), measures(columns)), columns)
+    def _measured(self, stage: Compute, columns: tuple[Column, ...], *, detached: bool = False) -> Change:
+        found = self._keep(stage.view, self._needed(stage), measures(columns), detached=detached)
+        return change_of(stage.view, found, columns)
 
-    def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
+    def _keep(
+        self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
+    ) -> Mapping[str, object]:
         self._views.append(name)
-        return self.runner.materialize(name, sql, aggregates)
+        return self.runner.materialize(name, sql, aggregates, detached=detached)
 
     def _apply(
         self,

@@ -24,6 +24,7 @@ from headrace.lake.change import (
     match,
     names,
     removed_rows,
+    spread_out,
 )
 from headrace.lake.compare import key_expressions
 from headrace.lake.metadata import TableMeta
@@ -78,7 +79,7 @@ class BagDelete:
         grouping = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
         shown = ", ".join(f"any_value({STORED}.{quote(c.name)}) AS {quote(c.name)}" for c in target.columns)
         counted = (
-            f"SELECT {shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
+            f"SELECT {spread_out(change)}{shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
             f"FROM (SELECT * FROM {target.table.sql} VERSION AS OF {before}) AS {STORED} "
             f"JOIN {removed_rows(change)} ON {match(change, target.columns)} GROUP BY {grouping}"
         )
@@ -154,7 +155,8 @@ def by_position_sql(target: Target, change: Change) -> str:
     """Statement that deletes as many copies of each row as its weight says, by file and position."""
     keys = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
     copies = (
-        f"SELECT {STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, {REMOVED}.{WEIGHT} AS __hr_n, "
+        f"SELECT {spread_out(change)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
+        f"{REMOVED}.{WEIGHT} AS __hr_n, "
         f"row_number() OVER (PARTITION BY {keys} ORDER BY {STORED}._file, {STORED}._pos) AS __hr_i "
         f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {match(change, target.columns)}"
     )

@@ -17,6 +17,9 @@ STORED = "__hr_s"
 REMOVED = "__hr_c"
 """Alias of the rows a change removes."""
 
+BROADCAST_ROWS = 500_000
+"""Changes of up to so many rows are sent to every task when rows are looked for: some 30 MB."""
+
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 _ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
 _ORDERABLE = ("string", "boolean", "float", "double")
@@ -181,6 +184,11 @@ def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
     return ", ".join(prefix + quote(c.name) for c in columns)
 
 
+def spread_out(change: Change) -> str:
+    """A hint that sends the rows a change removes to every task: Spark may not know how few they are."""
+    return f"/*+ BROADCAST({REMOVED}) */ " if change.rows <= BROADCAST_ROWS else ""
+
+
 def removed_rows(change: Change) -> str:
     """The rows a change removes, as a table expression named `REMOVED`."""
     return f"(SELECT * FROM {quote(change.view)} WHERE {WEIGHT} < 0) AS {REMOVED}"
@@ -221,7 +229,8 @@ def _has_nulls(spread: Spread | None) -> bool:
 
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Statement that deletes every row that agrees with a removed one in `columns`, all copies of it."""
-    exists = f"EXISTS (SELECT 1 FROM {removed_rows(change)} WHERE {match(change, columns)})"
+    rows = f"SELECT {spread_out(change)}1 FROM {removed_rows(change)}"
+    exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
 
 

@@ -87,6 +87,20 @@ class Suspended(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Paused(Event):
+    """Somebody has schedules leave stream tables alone."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """Somebody has schedules refresh stream tables again: pauses, suspensions and waits for a retry are over."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FuseBlown(Event):
     """A change of a stream table's sources is larger than its fuse allows; it is not applied until somebody decides.
 
@@ -102,7 +116,10 @@ class FuseBlown(Event):
 
 @dataclass(frozen=True, slots=True)
 class FuseResolved(Event):
-    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published."""
+    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published.
+
+    `redefine` when somebody gave the table a new definition meanwhile.
+    """
 
     table: str
     resolution: str

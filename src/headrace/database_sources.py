@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
-from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
+from headrace.engine.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.events import StageStarted
 from headrace.graph.dag import Dag
@@ -257,22 +257,33 @@ class Sources:
         """
         from headrace.sources.postgres.health import health
         from headrace.sources.postgres.opening import way_of
+        from headrace.sources.postgres.spool import Spool
 
         with self._catalog.reading() as reader:
             source = reader.source(name)
         found = health(source.options, source.position)
+        waits, slot, use = found.backlog, found.slot, found.use
         return SourceHealth(
             name=name,
             status=source.status,
             capture=way_of(source.options),
+            lag_seconds=waits.seconds if waits else None,
+            lag_seconds_at_most=waits is not None and waits.at_most,
             lag_bytes=found.lag,
+            lag_transactions=waits.transactions if waits else None,
+            lag_transactions_at_least=waits is not None and waits.more,
             waiting_rows=found.waiting,
             slot=source.options["slot"],
-            slot_status=found.slot.status if found.slot else None,
-            kept_bytes=found.slot.kept if found.slot else found.kept,
-            safe_bytes=found.slot.safe if found.slot else None,
+            slot_status=slot.status if slot else None,
+            slot_invalidation=slot.reason if slot else None,
+            slot_active_by=use.by if use else None,
+            kept_bytes=slot.kept if slot else found.kept,
+            safe_bytes=slot.safe if slot else None,
+            spilled_bytes=use.spilled if use else None,
+            spool_bytes=Spool(self._folder(name)).size(),
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
+            last_error=LastError.of(source.failure),
         )
 
     def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
@@ -340,13 +351,17 @@ class Sources:
             patience=patience,
         )
 
+    def _folder(self, name: str) -> str:
+        """Where landings of a source have their folders."""
+        return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
+
     def _capture(self, source: DatabaseSource) -> Capture:
         from headrace.sources.postgres.opening import open_capture
 
         mirrors: dict[TableName, Mapping[str, Any] | None] = {
             m.name: None if m.gone else m.details for m in source.mirrors
         }
-        folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
+        folder = self._folder(source.name)
         gone = [m.name for m in source.mirrors if m.gone]
 
         def told(stage: str) -> None:

@@ -9,6 +9,7 @@ from headrace.cli.failures import FAILED
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import following
 from headrace.cli.render import sources as render
+from headrace.cli.render.source_health import health
 
 URL = click.argument("url")
 NAME = click.argument("name")
@@ -138,11 +139,11 @@ def list_(context: click.Context) -> None:
 @NAME
 @click.pass_context
 def status(context: click.Context, name: str) -> None:
-    """Ask the server how far behind a source is, and how its replication slot stands."""
+    """Ask the server how far behind a source is and how its slot stands; shows the last error and its remedy."""
     asked = invocation(context)
     with asked.open() as hr:
         found = hr.sources.status(name)
-    show(asked, found.as_dict(), lambda: render.health(found))
+    show(asked, found.as_dict(), lambda: health(found))
 
 
 @source.command()

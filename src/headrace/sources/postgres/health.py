@@ -6,15 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import sql
-
-from headrace.sources.postgres import preflight
+from headrace.sources.postgres import backlog, preflight
+from headrace.sources.postgres.backlog import Backlog
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.fitness import change_tables
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
 from headrace.sources.postgres.server import server
-from headrace.sources.postgres.slots import Slot, find_slot
+from headrace.sources.postgres.slots import Slot, SlotUse, find_slot, slot_use
 from headrace.sources.postgres.trigger_capture import by_triggers
 
 
@@ -27,12 +26,16 @@ class Health:
         slot: Its slot; None when there is none.
         waiting: Captured rows in change tables that are not landed; None where no triggers capture.
         kept: Bytes of change tables; None where there are none.
+        backlog: The transactions that wait; None where they cannot be counted.
+        use: Who reads the slot, and what reading it has cost; None when there is none.
     """
 
     lag: int | None
     slot: Slot | None
     waiting: int | None = None
     kept: int | None = None
+    backlog: Backlog | None = None
+    use: SlotUse | None = None
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -47,18 +50,20 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
             return _of_triggers(connection, options["slot"], position)
         now = server(connection)
         slot = find_slot(connection, options["slot"])
-    return Health(None if position is None else max(0, now.position - position["lsn"]), slot)
+        use = slot_use(connection, options["slot"]) if slot is not None else None
+        if position is None or slot is None or slot.lost:
+            return Health(None if position is None else max(0, now.position - position["lsn"]), slot, use=use)
+        waits = backlog.in_log(connection, options["slot"], options["slot"], position["lsn"])
+    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use)
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:
     found = change_tables(connection, schema)
-    waiting = 0
-    for table in found:
-        query = sql.SQL("SELECT count(*) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {})")
-        landed = sql.Literal("1:1:" if position is None else position["snapshot"])
-        row = connection.execute(query.format(sql.Identifier(schema, table.name), landed)).fetchone()
-        waiting += int(str(row[0])) if row else 0
-    return Health(None, None, waiting, sum(t.size for t in found) if found else None)
+    of = position or {"snapshot": "1:1:"}
+    waiting, waits = backlog.in_change_tables(
+        connection, schema, [t.name for t in found], of["snapshot"], of.get("clock")
+    )
+    return Health(None, None, waiting, sum(t.size for t in found) if found else None, waits)
 
 
 def check(

@@ -23,6 +23,7 @@ class Server:
         timeline: Its timeline: another one means a promoted replica, or a restore.
         position: Where its write-ahead log is flushed up to.
         wal_level: Must be `logical`.
+        clock: Its time, in seconds since 1970.
     """
 
     version: int
@@ -30,18 +31,20 @@ class Server:
     timeline: int
     position: int
     wal_level: str
+    clock: float
 
 
 _SERVER = """
 SELECT current_setting('server_version_num')::int, (SELECT system_identifier::text FROM pg_control_system()),
-    (SELECT timeline_id FROM pg_control_checkpoint()), pg_current_wal_flush_lsn() - '0/0', current_setting('wal_level')
+    (SELECT timeline_id FROM pg_control_checkpoint()), pg_current_wal_flush_lsn() - '0/0', current_setting('wal_level'),
+    extract(epoch FROM clock_timestamp())
 """
 
 
 def server(connection: Connection) -> Server:
     """The server at the other end."""
-    version, system, timeline, position, wal_level = _one(connection, _SERVER, ())
-    return Server(version, system, timeline, int(position), wal_level)
+    version, system, timeline, position, wal_level, clock = _one(connection, _SERVER, ())
+    return Server(version, system, timeline, int(position), wal_level, float(clock))
 
 
 _SETTLED = "SELECT pg_current_wal_flush_lsn() - '0/0', current_setting('wal_block_size')::int"

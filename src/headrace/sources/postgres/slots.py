@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import sql
 
@@ -70,6 +71,41 @@ def find_slot(connection: Connection, name: str) -> Slot | None:
     confirmed, active, status, reason, kept, safe = row
     number = int(str(safe)) if safe is not None else None
     return Slot(int(str(confirmed or 0)), bool(active), _text(status), _text(reason), int(str(kept)), number)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotUse:
+    """Who reads a slot, and what that has cost the server.
+
+    Args:
+        by: Who reads it now, in words; None when nobody does.
+        idle: Seconds since somebody last did; None while somebody does, and on servers before 17.
+        spilled: Bytes of large transactions that decoding has put on disk since the server's statistics began.
+    """
+
+    by: str | None
+    idle: float | None
+    spilled: int
+
+
+_USE = """
+SELECT CASE WHEN s.active_pid IS NOT NULL THEN concat_ws(', ',
+        'process ' || s.active_pid, nullif(a.application_name, ''), 'role ' || a.usename, 'from ' || host(a.client_addr)
+    ) END,
+    extract(epoch FROM clock_timestamp() - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8, t.spill_bytes
+FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+    LEFT JOIN pg_stat_replication_slots t ON t.slot_name = s.slot_name
+WHERE s.slot_name = %s AND s.database = current_database()
+"""
+
+
+def slot_use(connection: Connection, name: str) -> SlotUse | None:
+    """Who uses the slot of that name in this database; None when there is none."""
+    row: tuple[Any, ...] | None = connection.execute(_USE, (name,)).fetchone()
+    if row is None:
+        return None
+    by, idle, spilled = row
+    return SlotUse(by, None if idle is None else max(0.0, idle), int(spilled or 0))
 
 
 def _text(value: object) -> str | None:

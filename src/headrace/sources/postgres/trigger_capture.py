@@ -453,7 +453,7 @@ class TriggerCapture(PostgresCapture):
     @staticmethod
     def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:
         """Where the source stands; `captured` says of the tables, by oid, how they are captured."""
-        identity = {"system": now.system, "timeline": now.timeline}
+        identity = {"system": now.system, "timeline": now.timeline, "clock": now.clock}
         return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
 
 

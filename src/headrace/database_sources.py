@@ -12,6 +12,7 @@ from headrace.errors import HeadraceError, UserError
 from headrace.events import StageStarted
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
+from headrace.source_watch import SlotWatch
 
 if TYPE_CHECKING:
     from headrace.api import LazySpark
@@ -47,6 +48,7 @@ class Sources:
         self._events = events
         self._settings = settings
         self._told: dict[str, tuple[str, str]] = {}
+        self._watch = SlotWatch(catalog, events)
 
     def create(
         self,
@@ -262,6 +264,7 @@ class Sources:
         with self._catalog.reading() as reader:
             source = reader.source(name)
         found = health(source.options, source.position)
+        ahead = self._watch.seen(source, found.look) if found.look else None
         waits, slot, use = found.backlog, found.slot, found.use
         return SourceHealth(
             name=name,
@@ -279,6 +282,10 @@ class Sources:
             slot_active_by=use.by if use else None,
             kept_bytes=slot.kept if slot else found.kept,
             safe_bytes=slot.safe if slot else None,
+            log_bytes_per_second=ahead.rate if ahead else None,
+            runs_out_seconds=ahead.seconds if ahead else None,
+            idle_timeout_seconds=use.patience if use else None,
+            idle_seconds=use.idle if use else None,
             spilled_bytes=use.spilled if use else None,
             spool_bytes=Spool(self._folder(name)).size(),
             landed_at=source.landed_at,
@@ -326,10 +333,13 @@ class Sources:
         for name in names:
             if until is not None and until.is_set():
                 break
+            failure: HeadraceError | None = None
             try:
                 results += lander.land(name, until)
             except HeadraceError as error:
-                first = first or error
+                failure = error
+            first = first or failure
+            self._watch.landed(name, failure)
         return tuple(results), first
 
     def _read_by(self, tables: Iterable[TableName]) -> set[TableName]:

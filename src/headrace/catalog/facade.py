@@ -229,6 +229,11 @@ class Catalog(Answers, Caring, Gating, Keying):
         with self._database.write() as connection:
             _source_health.end_failure(connection, name, self._clock.now())
 
+    def note_source_looks(self, name: str, looks: Sequence[Json]) -> None:
+        """Remember looks at a database source's server, oldest first, in place of those before."""
+        with self._database.write() as connection:
+            _source_health.note_looks(connection, name, looks)
+
     def pause_source(self, name: str) -> None:
         """Put an active database source on hold.
 

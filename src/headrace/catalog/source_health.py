@@ -1,9 +1,9 @@
-"""What is remembered of how a database source does: its last failure, inside the caller's transaction."""
+"""What is remembered of how a database source does: its last failure, looks at it, inside the caller's transaction."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.errors import HeadraceError
 
-_FAILURE = "failure"
+_FAILURE, _LOOKS = "failure", "looks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,16 @@ def end_failure(connection: Connection, name: str, now: dt.datetime) -> None:
         return health if failure is None else {**health, _FAILURE: {**failure, "over": now.isoformat()}}
 
     _change(connection, name, noted)
+
+
+def looks_of(health: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], ...]:
+    """Looks at the source's server, oldest first, as whoever looked wrote them down."""
+    return tuple((health or {}).get(_LOOKS, ()))
+
+
+def note_looks(connection: Connection, name: str, looks: Sequence[Mapping[str, Any]]) -> None:
+    """Remember looks at the source's server in place of those before. Nothing when there is no such source."""
+    _change(connection, name, lambda health: {**health, _LOOKS: [dict(look) for look in looks]})
 
 
 def _change(connection: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from headrace.catalog import gates, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Json
 from headrace.catalog.relations import ensure_relations, parse_name, relation_ids, stored_name
-from headrace.catalog.source_health import SourceFailure, failure_of
+from headrace.catalog.source_health import SourceFailure, failure_of, looks_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
@@ -68,6 +68,7 @@ class DatabaseSource:
         created_at: When it was created.
         mirrors: Its mirrors, by name.
         failure: The last failure of landing it.
+        looks: Looks at its server, oldest first.
     """
 
     name: str
@@ -81,6 +82,7 @@ class DatabaseSource:
     created_at: dt.datetime
     mirrors: tuple[Mirror, ...]
     failure: SourceFailure | None = None
+    looks: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ def _source(row: sa.RowMapping, mirrors: tuple[Mirror, ...]) -> DatabaseSource:
         created_at=row["created_at"],
         mirrors=mirrors,
         failure=failure_of(row["health_json"]),
+        looks=looks_of(row["health_json"]),
     )
 
 

@@ -114,6 +114,11 @@ class SourceHealth(Record):
         slot_active_by: Who reads the slot now, in words; None when nobody does.
         kept_bytes: Write-ahead log that the server keeps for the slot, or change tables; None where they are missing.
         safe_bytes: How much more until the slot may be lost; None without a limit.
+        log_bytes_per_second: How fast the server writes its log, from earlier looks; None where there is none yet.
+        runs_out_seconds: How long the slot lasts if nothing more is landed: until there is no room for the log at that
+            rate, or it counts as idle; None without a limit, or where that is not known.
+        idle_timeout_seconds: `idle_replication_slot_timeout` (18); None where there is none.
+        idle_seconds: How long ago the slot was last read (17); None while it is, and where that is not known.
         spilled_bytes: What decoding large transactions has put on the server's disk since its statistics began; None
             where there is no slot.
         spool_bytes: Rows in the warehouse that are on their way into the mirrors.
@@ -137,6 +142,10 @@ class SourceHealth(Record):
     slot_active_by: str | None
     kept_bytes: int | None
     safe_bytes: int | None
+    log_bytes_per_second: float | None
+    runs_out_seconds: float | None
+    idle_timeout_seconds: float | None
+    idle_seconds: float | None
     spilled_bytes: int | None
     spool_bytes: int
     landed_at: dt.datetime | None

@@ -65,6 +65,13 @@ def _slot(table: Table, found: SourceHealth) -> None:
     table.add_row("Read by", escape(found.slot_active_by or "nobody now"))
     left = "no limit" if found.safe_bytes is None else f"{fmt.size(max(0, found.safe_bytes))} left"
     table.add_row("Kept log", f"{fmt.size(found.kept_bytes or 0)}, {left}")
+    if found.runs_out_seconds is not None:
+        table.add_row("Lost in", f"{fmt.span(found.runs_out_seconds)}, if nothing more is landed")
+    elif found.safe_bytes is not None and found.log_bytes_per_second is None:
+        table.add_row("Lost in", "not known yet: look again in a moment")
+    if found.idle_timeout_seconds is not None:
+        idle = fmt.NOTHING if found.idle_seconds is None else fmt.span(found.idle_seconds)
+        table.add_row("Idle", f"{idle} of {fmt.span(found.idle_timeout_seconds)}")
     table.add_row("Spilled", f"{fmt.size(found.spilled_bytes or 0)} on the server, by large transactions")
 
 

@@ -23,7 +23,7 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import preflight, slots
+from headrace.sources.postgres import preflight, slots, stopping
 from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -476,26 +476,23 @@ class PostgresCapture:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
         """
         if (now.system, now.timeline) != (position["system"], position["timeline"]):
-            raise stopped(
-                "SOURCE_CHANGED",
+            raise stopping.changed(
                 "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
             )
         if now.position < position["lsn"]:
-            raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
+            raise stopping.changed("The source's server went back to an earlier state.")
         slot = slots.find_slot(connection, self._what.slot)
         if slot is None or slot.lost:
-            why = "it was dropped" if slot is None else f"the server invalidated it ({slot.reason or slot.status})"
-            raise stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
+            raise stopping.lost(self._what.slot, slot)
         if slot.confirmed > position["lsn"]:
-            raise stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
+            raise stopping.moved(self._what.slot)
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
         if changed and tables(connection, now.version, oids=changed):
-            raise stopped(
-                "CAPTURE_REMOVED",
+            raise stopping.removed(
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
@@ -505,12 +502,3 @@ class PostgresCapture:
 def _role(connection: Connection) -> str:
     row = connection.execute("SELECT current_user::text").fetchone()
     return str(row[0]) if row else ""
-
-
-def stopped(code: str, message: str) -> UserError:
-    """The error after which a source stops: changes may have been missed."""
-    return UserError(
-        code,
-        f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",
-        hint="When the server is the right one, take a new snapshot: `headrace source resnapshot`.",
-    )

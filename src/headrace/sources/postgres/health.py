@@ -12,8 +12,9 @@ from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.fitness import change_tables
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
-from headrace.sources.postgres.server import server
-from headrace.sources.postgres.slots import Slot, SlotUse, find_slot, slot_use
+from headrace.sources.postgres.running_out import Look
+from headrace.sources.postgres.server import Server, server
+from headrace.sources.postgres.slots import Slot, SlotUse, find_slot, slot_use, touch
 from headrace.sources.postgres.trigger_capture import by_triggers
 
 
@@ -28,6 +29,7 @@ class Health:
         kept: Bytes of change tables; None where there are none.
         backlog: The transactions that wait; None where they cannot be counted.
         use: Who reads the slot, and what reading it has cost; None when there is none.
+        look: What is remembered to tell how fast things change; None when there is no slot to lose.
     """
 
     lag: int | None
@@ -36,6 +38,7 @@ class Health:
     kept: int | None = None
     backlog: Backlog | None = None
     use: SlotUse | None = None
+    look: Look | None = None
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -52,9 +55,39 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
         slot = find_slot(connection, options["slot"])
         use = slot_use(connection, options["slot"]) if slot is not None else None
         if position is None or slot is None or slot.lost:
-            return Health(None if position is None else max(0, now.position - position["lsn"]), slot, use=use)
+            lag = None if position is None else max(0, now.position - position["lsn"])
+            return Health(lag, slot, use=use, look=_look(now, slot, use))
         waits = backlog.in_log(connection, options["slot"], options["slot"], position["lsn"])
-    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use)
+    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use, look=_look(now, slot, use))
+
+
+def _look(now: Server, slot: Slot | None, use: SlotUse | None) -> Look | None:
+    if slot is None or slot.lost or use is None:
+        return None
+    return Look(now.clock, now.system, now.position, slot.safe, slot.kept, use.idle, use.patience)
+
+
+IDLE_SHARE = 4
+"""After this part of its patience a slot is touched that is landed and has nothing to give."""
+
+
+def look(options: Mapping[str, Any], *, keep_from_idling: bool) -> Look | None:
+    """Look at the slot of a source; None when there is none to lose.
+
+    Args:
+        options: The source's options.
+        keep_from_idling: It is landed; have the server count that as reading it.
+
+    Raises:
+        EnvironmentFault: `SOURCE_UNREACHABLE`.
+    """
+    with connected(options["url"]) as connection:
+        now, slot = server(connection), find_slot(connection, options["slot"])
+        use = slot_use(connection, options["slot"])
+        if keep_from_idling and use and use.patience and use.idle and use.idle > use.patience / IDLE_SHARE:
+            touch(connection, options["slot"])
+            use = slot_use(connection, options["slot"])
+    return _look(now, slot, use)
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:

@@ -40,7 +40,8 @@ SELECT current_user, rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_roles 
         WHERE g.rolname IN ('rds_replication', 'azure_pg_admin', 'cloudsqlsuperuser') AND pg_has_role(g.oid, 'MEMBER')),
     has_database_privilege(current_database(), 'CREATE'), current_database(),
     current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
-    current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication)
+    current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication),
+    current_setting('max_slot_wal_keep_size'), current_setting('idle_replication_slot_timeout', true)
 FROM pg_roles WHERE rolname = current_user
 """
 
@@ -50,7 +51,7 @@ def check_server(connection: Connection) -> tuple[Check, ...]:
     now = server(connection)
     row = connection.execute(_ROLE).fetchone()
     assert row is not None, "the current role exists"
-    role, replication, creator, database, slots, senders = row
+    role, replication, creator, database, slots, senders, kept, idle = row
     return (
         Check("version", now.version >= OLDEST, f"PostgreSQL {now.version // 10000}", None),
         Check(
@@ -84,7 +85,23 @@ def check_server(connection: Connection) -> tuple[Check, ...]:
             f"role {role} may {'' if creator else 'not '}create publications",
             _text("GRANT CREATE ON DATABASE {} TO {};", database, role),
         ),
+        Check(
+            "kept log",
+            True,
+            "max_slot_wal_keep_size is not limited: a source that is not landed can fill the server's disk"
+            if kept == "-1"
+            else f"max_slot_wal_keep_size is {kept}: the slot is lost when what is not landed needs more",
+        ),
+        *_idling(idle),
     )
+
+
+def _idling(timeout: object) -> tuple[Check, ...]:
+    """What PostgreSQL 18 does to slots that nobody reads."""
+    if timeout is None or timeout == "0":
+        return ()
+    found = f"idle_replication_slot_timeout is {timeout}: a source that is not landed for so long loses its slot"
+    return (Check("idle slots", True, found),)
 
 
 def check_table(found: Found, role: str) -> tuple[Check, ...]:

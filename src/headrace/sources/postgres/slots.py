@@ -81,18 +81,21 @@ class SlotUse:
         by: Who reads it now, in words; None when nobody does.
         idle: Seconds since somebody last did; None while somebody does, and on servers before 17.
         spilled: Bytes of large transactions that decoding has put on disk since the server's statistics began.
+        patience: `idle_replication_slot_timeout` in seconds; None where there is none.
     """
 
     by: str | None
     idle: float | None
     spilled: int
+    patience: float | None
 
 
 _USE = """
 SELECT CASE WHEN s.active_pid IS NOT NULL THEN concat_ws(', ',
         'process ' || s.active_pid, nullif(a.application_name, ''), 'role ' || a.usename, 'from ' || host(a.client_addr)
     ) END,
-    extract(epoch FROM clock_timestamp() - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8, t.spill_bytes
+    extract(epoch FROM clock_timestamp() - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8, t.spill_bytes,
+    nullif(extract(epoch FROM current_setting('idle_replication_slot_timeout', true)::interval), 0)::float8
 FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
     LEFT JOIN pg_stat_replication_slots t ON t.slot_name = s.slot_name
 WHERE s.slot_name = %s AND s.database = current_database()
@@ -104,8 +107,17 @@ def slot_use(connection: Connection, name: str) -> SlotUse | None:
     row: tuple[Any, ...] | None = connection.execute(_USE, (name,)).fetchone()
     if row is None:
         return None
-    by, idle, spilled = row
-    return SlotUse(by, None if idle is None else max(0.0, idle), int(spilled or 0))
+    by, idle, spilled, patience = row
+    return SlotUse(by, None if idle is None else max(0.0, idle), int(spilled or 0), patience)
+
+
+def touch(connection: Connection, name: str) -> None:
+    """Have the server count the slot as read, where it is; it is not moved."""
+    connection.execute(
+        "SELECT pg_replication_slot_advance(slot_name, confirmed_flush_lsn) FROM pg_replication_slots "
+        "WHERE slot_name = %s AND active_pid IS NULL",
+        (name,),
+    )
 
 
 def _text(value: object) -> str | None:

@@ -58,6 +58,7 @@ class Sources:
         *,
         text_columns: Sequence[str] = (),
         capture: str = "wal",
+        failover: bool = False,
         if_not_exists: bool = False,
     ) -> LandingResult | None:
         """Capture tables of a PostgreSQL database, and mirror them in the lake.
@@ -71,6 +72,8 @@ class Sources:
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
             capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
                 the log can be used. The documentation says when to choose which.
+            failover: Replicas keep the slot in step (PostgreSQL 17 and newer), and landing goes on by itself where one
+                is promoted that has all that was landed.
             if_not_exists: Do nothing when it exists.
 
         Returns:
@@ -88,7 +91,7 @@ class Sources:
                 return None
         as_text = tuple(".".join(split_column(column)) for column in text_columns)
         wanted = _wanted(tables)
-        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture)
+        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture, failover)
         return self._lander().create(name, KIND, options, options["tables"])
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
@@ -111,8 +114,14 @@ class Sources:
         for step in () if dry_run else planned:
             wanted = declared[step.source]
             if step.action == "create":
-                texts, way = wanted.text_columns, wanted.capture or "wal"
-                self.create(step.source, wanted.url, wanted.tables, text_columns=texts, capture=way)
+                self.create(
+                    step.source,
+                    wanted.url,
+                    wanted.tables,
+                    text_columns=wanted.text_columns,
+                    capture=wanted.capture or "wal",
+                    failover=wanted.failover,
+                )
             elif step.action == "add tables":
                 self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
             elif step.action == "drop tables":

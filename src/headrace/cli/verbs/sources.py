@@ -58,6 +58,7 @@ def source() -> None:
 @TABLES
 @TEXT_COLUMNS
 @CAPTURE
+@click.option("--failover", is_flag=True, help="Replicas keep the slot in step: go on where one is promoted (17+).")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.pass_context
 def add(
@@ -67,13 +68,20 @@ def add(
     tables: tuple[str, ...],
     text_columns: tuple[str, ...],
     capture: str,
+    failover: bool,
     if_not_exists: bool,
 ) -> None:
     """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
     asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.create(
-            name, url, tables, text_columns=text_columns, capture=capture, if_not_exists=if_not_exists
+            name,
+            url,
+            tables,
+            text_columns=text_columns,
+            capture=capture,
+            failover=failover,
+            if_not_exists=if_not_exists,
         )
     if result is None:
         confirm(asked, {"created": None}, f"{name} exists already.")

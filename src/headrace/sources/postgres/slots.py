@@ -125,7 +125,9 @@ def _text(value: object) -> str | None:
 
 
 @contextmanager
-def exported(url: str, name: str, *, temporary: bool, patience: str | None = None) -> Iterator[tuple[int, str]]:
+def exported(
+    url: str, name: str, *, temporary: bool, patience: str | None = None, failover: bool = False
+) -> Iterator[tuple[int, str]]:
     """Make a slot; inside the block its snapshot can be used.
 
     Args:
@@ -134,6 +136,7 @@ def exported(url: str, name: str, *, temporary: bool, patience: str | None = Non
         temporary: It ends with the block: only its snapshot is wanted.
         patience: How long to wait for each transaction that is open, as PostgreSQL writes times; None for as long as
             for any lock.
+        failover: Replicas keep the slot in step (17 and newer); not with `temporary`.
 
     Yields:
         The position where the slot begins, and the snapshot that has exactly what was committed before it.
@@ -142,7 +145,8 @@ def exported(url: str, name: str, *, temporary: bool, patience: str | None = Non
         if patience is not None:
             connection.execute(f"SET lock_timeout = '{patience}'")
         kind = "TEMPORARY " if temporary else ""
-        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput EXPORT_SNAPSHOT').fetchone()
+        options = "(SNAPSHOT 'export', FAILOVER)" if failover and not temporary else "EXPORT_SNAPSHOT"
+        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput {options}').fetchone()
         assert row is not None, "the command returns a row"
         yield position_of(str(row[1])), str(row[2])
 

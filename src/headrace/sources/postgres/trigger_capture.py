@@ -56,6 +56,7 @@ from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.ledger import Ledger
 from headrace.sources.postgres.letting_go import let_go
+from headrace.sources.postgres.promotion import other_server
 from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
@@ -482,8 +483,6 @@ def _check_server(now: Server, position: Json, at: str) -> None:
         UserError: `SOURCE_CHANGED`.
     """
     if (now.system, now.timeline) != (position["system"], position["timeline"]):
-        raise stopping.changed(
-            "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
-        )
+        raise other_server(now, position)
     if moments.next_of(at) < moments.next_of(position["snapshot"]):
         raise stopping.changed("The source's server went back to an earlier state.")

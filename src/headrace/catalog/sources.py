@@ -51,6 +51,11 @@ class Mirror:
         """The stored tables it consists of."""
         return (self.name, self.log)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Columns in which no two of its rows agree, as its database sees to it; none where there are no such."""
+        return tuple((self.details or {}).get("key", ()))
+
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSource:

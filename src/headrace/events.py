@@ -175,6 +175,21 @@ class LagExceeded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SlotRunningOut(Event):
+    """The replication slot of a database source will be lost soon if nothing more is landed, and changes with it.
+
+    `left` bytes of log until then (None without a limit), `seconds` at the rate of the last minutes (None where that is
+    not known); `reason` in words. Told once until the slot is well again.
+    """
+
+    source: str
+    slot: str
+    left: int | None
+    seconds: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerStarted(Event):
     """Schedules are being run from now on."""
 

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from kit.expressions import NUMBERS, Scope, condition, expression
 
 
-def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
+def recomputed(draw: st.DrawFn, scope: Scope, *, inexact: bool) -> tuple[str, str]:
     """A call and its type. Floating-point results are rounded, as the order of an addition shows in the last digits."""
-    kinds = ["distinct", "distinct", "truth", "bits", "moments", "pairs", "array", "count_if", "by", "list", "share"]
+    kinds = ["distinct", "distinct", "truth", "bits", "array", "count_if", "by", "list", "share", "kinds", "extreme"]
+    kinds += ["moments", "pairs"] if inexact else []
     kind = draw(st.sampled_from(kinds))
-    number = draw(st.sampled_from(NUMBERS))
+    number = draw(st.sampled_from([each for each in NUMBERS if inexact or each != "double"]))
     if kind == "distinct":
         function = draw(st.sampled_from(["count", "count", "sum", "min"]))
         type_ = number if function == "sum" else draw(st.sampled_from(scope)).type
@@ -25,7 +26,7 @@ def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
         function = draw(st.sampled_from(["stddev_samp", "stddev_pop", "var_samp", "var_pop", "median"]))
         return f"CAST({function}({expression(draw, scope, 'int', 1)}) AS DECIMAL(18,6))", "decimal"
     if kind == "pairs":
-        function = draw(st.sampled_from(["covar_pop", "regr_count", "covar_samp"]))
+        function = draw(st.sampled_from(["covar_pop", "regr_count", "covar_samp", "regr_avgx", "regr_sxy"]))
         arguments = ", ".join(expression(draw, scope, "int", 1) for _ in range(2))
         return f"CAST({function}({arguments}) AS DECIMAL(18,6))", "decimal"
     if kind == "by":
@@ -49,6 +50,14 @@ def recomputed(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
         if not numbers:
             return "count(*)", "bigint"
         return f"CAST({argument.format(draw(st.sampled_from(numbers)))} AS DECIMAL(18,6))", "decimal"
+    if kind == "kinds":
+        return f"approx_count_distinct({draw(st.sampled_from(scope)).sql})", "bigint"
+    if kind == "extreme":
+        field = draw(st.sampled_from(scope))
+        function = draw(st.sampled_from(["array_min(collect_set({}))", "array_max(collect_list({}))", "{}"]))
+        if function == "{}" or field.type == "boolean":
+            return f"mode() WITHIN GROUP (ORDER BY {field.sql}{draw(st.sampled_from(['', ' DESC']))})", field.type
+        return function.format(field.sql), field.type
     if kind == "count_if":
         return f"COALESCE(count_if({condition(draw, scope, 0)}), 0)", "bigint"
     function = draw(st.sampled_from(["collect_list", "collect_set"]))
@@ -67,7 +76,9 @@ def _chosen(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
 
 def grouping(draw: st.DrawFn, keys: list[str]) -> str:
     """A GROUP BY clause over keys, with grouping sets."""
-    kind = draw(st.sampled_from(["ROLLUP", "CUBE", "SETS"]))
+    kind = draw(st.sampled_from(["ROLLUP", "CUBE", "SETS", "PART"]))
+    if kind == "PART":
+        return f"{keys[0]}, {draw(st.sampled_from(['ROLLUP', 'CUBE']))}({', '.join(keys[1:])})" if keys[1:] else keys[0]
     if kind != "SETS":
         return f"{kind}({', '.join(keys)})"
     sets = draw(st.lists(st.lists(st.sampled_from(keys), unique=True), min_size=1, max_size=3))

@@ -22,21 +22,29 @@ def pivoted(
     others = [field for field in shown if field.type in ("int", "bigint", "decimal", "string", "date")]
     if not fields or len(others) < 2:
         return None
-    pivot = draw(st.sampled_from(fields))
-    values = draw(st.lists(st.sampled_from([*_VALUES[pivot.type], "NULL"]), min_size=1, max_size=2, unique=True))
-    calls = [_call(draw, [each for each in others if each != pivot]) for _ in range(draw(st.integers(1, 2)))]
+    turned = draw(st.lists(st.sampled_from(fields), min_size=1, max_size=2, unique=True))
+    rest = [each for each in others if each not in turned]
+    if not rest:
+        return None
+    rows = st.tuples(*(st.sampled_from([*_VALUES[each.type], "NULL"]) for each in turned))
+    values = [_row(row) for row in draw(st.lists(rows, min_size=1, max_size=2, unique=True))]
+    calls = [_call(draw, rest) for _ in range(draw(st.integers(1, 2)))]
     aliases = [name() for _ in calls]
     written = [f"{call} AS {alias}" for (call, _), alias in zip(calls, aliases, strict=True)]
     named = [(value, name()) for value in values]
     inside = ", ".join(f"{value} AS {alias}" for value, alias in named)
     one = len(calls) == 1
     text = ", ".join([calls[0][0]] if one else written)
-    used = {pivot.sql, *(field.sql for call, _ in calls for field in others if field.sql in call)}
+    used = {*(each.sql for each in turned), *(field.sql for call, _ in calls for field in others if field.sql in call)}
     columns = [field for field in shown if field.sql not in used]
     for _, value in named:
         for (_, type_), alias in zip(calls, aliases, strict=True):
             columns.append(Field(value if one else f"{value}_{alias}", type_))
-    return f"SELECT * FROM {source} PIVOT ({text} FOR {pivot.sql} IN ({inside}))", tuple(columns)
+    return f"SELECT * FROM {source} PIVOT ({text} FOR {_row([f.sql for f in turned])} IN ({inside}))", tuple(columns)
+
+
+def _row(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"({', '.join(values)})"
 
 
 def _call(draw: st.DrawFn, fields: Sequence[Field]) -> tuple[str, str]:

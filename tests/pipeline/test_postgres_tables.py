@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -86,3 +87,25 @@ def test_tables_come_and_go(hr: Headrace, ns: str, url: str, db: psycopg.Connect
     result = hr.sources.resnapshot(source)
     assert (result.inserted, result.deleted) == (50, 50)
     assert rows(hr, f"{source}.there") == sorted(db.execute("SELECT * FROM elsewhere").fetchall())
+
+
+def test_primary_keys_are_known_until_they_are_dropped(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer int); CREATE TABLE people (id int PRIMARY KEY)")
+    db.execute("INSERT INTO orders SELECT g, g % 3 FROM generate_series(1, 9) g; INSERT INTO people VALUES (0), (1)")
+    source = f"{ns}_shop"
+    hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (orders, people) WITH (capture = 'trigger')")
+    query = f"SELECT o.id FROM {source}.orders o WHERE EXISTS (SELECT 1 FROM {source}.people p WHERE p.id = o.customer)"
+    name = f"{ns}.known"
+    hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    sections = dict(hr.explain(name).sections)
+    assert f"(id) of {source}.people\nthe plan rests on them" in sections["keys"]
+    db.execute("INSERT INTO people VALUES (2); DELETE FROM people WHERE id = 1")
+    assert hr.refresh(name).mode == "DIFFERENTIAL"
+    db.execute("ALTER TABLE people DROP CONSTRAINT people_pkey; INSERT INTO people VALUES (0), (2)")
+    with suppress(HeadraceError):
+        hr.refresh(name)
+    hr.sql(f"ALTER SOURCE {source} RESNAPSHOT")
+    hr.refresh(name)
+    assert rows(hr, name) == [(2,), (3,), (5,), (6,), (8,), (9,)]
+    assert "people" not in dict(hr.explain(name).sections)["keys"]
+    assert hr.verify(name).ok

@@ -167,6 +167,7 @@ class Creator:
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
+        heads.take_mirrors()
         tables = {name: self.catalog.stream_table(name) for name in names}
         renewed: list[RefreshResult] = []
         for part in (together := parts(names, tables)):

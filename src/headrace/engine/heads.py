@@ -104,6 +104,10 @@ class Heads:
                 heads[name] = Head(newest[name], metadata(locations[name]))
         return {n: heads[n] for n in names}
 
+    def take_mirrors(self) -> None:
+        """Take the heads of mirrors, if that was not done: what is asked about their keys then is no older."""
+        self._mirrored()
+
     def versions(
         self, sources: Iterable[TableName], unreadable: Callable[[TableName, HeadraceError], None] | None = None
     ) -> dict[TableName, int]:

@@ -42,6 +42,7 @@ from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
+from headrace.lake.locators import Locators
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
 
@@ -107,9 +108,9 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes = CommonChanges()
+        self.changes, self.locators = CommonChanges(), Locators()
         self._ran = Counter[Mode]()
-        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes)
+        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.locators)
 
     def heads(self) -> Heads:
         """A new cut."""
@@ -411,12 +412,11 @@ class Refresher:
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)
-        catalogs = self.session.catalogs()
         for source in facts.sources:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
         facts = self.changes.worth_it(facts, runner)
-        run = Run(facts, runner, self.catalog, self.events, catalogs, self.changes)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.locators)
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:

@@ -1,4 +1,9 @@
-"""Keys of the relations that a stream table reads: those that users declare, and those that follow from queries."""
+"""Keys of the relations that a stream table reads: those that users declare, those of mirrored tables, which their
+database enforces, and those that follow from queries.
+
+A database's notion of equal values is never finer than Spark's of what is landed of them (every value has a text of its
+own), so that what is a key there is one here.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +35,20 @@ class KnownKeys:
         return found
 
     @cached_property
+    def _mirrored(self) -> Mapping[TableName, Keys]:
+        with self._catalog.reading() as reader:
+            mirrors = [mirror for source in reader.sources() for mirror in source.mirrors]
+        return {mirror.name: (tuple(sorted(mirror.key)),) for mirror in mirrors if mirror.key}
+
+    @cached_property
     def _derived(self) -> Mapping[TableName, Keys]:
         return {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
 
     def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
         """All keys of some relations; those without any are left out."""
-        found = {name: (*self.declared.get(name, ()), *self._derived.get(name, ())) for name in sources}
-        return {name: keys for name, keys in found.items() if keys}
+        known = (self.declared, self._mirrored, self._derived)
+        found = {name: dict.fromkeys(key for each in known for key in each.get(name, ())) for name in sources}
+        return {name: tuple(keys) for name, keys in found.items() if keys}
 
 
 def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> int:

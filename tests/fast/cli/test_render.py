@@ -118,6 +118,18 @@ def test_explanation_shows_mode_refusals_and_sections() -> None:
     assert "SELECT [1]" in text
 
 
+@pytest.mark.parametrize("text", ["\n".join(map(str, range(900))), "\n".join(["x" * 90] * 140)])
+def test_long_sections_are_cut_and_say_how_to_see_them_whole(text: str) -> None:
+    found = Explanation(None, Mode.DIFFERENTIAL, None, (), (("short", "a\nb"), ("long", text)))
+    cut, whole = (drawn(explanation.explanation(found, whole=whole)) for whole in (False, True))
+    lines = text.count("\n") + 1
+    assert f"… {lines} lines in all: `headrace explain --whole`" in cut
+    assert text in whole
+    assert "lines in all" not in whole
+    assert len(cut) < explanation.CHARACTERS + 600
+    assert cut.count("\n") < explanation.LINES + 10
+
+
 def test_validation_shows_each_construct_or_what_stands_in_the_way() -> None:
     line = StrategyInfo("LEFT JOIN", "a = [b]", "rows are padded")
     text = drawn(validation.validation(Validation("SELECT …", Mode.DIFFERENTIAL, None, (), (line,), (), ())))

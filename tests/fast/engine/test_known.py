@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, refresh, see
+from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
 
-from headrace.catalog import Catalog, Outcome
+from headrace.catalog import Catalog, Mirror, Outcome, Publication, SourceMove
 from headrace.engine.aligning import wants_alignment
 from headrace.engine.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, judge
 from headrace.engine.gather import known, redefined
 from headrace.engine.grouping import Defaults
+from headrace.engine.source_keys import KnownKeys
 from headrace.reasons import FullReason
 
 
@@ -53,3 +54,14 @@ def test_surroundings_are_those_of_the_new_definition(catalog: Catalog, url: str
     assert set(after.frontiers) == {TOP}
     same = redefined(before, define(REVENUE, ITEMS), FullReason.DEFINITION_CHANGED)
     assert wants_alignment(same.table, Defaults())  # options that are not given stay
+
+
+def test_mirrors_have_the_keys_of_their_tables(catalog: Catalog) -> None:
+    mirrors = [Mirror(name, lake(f"_headrace.{name.table}_log")) for name in (ORDERS, ITEMS)]
+    catalog.create_source("shop", "postgres", {}, mirrors)
+    assert KnownKeys(catalog).of([ORDERS]) == {}
+    keys = {ORDERS: ["line", "id"], ITEMS: []}
+    landed = tuple(Mirror(m.name, m.log, {"key": keys[m.name]}) for m in mirrors)
+    catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, landed),)))
+    catalog.declare_key(ORDERS, ["id", "line"])
+    assert KnownKeys(catalog).of([ORDERS, ITEMS]) == {ORDERS: (("id", "line"),)}

@@ -12,9 +12,18 @@ if TYPE_CHECKING:
 
     from headrace.engine.results import Explanation, RefusalInfo
 
+LINES = 150
+CHARACTERS = 12_000
+"""How much of a section is shown: a change of a query of sixty tables takes thousands of lines."""
 
-def explanation(found: Explanation) -> Iterator[RenderableType]:
-    """The mode and its reason, what stands in the way, then the sections as they are."""
+
+def explanation(found: Explanation, *, whole: bool = False) -> Iterator[RenderableType]:
+    """The mode and its reason, what stands in the way, then the sections.
+
+    Args:
+        found: What is told.
+        whole: Show long sections to their end.
+    """
     from rich.markup import escape
     from rich.rule import Rule
     from rich.text import Text
@@ -26,7 +35,26 @@ def explanation(found: Explanation) -> Iterator[RenderableType]:
         yield _refusal(refusal)
     for title, text in found.sections:
         yield Rule(Text(title, style="bold"), align="left", style="dim")
-        yield Text(text)
+        yield from _section(text, whole=whole)
+
+
+def _section(text: str, *, whole: bool) -> Iterator[RenderableType]:
+    """A section, or its first lines and how to see all of it."""
+    from rich.text import Text
+
+    shown = text if whole else _beginning(text)
+    yield Text(shown)
+    if shown != text:
+        lines = text.count("\n") + 1
+        yield Text(f"… {lines:,} lines in all: `headrace explain --whole` shows them, --json has them", style="dim")
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a text; the text itself where it is short."""
+    if len(text) <= CHARACTERS:
+        return "\n".join(text.split("\n")[:LINES])
+    cut = text[:CHARACTERS].split("\n")[:LINES]
+    return "\n".join(cut[:-1] if len(cut) > 1 else cut)
 
 
 def _refusal(refusal: RefusalInfo) -> RenderableType:

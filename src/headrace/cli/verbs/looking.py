@@ -94,8 +94,9 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
 @click.command()
 @click.argument("target", metavar="NAME_OR_QUERY")
 @click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
+@click.option("--whole", is_flag=True, help="Show long sections to their end.")
 @click.pass_context
-def explain(context: click.Context, target: str, mode: str | None) -> None:
+def explain(context: click.Context, target: str, mode: str | None, whole: bool) -> None:
     """Show how a stream table is refreshed: mode and reason, algebra, change, and stages and SQL of both modes.
 
     \b
@@ -109,7 +110,7 @@ def explain(context: click.Context, target: str, mode: str | None) -> None:
     asked = invocation(context)
     with asked.open() as hr, spinning(asked, hr.events, "Explaining"):
         found = hr.explain(target, refresh_mode=mode)
-    show(asked, found.as_dict(), lambda: explanation(found))
+    show(asked, found.as_dict(), lambda: explanation(found, whole=whole))
 
 
 @click.command()

@@ -92,6 +92,15 @@ def _engine(url: str, autocommit: bool) -> sa.Engine:
     return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=sa.NullPool, **options)
 
 
+def break_a_connection(url: str) -> None:
+    """Break a connection to a PostgreSQL database, of whomever."""
+    with sql(url, autocommit=True) as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database() ORDER BY random() LIMIT 1"
+        )
+
+
 def empty(url: str) -> None:
     """Take every row out of a catalog, and let numbering begin again."""
     tables = [*metadata.sorted_tables, *iceberg_metadata.sorted_tables]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from catalog_kit.databases import Postgres
 from catalog_kit.proxy import BreakingProxy
 from kit.pipelines import Lake, PublishingWorker, define, full, roots, scheduler
+from kit.waiting import running, until
 
 import headrace
 from headrace.catalog import Catalog
@@ -24,26 +23,6 @@ from headrace.schedule import Kind, Schedule
 
 AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)
 OUTAGE_SECONDS = 4.0
-
-
-@contextmanager
-def running(run: Callable[[threading.Event], object]) -> Iterator[None]:
-    stopping = threading.Event()
-    thread = threading.Thread(target=run, args=(stopping,))
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(90)
-        assert not thread.is_alive()
-
-
-def until(condition: Callable[[], object], seconds: float = 180) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def patiently(call: Callable[[], Sequence[VerifyResult]]) -> list[bool]:

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kit.waiting import running, until
 
 import headrace
 from headrace.api import Headrace
 from headrace.config import default_settings
 from headrace.events import Event, Notice, RetryPlanned, StageStarted, Suspended
-
-
-@contextmanager
-def scheduled(hr: Headrace) -> Iterator[None]:
-    stopping = threading.Event()
-    thread = threading.Thread(target=lambda: hr.run(stopping=stopping))
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(90)
-        assert not thread.is_alive()
-
-
-def until(condition: Callable[[], object], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def kill_spark() -> None:
@@ -59,7 +36,7 @@ def test_spark_is_started_again(tmp_path: Path) -> None:
         hr.create_stream_table("k.b", "SELECT v, count(*) AS n FROM k.a GROUP BY v", schedule="ON CHANGE")
         hr.create_stream_table("k.c", "SELECT sum(n) AS n FROM k.b", schedule="ON CHANGE")
         first = hr.spark
-        with scheduled(hr):
+        with running(lambda stopping: hr.run(stopping=stopping)):
             told.clear()  # of creating them
             hr.sql("INSERT INTO lake.k.a VALUES (3, 3)")
             until(lambda: any(isinstance(e, StageStarted) for e in told))

@@ -117,6 +117,14 @@ def test_units_run_side_by_side_and_never_too_many(lake_, catalog):
     assert worker.most_at_once == 3
 
 
+def test_all_that_one_look_finds_due_reads_one_cut(lake_, catalog):
+    lake_.base("s.x", "s.y")
+    define(catalog, "b: y; c: b x; d: x")
+    worker = PublishingWorker(lake_, catalog, fails=lambda name: lake_.base("s.x") if name.table == "b" else None)
+    once(catalog, worker, slots=1)
+    assert roots(lake_, catalog) == {"b": {"y": {0}}, "c": {"x": {0}, "y": {0}}, "d": {"x": {0}}}
+
+
 def test_changes_are_followed_while_it_runs(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b")

@@ -18,6 +18,10 @@ its query stands whatever became of the columns:
   so that neither costs anything afterwards. Modifiers (`varchar(10)`) are left out, so that longer values fit, too.
 
 Rows that are wrong because of this are never landed: the table's shape is another one, so it is taken anew.
+
+A row filter is a condition in the names of the captured columns, asked of these values rather than of the table's own
+columns, for the same reason. Old and new rows are asked one by one, so that a row which an update takes into the filter
+is inserted, and one which it takes out is deleted.
 """
 
 from __future__ import annotations
@@ -117,7 +121,10 @@ def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql
 
 def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]) -> Iterator[sql.Composed]:
     """Statements that make the trigger functions of a table."""
-    settings = "" if all(h.settled for h in held) else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
+    plain = table.filter is None and all(h.settled for h in held)
+    settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
+    if table.filter is not None:  # whoever writes, its names mean PostgreSQL's own
+        settings += " SET search_path = pg_catalog, pg_temp"
     missing = sql.SQL(", ").join(
         sql.SQL("NULL::{} AS {}").format(sql.Identifier("pg_catalog", h.type), sql.Identifier(c.name))
         for c, h in zip(table.columns, held, strict=True)
@@ -135,16 +142,21 @@ def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]
 
 
 def _rows(schema: str, table: RemoteTable, held: Sequence[Held], op: int, relation: str) -> sql.Composed:
-    shown = []
+    shown, placed = [], []
     for number, (column, h) in enumerate(zip(table.columns, held, strict=True)):
         name = sql.Identifier(column.name)
         if h.converted:
             value = sql.SQL("{}::pg_catalog.text").format(name)
         else:  # '0' is of a type yet to be found: it settles which function is meant where several would do
             value = sql.SQL("{}({}, '0')").format(_keeper(schema, h.type), name)
-        shown.append(sql.SQL("{} AS {}").format(value, sql.Identifier(place_of(number))))
-    return sql.SQL("SELECT {}::pg_catalog.int2 AS op, {} FROM {}").format(
-        sql.Literal(op), sql.SQL(", ").join(shown), sql.Identifier(relation)
+        place = sql.Identifier(place_of(number))
+        shown.append(sql.SQL("{} AS {}").format(value, name if table.filter is not None else place))
+        placed.append(sql.SQL("{} AS {}").format(name, place))
+    listed, rows = sql.SQL(", ").join(shown), sql.Identifier(relation)
+    if table.filter is None:
+        return sql.SQL("SELECT {}::pg_catalog.int2 AS op, {} FROM {}").format(sql.Literal(op), listed, rows)
+    return sql.SQL("SELECT {}::pg_catalog.int2 AS op, {} FROM (SELECT {} FROM {}) AS whole WHERE {}").format(
+        sql.Literal(op), sql.SQL(", ").join(placed), listed, rows, sql.SQL("(" + table.filter + ")")
     )
 
 

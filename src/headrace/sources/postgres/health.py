@@ -113,5 +113,5 @@ def check(
     """
     with connected(url) as connection:
         if capture != "wal":
-            return preflight.check_for_triggers(connection, names, as_text)[0]
+            return preflight.check_for_triggers(connection, names, as_text, parts=parts)[0]
         return preflight.check(connection, names, as_text, parts=parts)[0]

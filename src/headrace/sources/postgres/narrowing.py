@@ -1,5 +1,7 @@
 """Column lists and row filters: a part of a table is captured, as publications of PostgreSQL 15 and newer can do it.
 
+How triggers do the same is told in `conditions.py` and `change_tables.py`.
+
 The server applies both to the stream (a row that comes to satisfy the filter is an INSERT there, one that ceases to a
 DELETE), and the snapshot copies by the same list and condition. What a user names becomes column numbers, so that a
 rename changes nothing; the condition is read back from the publication for the same reason.
@@ -69,23 +71,24 @@ def _only(found: Found, numbers: Iterable[int], where: str | None) -> Found:
     )
 
 
-def objections(found: Found, part: Part, version: int) -> tuple[str, ...]:
+def objections(found: Found, part: Part, version: int, *, triggers: bool = False) -> tuple[str, ...]:
     """What stands against capturing a part of a table.
 
     Args:
         found: The table, narrowed already.
         part: What is wanted of it.
         version: The server's version.
+        triggers: Triggers capture, which publish nothing and see old rows whole.
     """
     if not part.columns and part.where is None:
         return ()
     table, there = found.table, {c.name for c in found.table.columns}
     said = []
-    if version < OLDEST:
+    if version < OLDEST and not triggers:
         said.append(f"COLUMNS and WHERE need PostgreSQL 15, and this is {version // 10000}")
     if missing := [name for name in part.columns if name not in there]:
         said.append(f"has no column {', '.join(missing)} that the stream carries")
-    if part.columns and table.identity == "f":
+    if part.columns and table.identity == "f" and not triggers:
         said.append("has REPLICA IDENTITY FULL, which needs all columns: leave COLUMNS out, or give it a key")
     elif part.columns and (lacking := [name for name in table.key if name not in there]):
         said.append(f"is known by columns that are not among COLUMNS: {', '.join(lacking)}")

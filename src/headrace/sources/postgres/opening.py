@@ -71,11 +71,12 @@ def options_of(
 
 
 def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
-    if parts and capture != "wal":
+    if parts and capture == "auto":
         raise UserError(
             "INVALID_OPTION",
-            f"COLUMNS and WHERE of {', '.join(sorted(parts))} are for capture from the write-ahead log.",
-            hint="Leave them out, or use capture = 'wal'.",
+            f"COLUMNS and WHERE of {', '.join(sorted(parts))} are for capture in one way: what triggers can leave out, "
+            "the write-ahead log perhaps cannot.",
+            hint="Leave them out, or use capture = 'wal' or 'trigger'.",
         )
 
 

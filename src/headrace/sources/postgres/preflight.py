@@ -204,6 +204,7 @@ def check_for_triggers(
     names: Sequence[tuple[str, str]],
     as_text: Collection[str],
     known: Mapping[int, RemoteTable] | None = None,
+    parts: Mapping[tuple[str, str], Part] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
     """As `check`, for capture by triggers."""
     now = server(connection)
@@ -223,10 +224,14 @@ def check_for_triggers(
     by_name = {(f.table.schema, f.table.name): f for f in found}
     for name in names:
         if name in by_name:
-            checks += check_table_for_triggers(connection, by_name[name], role)
+            part = (parts or {}).get(name, Part())
+            by_name[name] = narrowed(by_name[name], part)
+            wrong = objections(by_name[name], part, now.version, triggers=True)
+            checks += tuple(Check(".".join(name), False, finding) for finding in wrong)
+            checks += () if wrong else check_table_for_triggers(connection, by_name[name], role)
         else:
             checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
-    return checks, found
+    return checks, tuple(by_name.values())
 
 
 def check_table_for_triggers(connection: Connection, found: Found, role: str) -> tuple[Check, ...]:

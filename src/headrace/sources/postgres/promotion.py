@@ -46,12 +46,14 @@ def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, fa
         gone = "a timeline that it does not come from" if left is None else f"{lsn_of(position['lsn'])} was landed"
         at = "" if left is None else f" at {lsn_of(left)}"
         raise stopping.changed(
-            f"Of the source's server, {moved}, and it lacks transactions that were landed: it left the former "
+            f"The source's server has changed: {moved}, and it lacks transactions that were landed: it left the former "
             f"timeline{at}, and {gone}."
         )
     if slot is None or slot.lost:
-        raise stopping.changed(f"Of the source's server, {moved}, and the replication slot did not come along.")
-    return f"Of the source's server, {moved}. Its slot came along, and nothing was missed; the source goes on."
+        raise stopping.changed(
+            f"The source's server has changed: {moved}, and the replication slot did not come along."
+        )
+    return f"The source's server has changed: {moved}. Its slot came along, and nothing was missed; the source goes on."
 
 
 def other_server(now: Server, position: Json) -> UserError:

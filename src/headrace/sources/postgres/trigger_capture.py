@@ -49,6 +49,7 @@ from headrace.sources.postgres.change_tables import (
 )
 from headrace.sources.postgres.changes import Key
 from headrace.sources.postgres.collector import MOST
+from headrace.sources.postgres.conditions import as_read
 from headrace.sources.postgres.connection import Connection, connected, in_motion
 from headrace.sources.postgres.continuing import key_places, keys_in
 from headrace.sources.postgres.fitness import fitness, installed
@@ -56,6 +57,7 @@ from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.ledger import Ledger
 from headrace.sources.postgres.letting_go import let_go
+from headrace.sources.postgres.narrowing import Part, by_present_names
 from headrace.sources.postgres.promotion import other_server
 from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
@@ -72,13 +74,22 @@ class Tally:
 
     Args:
         transactions: Ids of the transactions.
-        rows: How many rows they changed.
+        images: Old and new rows.
+        before: Old rows of updates.
+        after: New rows of updates; with a row filter not as many.
         deleted: Old rows that were among it.
     """
 
     transactions: set[int] = field(default_factory=set)
-    rows: int = 0
+    images: int = 0
+    before: int = 0
+    after: int = 0
     deleted: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were changed."""
+        return self.images - min(self.before, self.after)
 
     def weighed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches with a weight instead of transaction and operation."""
@@ -90,7 +101,9 @@ class Tally:
             self.transactions.update(pc.unique(xids).to_pylist())
             deleted = pc.sum(pc.less(ops, 0)).as_py()
             self.deleted += deleted
-            self.rows += batch.num_rows - pc.sum(pc.equal(ops, -2)).as_py()
+            self.images += batch.num_rows
+            self.before += pc.sum(pc.equal(ops, -2)).as_py()
+            self.after += pc.sum(pc.equal(ops, 2)).as_py()
             weights = pc.sign(ops).cast(pa.int32())
             yield pa.RecordBatch.from_arrays([*columns, weights], names=[*batch.schema.names[2:], WEIGHED])
 
@@ -319,6 +332,7 @@ class TriggerCapture(PostgresCapture):
             ledger: What there is of a first snapshot; what captures its tables is installed.
             first: This is a first snapshot.
         """
+        wanted = {n: as_read(connection, t, self._former_names(n, t)) for n, t in wanted.items()}
         for name, table in wanted.items():
             if name in intact or ledger is not None:
                 continue
@@ -366,6 +380,13 @@ class TriggerCapture(PostgresCapture):
         former = {n: ledger.table(n) for n in wanted}
         same = all(t is not None and replace(t, identity="f").same_shape(wanted[n]) for n, t in former.items())
         return ledger if same else None  # what captures an altered table is made anew, and begins anew
+
+    def _former_names(self, name: TableName, table: RemoteTable) -> dict[int, str]:
+        """The names of columns, by number, in a condition that was written when the mirror was made."""
+        before = self._what.known.get(name)
+        if before is None or (before.oid, before.filter) != (table.oid, table.filter):
+            return {}
+        return {c.number: c.name for c in before.columns}
 
     def _touched(
         self, connection: Connection, tables: Mapping[TableName, RemoteTable]
@@ -436,10 +457,15 @@ class TriggerCapture(PostgresCapture):
         known = self._known if (self._what.position or {}).get("system") == now.system else {}
         former = {f.table.oid: f.table for f in tables(connection, now.version, oids=known)}
         names = {n: self._what.names[n] for n in mirrors}
+        parts = {n: self._what.parts.get(n, Part()) for n in mirrors}
         for name, table in self._what.known.items():
             if name in names and table.oid in known and table.oid in former:
                 names[name] = (former[table.oid].schema, former[table.oid].name)
-        checks, found = preflight.check_for_triggers(connection, tuple(names.values()), self._what.as_text, known)
+                parts[name] = by_present_names(parts[name], table, former[table.oid])
+        wanted = {names[n]: part for n, part in parts.items()}
+        checks, found = preflight.check_for_triggers(
+            connection, tuple(names.values()), self._what.as_text, known, wanted
+        )
         preflight.require(checks)
         self._check_text_columns([f for f in found if f.table.oid not in known])
         by_name = {(f.table.schema, f.table.name): _whole(f).table for f in found}

@@ -176,3 +176,31 @@ def test_a_server_that_vanishes_for_a_while_loses_nothing_and_another_one_is_tol
         follower.capture().remove()
     elsewhere.url = here
     elsewhere.capture().remove()
+
+
+def test_a_database_that_is_not_there(url: str, tmp_path: Path) -> None:
+    assert 'database "nowhere" does not exist' in told(
+        url.replace(url.split("/")[3].split("?")[0], "nowhere"), tmp_path
+    )
+
+
+def test_no_free_slot_is_told_before_anything_is_done_and_keeps_no_status_back(
+    url: str, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    follower, second = (Follower(url, tmp_path / name, "t", slot=f"headrace_{name}") for name in ("first", "second"))
+    follower.begin()
+    free = "SELECT current_setting('max_replication_slots')::int - count(*) FROM pg_replication_slots"
+    db.execute(f"SELECT pg_create_physical_replication_slot('full_' || g) FROM generate_series(1, ({free})::int) g")
+    try:
+        with pytest.raises(UserError, match="SOURCE_NOT_READY") as caught:
+            second.begin()
+        assert "0 replication slots are free" in (caught.value.detail or "")
+        assert "max_replication_slots" in (caught.value.hint or "")
+        db.execute("INSERT INTO t VALUES (3, 'c')")
+        found = health({"url": url, "slot": follower.slot}, follower.position)
+        assert (found.backlog, found.lag is not None) == (None, True)
+        follower.land()
+        assert follower.rows("t") == rows(db, "t")
+    finally:
+        db.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE 'full%'")
+        follower.capture().remove()

@@ -59,7 +59,7 @@ def test_a_way_that_does_not_exist_is_told() -> None:
         options_of("shop", "postgresql://db/shop", {"orders": ("public", "orders")}, capture="magic")
     parts = {"orders": Part(where="id > 1")}
     with pytest.raises(UserError, match="INVALID_OPTION"):
-        options_of("shop", "postgresql://db/shop", {"orders": ("public", "orders")}, parts=parts, capture="trigger")
+        options_of("shop", "postgresql://db/shop", {"orders": ("public", "orders")}, parts=parts, capture="auto")
 
 
 # ---- transactions

@@ -89,9 +89,7 @@ def test_tables_come_and_go(hr: Headrace, ns: str, url: str, db: psycopg.Connect
     assert rows(hr, f"{source}.there") == sorted(db.execute("SELECT * FROM elsewhere").fetchall())
 
 
-def test_primary_keys_are_known_until_they_are_dropped(
-    hr: Headrace, ns: str, url: str, db: psycopg.Connection
-) -> None:
+def test_primary_keys_are_known_until_they_are_dropped(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
     db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer int); CREATE TABLE people (id int PRIMARY KEY)")
     db.execute("INSERT INTO orders SELECT g, g % 3 FROM generate_series(1, 9) g; INSERT INTO people VALUES (0), (1)")
     source = f"{ns}_shop"

@@ -1,8 +1,8 @@
 """Five queries over two sizes at three shares of change: FULL against DIFFERENTIAL, side by side in one run.
 
-Queries (scan, filter, aggregate, join, join with aggregate), shares and the mixture of changes (of the rows that change,
-70 % are updated, 15 % deleted, 15 % inserted) are those of pg_trickle's published matrix, over larger tables, so that the
-two can be set beside each other.
+Queries (scan, filter, aggregate, join, join with aggregate), shares and the mixture of changes (of the rows that
+change, 70 % are updated, 15 % deleted, 15 % inserted) are those of pg_trickle's published matrix, over larger tables,
+so that the two can be set beside each other.
 """
 
 from __future__ import annotations

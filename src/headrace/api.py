@@ -299,7 +299,8 @@ class Headrace:
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
             initialize: Load it now; otherwise it stays empty until its first refresh.
             if_not_exists: Do nothing when it exists.
-            or_replace: Give an existing one this definition; readers see the old contents until the new are there.
+            or_replace: Give an existing one this definition; readers see the old contents until the new are there. A
+                blown fuse is resolved by that: the new ones are computed from what the sources are now.
             options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
                 `refresh_group`, `fuse_ceiling`, `fuse_factor`; None keeps those of the one that is replaced.
 
@@ -316,7 +317,20 @@ class Headrace:
         if options is not None:
             parse_options(options)
         wish = Wish(self._name(name), query, age, mode, initialize, if_not_exists, or_replace, options)
-        return self._engine()[2].create(wish)
+        blown = self.fuses() if or_replace else ()
+        loaded = self._engine()[2].create(wish)
+        if blown:
+            self._redefined({fuse.name for fuse in blown} - {fuse.name for fuse in self.fuses()})
+        return loaded
+
+    def _redefined(self, names: Iterable[str]) -> None:
+        """Say of stream tables that their new definitions went past blown fuses."""
+        from headrace.events import FuseResolved, Notice
+        from headrace.safeguards.fuses import went_past
+
+        for name in sorted(names):
+            self.events.emit(Notice(went_past(name)))
+            self._decided(FuseResolved(name, "redefine"))
 
     def alter_stream_table(
         self,
@@ -335,7 +349,7 @@ class Headrace:
             schedule: New schedule.
             clear_schedule: Remove the schedule.
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
-            query: New query; contents and definition change together.
+            query: New query; contents and definition change together. A blown fuse is resolved by that.
             options: Options to change, by key; those that are not named stay.
 
         Raises:
@@ -796,9 +810,11 @@ class Headrace:
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
         """
+        from headrace.events import Paused
+
         wanted = self._several(names)
         self._catalog.pause(wanted)
-        return tuple(str(n) for n in wanted)
+        return self._told(Paused, wanted)
 
     def resume(self, names: str | Names | None = None) -> tuple[str, ...]:
         """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
@@ -809,9 +825,17 @@ class Headrace:
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
+        from headrace.events import Resumed
+
         wanted = self._several(names)
         self._catalog.unpause(wanted)
-        return tuple(str(n) for n in wanted)
+        return self._told(Resumed, wanted)
+
+    def _told(self, kind: Callable[[tuple[str, ...]], Event], tables: Sequence[TableName]) -> tuple[str, ...]:
+        names = tuple(str(n) for n in tables)
+        if names:
+            self._decided(kind(names))
+        return names
 
     def drain(self) -> tuple[str, ...]:
         """Ask every `run` of this project to finish what runs, start nothing more and end; returns who was asked."""

@@ -59,12 +59,14 @@ class DeclaredSource:
         tables: The tables, as `CREATE SOURCE` has them.
         text_columns: Columns to keep as text.
         capture: How it is captured: one of `CAPTURES`; None for what is meant when nothing is said.
+        failover: Replicas keep its slot in step.
     """
 
     url: str
     tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
     capture: str | None = None
+    failover: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +171,18 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
-    capture = given.pop("capture", None)
-    if given or len(url) != 1 or not tables or text_columns is None or capture not in (None, *CAPTURES):
+    capture, failover = given.pop("capture", None), given.pop("failover", False)
+    odd = failover not in (True, False)
+    if odd or given or len(url) != 1 or not tables or text_columns is None or capture not in (None, *CAPTURES):
         raise UserError(
             "CONFIG_INVALID",
             f"[sources.{name}] in {file} cannot be read.",
             detail=f"It has {', '.join(map(repr, given))}, which nothing is known of." if given else None,
             hint='Write url = "postgresql://…" or url_env = "NAME", tables = ["schema.table", …], and where needed '
-            f'text_columns = ["schema.table.column", …] and capture = "…", one of {", ".join(CAPTURES)}.',
+            'text_columns = ["schema.table.column", …], failover = true, '
+            f'and capture = "…", one of {", ".join(CAPTURES)}.',
         )
-    return DeclaredSource(url[0], tables, text_columns, capture)
+    return DeclaredSource(url[0], tables, text_columns, capture, bool(failover))
 
 
 def _texts(value: object) -> tuple[str, ...] | None:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
-from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
+from headrace.engine.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
 from headrace.errors import HeadraceError, UserError
 from headrace.events import StageStarted
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
+from headrace.source_watch import SlotWatch
 
 if TYPE_CHECKING:
     from headrace.api import LazySpark
@@ -47,6 +48,7 @@ class Sources:
         self._events = events
         self._settings = settings
         self._told: dict[str, tuple[str, str]] = {}
+        self._watch = SlotWatch(catalog, events)
 
     def create(
         self,
@@ -56,6 +58,7 @@ class Sources:
         *,
         text_columns: Sequence[str] = (),
         capture: str = "wal",
+        failover: bool = False,
         if_not_exists: bool = False,
     ) -> LandingResult | None:
         """Capture tables of a PostgreSQL database, and mirror them in the lake.
@@ -69,6 +72,8 @@ class Sources:
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
             capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
                 the log can be used. The documentation says when to choose which.
+            failover: Replicas keep the slot in step (PostgreSQL 17 and newer), and landing goes on by itself where one
+                is promoted that has all that was landed.
             if_not_exists: Do nothing when it exists.
 
         Returns:
@@ -86,7 +91,7 @@ class Sources:
                 return None
         as_text = tuple(".".join(split_column(column)) for column in text_columns)
         wanted = _wanted(tables)
-        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture)
+        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture, failover)
         return self._lander().create(name, KIND, options, options["tables"])
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
@@ -109,8 +114,14 @@ class Sources:
         for step in () if dry_run else planned:
             wanted = declared[step.source]
             if step.action == "create":
-                texts, way = wanted.text_columns, wanted.capture or "wal"
-                self.create(step.source, wanted.url, wanted.tables, text_columns=texts, capture=way)
+                self.create(
+                    step.source,
+                    wanted.url,
+                    wanted.tables,
+                    text_columns=wanted.text_columns,
+                    capture=wanted.capture or "wal",
+                    failover=wanted.failover,
+                )
             elif step.action == "add tables":
                 self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
             elif step.action == "drop tables":
@@ -257,22 +268,38 @@ class Sources:
         """
         from headrace.sources.postgres.health import health
         from headrace.sources.postgres.opening import way_of
+        from headrace.sources.postgres.spool import Spool
 
         with self._catalog.reading() as reader:
             source = reader.source(name)
         found = health(source.options, source.position)
+        ahead = self._watch.seen(source, found.look) if found.look else None
+        waits, slot, use = found.backlog, found.slot, found.use
         return SourceHealth(
             name=name,
             status=source.status,
             capture=way_of(source.options),
+            lag_seconds=waits.seconds if waits else None,
+            lag_seconds_at_most=waits is not None and waits.at_most,
             lag_bytes=found.lag,
+            lag_transactions=waits.transactions if waits else None,
+            lag_transactions_at_least=waits is not None and waits.more,
             waiting_rows=found.waiting,
             slot=source.options["slot"],
-            slot_status=found.slot.status if found.slot else None,
-            kept_bytes=found.slot.kept if found.slot else found.kept,
-            safe_bytes=found.slot.safe if found.slot else None,
+            slot_status=slot.status if slot else None,
+            slot_invalidation=slot.reason if slot else None,
+            slot_active_by=use.by if use else None,
+            kept_bytes=slot.kept if slot else found.kept,
+            safe_bytes=slot.safe if slot else None,
+            log_bytes_per_second=ahead.rate if ahead else None,
+            runs_out_seconds=ahead.seconds if ahead else None,
+            idle_timeout_seconds=use.patience if use else None,
+            idle_seconds=use.idle if use else None,
+            spilled_bytes=use.spilled if use else None,
+            spool_bytes=Spool(self._folder(name)).size(),
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
+            last_error=LastError.of(source.failure),
         )
 
     def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
@@ -315,10 +342,13 @@ class Sources:
         for name in names:
             if until is not None and until.is_set():
                 break
+            failure: HeadraceError | None = None
             try:
                 results += lander.land(name, until)
             except HeadraceError as error:
-                first = first or error
+                failure = error
+            first = first or failure
+            self._watch.landed(name, failure)
         return tuple(results), first
 
     def _read_by(self, tables: Iterable[TableName]) -> set[TableName]:
@@ -340,13 +370,17 @@ class Sources:
             patience=patience,
         )
 
+    def _folder(self, name: str) -> str:
+        """Where landings of a source have their folders."""
+        return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
+
     def _capture(self, source: DatabaseSource) -> Capture:
         from headrace.sources.postgres.opening import open_capture
 
         mirrors: dict[TableName, Mapping[str, Any] | None] = {
             m.name: None if m.gone else m.details for m in source.mirrors
         }
-        folder = f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{source.name}"
+        folder = self._folder(source.name)
         gone = [m.name for m in source.mirrors if m.gone]
 
         def told(stage: str) -> None:

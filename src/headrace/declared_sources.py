@@ -60,6 +60,8 @@ def _changes(source: DatabaseSource, wanted: DeclaredSource, prune: bool) -> lis
     texts = {".".join(split_column(column)) for column in wanted.text_columns}
     if wanted.capture and wanted.capture != options.get("capture", "wal"):
         raise _differs(source.name, "how it is captured", "drop it and apply again, or correct the file")
+    if wanted.failover != options.get("failover", False):
+        raise _differs(source.name, "failover", "drop it and apply again, or correct the file")
     followed = {tuple(of): mirror for mirror, of in options["tables"].items()}
     for mirror, (_, table) in tables.items():
         if followed.get((table.schema, table.table), mirror) != mirror:

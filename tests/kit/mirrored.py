@@ -93,6 +93,7 @@ class Follower:
         as_text: Columns that are kept as text.
         way: How it is captured.
         parts: What is captured of tables of which not all is.
+        failover: Replicas keep the slot in step.
     """
 
     def __init__(
@@ -104,7 +105,9 @@ class Follower:
         as_text: tuple[str, ...] = (),
         way: type[PostgresCapture | AutoCapture] = PostgresCapture,
         parts: Mapping[str, Part] | None = None,
+        failover: bool = False,
     ) -> None:
+        self.failover = failover
         self.parts = dict(parts or {})
         self.url, self.slot, self.as_text = url, slot, as_text
         self.names = {TableName(LAKE, ("s",), t): ("public", t) for t in tables}
@@ -116,7 +119,7 @@ class Follower:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None
-        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts)
+        captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts, self.failover)
         return self.way(captured, Spool(str(self.folder)), most=most, limit=limit)
 
     def begin(self) -> None:

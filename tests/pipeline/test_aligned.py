@@ -58,6 +58,10 @@ def test_a_source_that_is_read_beside_what_follows_it(hr: Headrace, ns: str) -> 
     """)
     hr.refresh(f"{ns}.d", full=True)  # recomputed from the old rows of a, since b knows no others yet
     assert rows(hr, f"{ns}.d") == {(1, 1)}
+    hr.sql(f"DROP TABLE {ns}.a; CREATE TABLE {ns}.a (k BIGINT) USING iceberg; INSERT INTO {ns}.a VALUES (1), (2)")
+    with pytest.raises(HeadraceError, match="HISTORY_EXPIRED") as caught:
+        hr.refresh(f"{ns}.d", full=True)
+    assert "in one go" in (caught.value.hint or "")
     hr.refresh()
     assert rows(hr, f"{ns}.d") == {(1, 2), (2, 2)}
     assert hr.verify(f"{ns}.d").ok

@@ -11,7 +11,7 @@ from headrace.api import Headrace
 from headrace.catalog import resource_of
 from headrace.engine.results import Mode
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Event, StageFinished, StageStarted
+from headrace.events import Event, RefreshFailed, StageFinished, StageStarted
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
 
@@ -160,10 +160,34 @@ def test_who_lost_the_lease_cannot_publish(hr: Headrace, ns: str, source: str) -
     assert hr.verify(f"{ns}.s").ok
 
 
+@pytest.mark.parametrize(
+    "query", ["SELECT k, 60 div v AS v FROM {}", "SELECT k % 2 AS g, sum(60 div v) AS v FROM {} GROUP BY 1"]
+)
+def test_a_row_that_cannot_be_computed_and_is_gone_again_is_no_trouble(
+    hr: Headrace, ns: str, source: str, query: str
+) -> None:
+    hr.create_stream_table(f"{ns}.s", query.format(f"{ns}.t"), refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.r", f"SELECT max(v) AS v FROM {ns}.s", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 0)")
+    with pytest.raises(UserError, match="ARITHMETIC_ERROR"):
+        hr.refresh(f"{ns}.s")
+    assert hr._catalog.dirty_staging() == ()
+    hr.spark.sql(f"INSERT INTO {source} VALUES (4, 5), (5, 6)")
+    hr.spark.sql(f"UPDATE {source} SET v = 12 WHERE k = 3")
+    hr.spark.sql(f"UPDATE {source} SET v = 15 WHERE k = 4")
+    result = hr.refresh(f"{ns}.s")
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.CHANGE_FAILED)
+    assert hr.refresh(f"{ns}.r").mode is Mode.DIFFERENTIAL
+    hr.spark.sql(f"INSERT INTO {source} VALUES (6, 4)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.r"]))
+
+
 def test_two_refreshers_do_not_meet(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
     met: list[str] = []
+    told: list[Event] = []
 
     def second() -> None:
         try:
@@ -176,10 +200,12 @@ def test_two_refreshers_do_not_meet(hr: Headrace, ns: str, source: str) -> None:
         other.start()
         other.join()
 
-    unsubscribe = at_stage(hr, start)
+    unsubscribe, deaf = at_stage(hr, start), hr.events.subscribe(told.append)
     hr.refresh(f"{ns}.s")
     unsubscribe()  # type: ignore[operator]
+    deaf()
     assert met == ["LEASE_HELD"]
+    assert not any(isinstance(event, RefreshFailed) for event in told)  # nothing is wrong with the table
     assert hr.verify(f"{ns}.s").ok
 
 

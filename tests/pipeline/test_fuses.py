@@ -13,7 +13,7 @@ from headrace.engine.gather import gather, known
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Heads
 from headrace.errors import HeadraceError
-from headrace.events import Event, FuseBlown
+from headrace.events import Event, FuseBlown, Notice
 from headrace.names import TableName
 
 TABLES = """
@@ -168,6 +168,50 @@ def test_a_new_limit_is_judged_by_anew(hr: Headrace, tables: str) -> None:
     assert hr.status([f"{ns}.b"])[0].held_up is None  # and a scheduler would try again
     hr.refresh(f"{ns}.b")
     assert not hr.status([f"{ns}.b"])[0].behind
+
+
+@pytest.mark.parametrize("how", ["CREATE OR REPLACE STREAM TABLE {} AS", "ALTER STREAM TABLE {} SET QUERY AS"])
+def test_a_new_definition_resolves_a_blown_fuse_and_says_so(hr: Headrace, tables: str, how: str) -> None:
+    ns, told, begin = tables, list[Event](), how.format(f"{tables}.b")
+    blow(hr, ns)
+    with pytest.raises(HeadraceError):
+        hr.sql(f"{begin} SELECT missing FROM {ns}.a")
+    hr.sql(f"ALTER STREAM TABLE {ns}.b SET SCHEDULE '1 hour'; ALTER STREAM TABLE {ns}.b SET REFRESH MODE DIFFERENTIAL")
+    assert [fuse.name for fuse in hr.fuses()] == [f"{ns}.b"]  # nothing of that concerns the change
+    assert rows(hr, f"{ns}.b") == 100
+    unsubscribe = hr.events.subscribe(told.append)
+    hr.sql(f"{begin} SELECT v, count(*) AS n FROM {ns}.a WHERE k > 0 GROUP BY v")
+    unsubscribe()
+    assert hr.fuses() == ()
+    assert rows(hr, f"{ns}.b") == 159
+    assert ["which the fuse kept out" in e.message for e in told if isinstance(e, Notice)] == [True]
+    logged = [e.fields for e in hr.event_log() if e.event == "fuse_resolved"]
+    assert logged[-1] == {"table": f"{ns}.b", "resolution": "redefine"}
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.other AS SELECT v FROM {ns}.a")  # had no fuse: nothing to say
+    assert len([e for e in hr.event_log() if e.event == "fuse_resolved"]) == len(logged)
+    hr.refresh()
+    assert all(v.ok for v in hr.verify([f"{ns}.b", f"{ns}.c"]))
+
+
+@pytest.mark.parametrize("why", ["view", "column"])
+def test_what_must_be_recomputed_anyway_is_kept_out_and_cannot_be_skipped(hr: Headrace, ns: str, why: str) -> None:
+    view = "CREATE OR REPLACE VIEW lake.{}.w AS SELECT k, v FROM lake.{}.t WHERE k >= {}"
+    hr.sql(f"CREATE TABLE {ns}.t (k BIGINT, v BIGINT, s STRING) USING iceberg; INSERT INTO {ns}.t VALUES (1, 1, 'x')")
+    hr.sql(view.format(ns, ns, 0))
+    query = f"SELECT k FROM {ns}.w" if why == "view" else f"SELECT k FROM {ns}.t WHERE uuid() IS NOT NULL"
+    hr.sql(f"CREATE STREAM TABLE {ns}.b WITH (fuse_ceiling = 10) AS {query}")
+    hr.sql(f"INSERT INTO {ns}.t SELECT id + 10, 1, 'x' FROM range(20)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    hr.sql(view.format(ns, ns, 1) if why == "view" else f"ALTER TABLE {ns}.t DROP COLUMN s")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    with pytest.raises(HeadraceError, match="FUSE_NOT_SKIPPABLE"):
+        hr.resolve_fuse(f"{ns}.b", "skip")
+    assert hr.sql(f"SELECT count(*) FROM {ns}.b").collect()[0][0] == 1
+    hr.resolve_fuse(f"{ns}.b", "apply")
+    assert hr.fuses() == ()
+    assert hr.verify(f"{ns}.b").rows == 21
 
 
 def test_fuses_of_a_group_are_resolved_together(hr: Headrace, ns: str) -> None:

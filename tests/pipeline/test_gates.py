@@ -57,8 +57,9 @@ def test_a_state_at_the_gate_that_is_gone_is_told(hr: Headrace, ns: str) -> None
     """)
     hr.close_gate(f"{ns}.a")
     hr.sql(f"DROP TABLE {ns}.a; CREATE TABLE {ns}.a (k BIGINT) USING iceberg; INSERT INTO {ns}.a VALUES (7)")
-    with pytest.raises(HeadraceError, match="HISTORY_EXPIRED"):
+    with pytest.raises(HeadraceError, match="HISTORY_EXPIRED") as caught:
         hr.refresh(f"{ns}.b")
+    assert f"headrace gate open {ns}.a" in (caught.value.hint or "")
     assert count(hr, f"{ns}.b") == 1
     hr.open_gate(f"{ns}.a")
     hr.refresh(f"{ns}.b")

@@ -26,18 +26,37 @@ def test_describing_runs_nothing(runner: SparkRunner) -> None:
     assert group.jobs == 0
 
 
-@pytest.mark.parametrize("where", ["true", "id > 100", "false"])
-def test_materializing_computes_once_and_measures_in_the_same_pass(runner: SparkRunner, where: str) -> None:
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize(
+    "where", ["true", "id > 100", "false", "EXISTS (SELECT 1 FROM range(0) AS r WHERE r.id = x.id)"]
+)
+def test_materializing_computes_once_and_measures_in_the_same_pass(
+    runner: SparkRunner, where: str, detached: bool
+) -> None:
     name = temp_name("x")
+    sql = f"SELECT id FROM range(9) AS x WHERE {where}"
     with runner.jobs("materialize") as group:
-        got = runner.materialize(name, f"SELECT id FROM range(9) WHERE {where}", {"n": "count(*)", "top": "max(id)"})
+        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, detached=detached)
     assert got == ({"n": 9, "top": 8} if where == "true" else {"n": 0, "top": None})
     assert group.jobs is not None
-    assert group.jobs <= 2
+    assert group.jobs <= (3 if "SELECT" in where else 2)
     assert len(runner.run(f"SELECT * FROM {name}")) == got["n"]
     runner.release(name)
     with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
         runner.run(f"SELECT * FROM {name}")
+    runner.release(name)
+
+
+def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRunner) -> None:
+    name = temp_name("x")
+    before = runner.session.conf.get("spark.sql.constraintPropagation.enabled", None)
+    sql = "SELECT a.id, b.id AS other FROM range(9) a JOIN range(5) b ON a.id = b.id WHERE a.id > 1"
+    runner.materialize(name, sql, {"n": "count(*)"}, detached=True)
+    assert runner.session.conf.get("spark.sql.constraintPropagation.enabled", None) == before
+    assert "Range" not in runner.scalar(f"EXPLAIN SELECT * FROM {name}")
+    united = f"SELECT id FROM (SELECT id FROM {name} UNION ALL SELECT other FROM {name} UNION ALL SELECT 7)"
+    assert sorted(runner.run(united)) == [(2,), (2,), (3,), (3,), (4,), (4,), (7,)]
+    assert runner.scalar(f"SELECT count(*) FROM range(4) r JOIN {name} x ON x.id = r.id") == 2
     runner.release(name)
 
 

@@ -29,6 +29,7 @@ from headrace.catalog.records import (
     Version,
     resource_of,
 )
+from headrace.catalog.source_health import SourceFailure
 from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
 from headrace.catalog.watermarks import WatermarkGroup
 
@@ -61,6 +62,7 @@ __all__ = [
     "RelationKind",
     "Rename",
     "SchedulerRecord",
+    "SourceFailure",
     "SourceMove",
     "SourceStatus",
     "Status",

@@ -9,6 +9,7 @@ from typing import Self
 from headrace.catalog import leases as _leases
 from headrace.catalog import observing as _observing
 from headrace.catalog import retired as _retired
+from headrace.catalog import source_health as _source_health
 from headrace.catalog import sources as _sources
 from headrace.catalog import staging as _staging
 from headrace.catalog import writer as _writer
@@ -35,6 +36,7 @@ from headrace.catalog.records import (
 )
 from headrace.catalog.sources import DatabaseSource, Mirror, SourceStatus
 from headrace.clock import Clock, SystemClock
+from headrace.errors import HeadraceError
 from headrace.events import Events
 from headrace.names import TableName
 
@@ -216,6 +218,21 @@ class Catalog(Answers, Caring, Gating, Keying):
         """
         with self._database.write() as connection:
             _sources.set_status(connection, name, status, code, reason)
+
+    def note_source_failure(self, name: str, error: HeadraceError) -> None:
+        """Remember why a database source was not landed."""
+        with self._database.write() as connection:
+            _source_health.note_failure(connection, name, error, self._clock.now())
+
+    def end_source_failure(self, name: str) -> None:
+        """Remember that a database source is landed again."""
+        with self._database.write() as connection:
+            _source_health.end_failure(connection, name, self._clock.now())
+
+    def note_source_looks(self, name: str, looks: Sequence[Json]) -> None:
+        """Remember looks at a database source's server, oldest first, in place of those before."""
+        with self._database.write() as connection:
+            _source_health.note_looks(connection, name, looks)
 
     def pause_source(self, name: str) -> None:
         """Put an active database source on hold.

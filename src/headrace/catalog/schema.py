@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -234,6 +234,7 @@ source = sa.Table(
     sa.Column("stopped_reason", sa.Text),
     sa.Column("landed_at", UtcTime),
     sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("health_json", JSON),
     sqlite_autoincrement=True,
 )
 """Databases whose tables are mirrored; `position_json` moves in the publication that lands what it stands for."""

@@ -16,6 +16,7 @@ from headrace.catalog import gates, published
 from headrace.catalog import schema as t
 from headrace.catalog.records import Json
 from headrace.catalog.relations import ensure_relations, parse_name, relation_ids, stored_name
+from headrace.catalog.source_health import SourceFailure, failure_of, looks_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
@@ -71,6 +72,8 @@ class DatabaseSource:
         landed_at: When something was last landed.
         created_at: When it was created.
         mirrors: Its mirrors, by name.
+        failure: The last failure of landing it.
+        looks: Looks at its server, oldest first.
     """
 
     name: str
@@ -83,6 +86,8 @@ class DatabaseSource:
     landed_at: dt.datetime | None
     created_at: dt.datetime
     mirrors: tuple[Mirror, ...]
+    failure: SourceFailure | None = None
+    looks: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,8 @@ def _source(row: sa.RowMapping, mirrors: tuple[Mirror, ...]) -> DatabaseSource:
         landed_at=row["landed_at"],
         created_at=row["created_at"],
         mirrors=mirrors,
+        failure=failure_of(row["health_json"]),
+        looks=looks_of(row["health_json"]),
     )
 
 

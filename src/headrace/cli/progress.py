@@ -24,6 +24,7 @@ from headrace.events import (
     RetryPlanned,
     SchedulerStarted,
     SchedulerStopped,
+    SlotRunningOut,
     StageStarted,
     Suspended,
     Waiting,
@@ -145,6 +146,10 @@ def news(event: Event) -> str | None:
             return f"{event.table}: its fuse blew: {event.evidence}"
         case LagExceeded():
             return f"{event.table}: {event.lag:.0f} s behind its sources, more than {event.target} s"
+        case SlotRunningOut():
+            left = "" if event.left is None else f"; {fmt.size(max(0, event.left))} left"
+            soon = "" if event.seconds is None else f", {fmt.span(event.seconds)} at the present rate"
+            return f"{event.source}: its replication slot will be lost unless it is landed: {event.reason}{left}{soon}"
         case Waiting():
             return f"{event.table}: waits, as {event.for_table} is {event.reason}"
         case _:

@@ -74,7 +74,7 @@ def aligned_heads(heads: Mapping[TableName, Head], found: Alignment, reader: Rea
     """Heads, held back at the versions that agree."""
     older = {n: v for n, v in (found.versions or {}).items() if v < heads[n].version.version}
     at = reader.versions_at(older)
-    return {n: held_at(head, at.get(n)) for n, head in heads.items()}
+    return {n: held_at(head, at.get(n), aligned=True) for n, head in heads.items()}
 
 
 def readable_later(

@@ -13,7 +13,7 @@ from headrace.engine.calls import changed_functions, refuse_missing
 from headrace.engine.cycles import as_member, check_cycle, in_cycle, parts
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
-from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from
+from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from, not_skippable
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
@@ -190,10 +190,11 @@ class Creator:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
             refuse_missing(table.name, from_json(table.details), self.session)
-            if table.name not in resolved:
-                self._refuse_blown(table.name)
-            return self._replace(table, _same_wish(table), self._defined_again(table), self._why_again(table))
+            reason = self._why_again(table)
+            self._refuse_blown(table.name, resolved, reason)
+            return self._replace(table, _same_wish(table), self._defined_again(table), reason)
         if (details := self._without_lost_columns(table, heads)) is not None:
+            self._refuse_blown(table.name, resolved, FullReason.SCHEMA_CHANGED)
             return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
         return None
 
@@ -210,16 +211,19 @@ class Creator:
             return ()
         for name in part:
             refuse_missing(name, from_json(tables[name].details), self.session)
-            if name not in resolved:
-                self._refuse_blown(name)
+            self._refuse_blown(name, resolved, FullReason.DEFINITION_CHANGED)
         return self._replace_cycle(part, {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old})
 
     def _why_again(self, table: StreamTable) -> FullReason:
         function = changed_functions(from_json(table.details), self.session)
         return FullReason.FUNCTION_CHANGED if function else FullReason.DEFINITION_CHANGED
 
-    def _refuse_blown(self, name: TableName) -> None:
-        """Recomputing would bring in what the fuse keeps out."""
+    def _refuse_blown(self, name: TableName, resolved: Mapping[TableName, Resolution], reason: FullReason) -> None:
+        """Recomputing for another reason would bring in what the fuse keeps out, or what is to be skipped."""
+        if name in resolved:
+            if resolved[name] is Resolution.SKIP:
+                raise not_skippable(name, reason)
+            return
         care = self.catalog.cares().get(name)
         if care is not None and care.fuse is not None:
             raise blown(name, evidence_from(care.fuse))

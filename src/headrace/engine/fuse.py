@@ -18,9 +18,10 @@ from types import MappingProxyType
 from headrace.catalog import HistoryEntry, Outcome, Version
 from headrace.engine.facts import SourceFacts
 from headrace.engine.results import Record
-from headrace.errors import EnvironmentFault
+from headrace.errors import EnvironmentFault, UserError
 from headrace.frontier import Frontier
 from headrace.names import TableName
+from headrace.reasons import FullReason
 from headrace.schedule.options import Options
 
 ENOUGH = 5
@@ -173,4 +174,13 @@ def blown(name: TableName, evidence: Evidence) -> EnvironmentFault:
         detail=evidence.sentence,
         hint=f"Look at the sources, then `headrace fuse {name} apply` (or skip, or reinitialize); "
         "once the sources are repaired, a refresh goes on by itself.",
+    )
+
+
+def not_skippable(name: TableName, reason: FullReason) -> UserError:
+    """The error for a change that was to be skipped in a table that has to be recomputed anyway."""
+    return UserError(
+        "FUSE_NOT_SKIPPABLE",
+        f"What changed in the sources of {name} cannot be skipped: it must be recomputed, as {reason.sentence}.",
+        hint=f"Repair the sources and refresh, or `headrace fuse {name} apply`.",
     )

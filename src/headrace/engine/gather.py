@@ -169,7 +169,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     name, now = use.name, head.version
     check_schema(know.table.name, use, head.meta)
     if head.newer and not head.readable:
-        raise gone(know.table.name, name)
+        raise gone(know.table.name, name, aligned=head.aligned)
     facts = SourceFacts(
         name=name,
         before=None,
@@ -191,12 +191,13 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
     return _table_change(facts, know, use, old, head)
 
 
-def gone(table: TableName, source: TableName) -> UserError:
-    """The error for a source that is held back at a state that is not kept any more."""
+def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
+    """The error for a source that is held back, by a gate or for alignment, at a state that is not kept any more."""
+    gate, together = f"Open its gate: `headrace gate open {source}`", f"Refresh what {table} reads in one go"
     return UserError(
         "HISTORY_EXPIRED",
         f"{source} cannot be read any more as of when it was held back, so {table} cannot be refreshed.",
-        hint="Open its gate (`headrace gate list`); and keep snapshots longer: headrace maintain --older-than.",
+        hint=f"{together if aligned else gate}; and keep snapshots longer: headrace maintain --older-than.",
     )
 
 

@@ -36,6 +36,7 @@ class Head:
         staged: Whether it is not published yet: written in `staging`, to be published together with its reader.
         log: Metadata of its change log in `staging`, while it is not published yet.
         newer: How many versions there are after this one, at which it is held back.
+        aligned: Whether it is held back so that its reader reads versions that agree, not by a gate.
     """
 
     version: Version
@@ -43,6 +44,7 @@ class Head:
     staged: bool = False
     log: TableMeta | None = None
     newer: int = 0
+    aligned: bool = False
 
     @property
     def readable(self) -> bool:
@@ -186,11 +188,12 @@ class Heads:
         return locations
 
 
-def held_at(head: Head, version: Version | None) -> Head:
+def held_at(head: Head, version: Version | None, *, aligned: bool = False) -> Head:
     """A head that is held back at an older version; as it is for None, or a version that is not older."""
     if version is None or version.version >= head.version.version:
         return head
-    return replace(head, version=version, newer=head.newer + head.version.version - version.version)
+    newer = head.newer + head.version.version - version.version
+    return replace(head, version=version, newer=newer, aligned=aligned)
 
 
 def _observation(name: TableName, meta: TableMeta) -> Observation:

@@ -302,6 +302,9 @@ class Lander:
                 for notice in landing.notices:
                     self.events.emit(Notice(notice))
         self.told.pop(name, None)
+        if before.failure is not None and before.failure.over is None:
+            with suppress(HeadraceError):  # what is landed is landed
+                self.catalog.end_source_failure(name)
         result = _result(name, landing, moved, time.perf_counter() - begin)
         if landing.tables:
             self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
@@ -313,6 +316,8 @@ class Lander:
         if self.told.get(name) != failure:
             self.told[name] = failure
             self.events.emit(RefreshFailed(name, *failure))
+        with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
+            self.catalog.note_source_failure(name, error)
         if error.code in STOPPING:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 

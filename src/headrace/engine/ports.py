@@ -41,8 +41,13 @@ class Runner(Protocol):
         """Run a statement; the rows it returns."""
         ...
 
-    def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Run a query once, keep its rows under a temporary name, and return aggregates over them by name."""
+    def materialize(
+        self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
+    ) -> dict[str, Any]:
+        """Run a query once, keep its rows under a temporary name, and return aggregates over them by name.
+
+        `detached` rows need not tell what they were computed from: their readers leave no join to Spark's choice.
+        """
         ...
 
     def view(self, name: str, sql: str) -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 import time
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -42,6 +42,7 @@ from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
+from headrace.lake.locators import Locators
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
 
@@ -74,6 +75,11 @@ NOTHING_GONE: Mapping[TableName, tuple[TableName, ...]] = {}
 STOPPING = frozenset({"SOURCE_SCHEMA_CHANGED"})
 """Errors that no later refresh can cure by itself; they stop the table."""
 
+OF_VALUES = frozenset(
+    {"ARITHMETIC_ERROR", "VALUE_ERROR", "SUBQUERY_TOO_MANY_ROWS", "RAISED_BY_QUERY", "FUNCTION_FAILED"}
+)
+"""Errors of a query that come of the rows it is computed on."""
+
 
 class Refresher:
     """Refreshes stream tables of one catalog.
@@ -102,9 +108,9 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes = CommonChanges()
+        self.changes, self.locators = CommonChanges(), Locators()
         self._ran = Counter[Mode]()
-        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes)
+        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.locators)
 
     def heads(self) -> Heads:
         """A new cut."""
@@ -175,7 +181,10 @@ class Refresher:
                             new = self._prepare_cycle(knows, heads, seen, forced=recompute, resolved=resolved)
                         else:
                             how = resolved.get(name)
-                            new = [self._prepare(know, None, heads, recompute, attempt, seen=seen, resolved=how)]
+                            know = knows[0]
+                            new = [
+                                self._prepare(know, None, heads, recompute, attempt, leases, seen=seen, resolved=how)
+                            ]
                         done += new
                         seen |= {one.facts.name: head for one in new if (head := staged_head(one))}
                     results |= self._publish(done, leases(), group)
@@ -208,7 +217,7 @@ class Refresher:
         attempt = self._attempt()
         know = gather.redefined(gather.known(self.catalog, definition.name), definition, reason)
         try:
-            done = self._prepare(know, definition, heads, True, attempt, gone)
+            done = self._prepare(know, definition, heads, True, attempt, lambda: leases, gone)
             return self._publish([done], leases)[definition.name]
         except HeadraceError as error:
             self._failed(definition.name, attempt, error)
@@ -338,6 +347,7 @@ class Refresher:
         heads: Heads,
         full: bool,
         attempt: Attempt,
+        leases: Callable[[], tuple[Lease, ...]],
         gone: tuple[TableName, ...] = (),
         seen: Mapping[TableName, Head] | None = None,
         resolved: Resolution | None = None,
@@ -353,11 +363,19 @@ class Refresher:
         changed = self._guarded(know, facts, resolved) if definition is None else {}
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
         choice = Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped") if skipped else choose(facts)
-        attempt.mode = choice.mode
-        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
+        self._begun(name, choice, attempt)
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
         generation = know.table.generation
-        outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
+        try:
+            outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
+        except HeadraceError as error:
+            if choice.mode is not Mode.DIFFERENTIAL or error.code not in OF_VALUES:
+                raise
+            # a change has rows that the query never sees, such as those that came and went again since the last refresh
+            self.catalog.reset_staging(know.table.stored, held=leases())
+            choice = replace(choice, mode=Mode.FULL, reason=FullReason.CHANGE_FAILED, detail=error.message)
+            self._begun(name, choice, attempt)
+            outcome = self._run(facts, choice, attempt)
         done = Finished(
             facts,
             choice,
@@ -376,6 +394,10 @@ class Refresher:
         self._ran[choice.mode] += 1
         return done
 
+    def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:
+        attempt.mode = choice.mode
+        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
+
     def _guarded(self, know: gather.Known, facts: Facts, resolved: Resolution | None = None) -> dict[TableName, int]:
         """How many rows changed, by source; stops at a blown fuse."""
         return guarded(
@@ -390,12 +412,11 @@ class Refresher:
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)
-        catalogs = self.session.catalogs()
         for source in facts.sources:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
         facts = self.changes.worth_it(facts, runner)
-        run = Run(facts, runner, self.catalog, self.events, catalogs, self.changes)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.locators)
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
@@ -524,9 +545,9 @@ class Refresher:
         return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)
 
     def _failed(self, name: TableName, attempt: Attempt, error: HeadraceError) -> None:
-        self.events.emit(RefreshFailed(str(name), error.code, error.message))
         if error.code == "LEASE_HELD":
-            return
+            return  # it never began; of two schedulers that look at one table this happens to one all the time
+        self.events.emit(RefreshFailed(str(name), error.code, error.message))
         try:
             self.catalog.record_failure(
                 HistoryEntry(

@@ -35,6 +35,7 @@ from headrace.lake.apply import (
     plan_log,
     run_apply,
 )
+from headrace.lake.locators import Locators
 from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.sources.lakehouse import rows_sql
@@ -70,8 +71,9 @@ class Run:
         runner: Runs Spark SQL under the definition's semantics.
         catalog: Where the `staging` pointers are.
         events: Told of each stage.
-        catalogs: Catalogs the session knows.
+        catalogs: Gives the catalogs the session knows; asking Spark takes 30 ms.
         changes: What is kept of changes that several stream tables read.
+        locators: What earlier deletes have taught.
     """
 
     def __init__(
@@ -80,8 +82,9 @@ class Run:
         runner: Runner,
         catalog: Catalog,
         events: Events,
-        catalogs: frozenset[str],
+        catalogs: Callable[[], frozenset[str]],
         changes: CommonChanges,
+        locators: Locators,
     ) -> None:
         self.facts = facts
         self.runner = runner
@@ -89,6 +92,7 @@ class Run:
         self.events = events
         self.catalogs = catalogs
         self.changes = changes
+        self.locators = locators
         self.outcome = Outcome()
         self._views: list[str] = []
         self._common: list[str] = []
@@ -105,7 +109,7 @@ class Run:
 
     def full(self, view: CompiledView | None) -> None:
         """Recompute; consumers still receive only the difference."""
-        self._overwrite(plan.full_stages(self.facts, view, self.catalogs))
+        self._overwrite(plan.full_stages(self.facts, view, self.catalogs()))
 
     def settled(self, fixpoint: Fixpoint, *, onwards: bool) -> None:
         """Store what the table holds at the fixed point of its cycle.
@@ -202,16 +206,20 @@ class Run:
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
-        for stage in plan.compute_stages(self.facts, program):
+        stages = plan.compute_stages(self.facts, program)
+        last = [stage.view for stage in stages if isinstance(stage, Compute) and stage.kept][-1:]
+        for stage in stages:
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
                 elif isinstance(stage, Compute) and not stage.kept:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
-                    state = self._measured(stage, self.facts.details.output)
+                    apart = program.companion is None and stage.view in last
+                    state = self._measured(stage, self.facts.details.output, detached=apart)
                 elif isinstance(stage, Compute):
-                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
+                    apart = stage.view in last  # what follows from it joins nothing
+                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures), detached=apart)
         if state is None:
             state = plan.counted_change(self.facts, plan.STATE_CHANGE, found)
         return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
@@ -242,12 +250,15 @@ class Run:
             return sql
         return f"SELECT * FROM ({sql}) WHERE false"
 
-    def _measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
-        return change_of(stage.view, self._keep(stage.view, self._needed(stage), measures(columns)), columns)
+    def _measured(self, stage: Compute, columns: tuple[Column, ...], *, detached: bool = False) -> Change:
+        found = self._keep(stage.view, self._needed(stage), measures(columns), detached=detached)
+        return change_of(stage.view, found, columns)
 
-    def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, object]:
+    def _keep(
+        self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
+    ) -> Mapping[str, object]:
         self._views.append(name)
-        return self.runner.materialize(name, sql, aggregates)
+        return self.runner.materialize(name, sql, aggregates, detached=detached)
 
     def _apply(
         self,
@@ -259,7 +270,8 @@ class Run:
     ) -> None:
         if rows is None:
             rows = self._staged(table).row_count
-        target = Target(table.within(STAGING), columns, key, rows)
+        unique = self.facts.details.keys if table == self.facts.name else ()
+        target = Target(table.within(STAGING), columns, key, rows, unique, self.locators.barred(table))
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:
             return
@@ -271,7 +283,9 @@ class Run:
             self.runner.view(change.view, text)
         stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
         with self._timed(stage):
-            self.outcome.written[table] = run_apply(applied, self.runner, lambda: self._staged(table))
+            self.outcome.written[table] = run_apply(
+                applied, self.runner, lambda: self._staged(table), lambda columns: self.locators.failed(table, columns)
+            )
 
     def _write(self, stage: Stage) -> None:
         if not isinstance(stage, Write):

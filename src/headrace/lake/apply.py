@@ -121,7 +121,7 @@ def plan_apply(target: Target, change: Change) -> Apply:
     if target.key is not None:
         return Apply(target.table, Method.DELETE_BY_KEY, (delete_sql(target, change, target.identity), *append), growth)
     bag = plan_bag(target, change)
-    return Apply(target.table, Method.DELETE_ROWS, (bag.attempts[0], *append), growth, change.deleted, bag)
+    return Apply(target.table, Method.DELETE_ROWS, (bag.attempts[0].sql, *append), growth, change.deleted, bag)
 
 
 def _check_comparable(target: Target) -> None:
@@ -134,13 +134,19 @@ def _check_comparable(target: Target) -> None:
         )
 
 
-def run_apply(plan: Apply, runner: Runner, read: Callable[[], TableMeta]) -> TableMeta:
+def run_apply(
+    plan: Apply,
+    runner: Runner,
+    read: Callable[[], TableMeta],
+    failed: Callable[[tuple[str, ...]], None] = lambda columns: None,
+) -> TableMeta:
     """Run a plan and check the outcome.
 
     Args:
         plan: What to do.
         runner: Runs the statements.
         read: Reads the table's current metadata through its `staging` pointer.
+        failed: Told of columns by which a delete took along too much.
 
     Returns:
         The table's metadata afterwards.
@@ -154,7 +160,7 @@ def run_apply(plan: Apply, runner: Runner, read: Callable[[], TableMeta]) -> Tab
         for statement in plan.statements:
             runner.run(statement)
     else:
-        _delete_from_bag(plan, plan.bag, before, runner, read)
+        _delete_from_bag(plan, plan.bag, before, runner, read, failed)
     after = read()
     if plan.growth is not None and rows_grown(before, after) != plan.growth:
         raise _diverged(plan, rows_grown(before, after))
@@ -162,7 +168,12 @@ def run_apply(plan: Apply, runner: Runner, read: Callable[[], TableMeta]) -> Tab
 
 
 def _delete_from_bag(
-    plan: Apply, bag: BagDelete, before: TableMeta, runner: Runner, read: Callable[[], TableMeta]
+    plan: Apply,
+    bag: BagDelete,
+    before: TableMeta,
+    runner: Runner,
+    read: Callable[[], TableMeta],
+    failed: Callable[[tuple[str, ...]], None],
 ) -> None:
     """Try the cheap deletes; their outcome, not a count beforehand, tells whether they were exact.
 
@@ -170,10 +181,10 @@ def _delete_from_bag(
     """
     undo = rollback_sql(plan.table, before)
     removed = 0
-    for number, statement in enumerate(bag.attempts):
+    for number, attempt in enumerate(bag.attempts):
         if number:
             runner.run(undo)
-        runner.run(statement)
+        runner.run(attempt.sql)
         removed = -rows_grown(before, read())
         if removed == plan.deleted:
             for rest in plan.statements[1:]:
@@ -181,6 +192,7 @@ def _delete_from_bag(
             return
         if removed < plan.deleted:
             raise _diverged(plan, -removed)
+        failed(attempt.columns)
     if before.current_snapshot_id is not None and removed <= max(REAPPEND_FACTOR * plan.deleted, REAPPEND_ROWS):
         runner.run(bag.reappend(before.current_snapshot_id))
         return

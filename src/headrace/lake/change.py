@@ -17,6 +17,9 @@ STORED = "__hr_s"
 REMOVED = "__hr_c"
 """Alias of the rows a change removes."""
 
+BROADCAST_ROWS = 500_000
+"""Changes of up to so many rows are sent to every task when rows are looked for: some 30 MB."""
+
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 _ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
 _ORDERABLE = ("string", "boolean", "float", "double")
@@ -36,12 +39,17 @@ class Target:
         columns: Its columns.
         key: Columns that identify a row, NULL-safely; None for a bag.
         rows: Rows it has, None when unknown.
+        unique: Sets of columns that no two rows of a bag agree in, as far as is known: where rows are looked for, not
+            what they are known by.
+        barred: Sets of columns by which a delete took along too much before.
     """
 
     table: TableName
     columns: tuple[Column, ...]
     key: tuple[str, ...] | None
     rows: int | None
+    unique: tuple[tuple[str, ...], ...] = ()
+    barred: frozenset[tuple[str, ...]] = frozenset()
 
     @property
     def identity(self) -> tuple[Column, ...]:
@@ -67,6 +75,14 @@ class Spread:
     distinct: int = 0
     low: str | None = None
     high: str | None = None
+
+    @property
+    def width(self) -> int | None:
+        """How many whole numbers lie between the ends, both included; None where they are none or not measured."""
+        try:
+            return int(self.high or "") - int(self.low or "") + 1
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +184,11 @@ def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
     return ", ".join(prefix + quote(c.name) for c in columns)
 
 
+def spread_out(change: Change) -> str:
+    """A hint that sends the rows a change removes to every task: Spark may not know how few they are."""
+    return f"/*+ BROADCAST({REMOVED}) */ " if change.rows <= BROADCAST_ROWS else ""
+
+
 def removed_rows(change: Change) -> str:
     """The rows a change removes, as a table expression named `REMOVED`."""
     return f"(SELECT * FROM {quote(change.view)} WHERE {WEIGHT} < 0) AS {REMOVED}"
@@ -208,7 +229,8 @@ def _has_nulls(spread: Spread | None) -> bool:
 
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Statement that deletes every row that agrees with a removed one in `columns`, all copies of it."""
-    exists = f"EXISTS (SELECT 1 FROM {removed_rows(change)} WHERE {match(change, columns)})"
+    rows = f"SELECT {spread_out(change)}1 FROM {removed_rows(change)}"
+    exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
 
 

@@ -51,6 +51,17 @@ def blown_fuses(catalog: Catalog) -> tuple[BlownFuse, ...]:
     return tuple(found)
 
 
+def went_past(name: str) -> str:
+    """What to tell who gave a stream table a new definition while its fuse was blown.
+
+    The change that the fuse kept out was one of the old contents; the new ones have never been without it.
+    """
+    return (
+        f"The fuse of {name} had blown. Its new definition was computed from what the sources are now, "
+        "so that the change which the fuse kept out is in it."
+    )
+
+
 def parse_resolution(text: str) -> Resolution:
     """The resolution of that name, in any case.
 

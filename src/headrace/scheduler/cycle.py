@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Status
@@ -22,7 +22,8 @@ class Hold:
 
     Args:
         table: The stream table that holds it up: a member, or one that a member reads.
-        reason: `paused`, `suspended`, `stopped`, `retrying`, or for what it waits; what may follow "is".
+        reason: `paused`, `suspended`, `stopped`, `retrying`, `not loaded yet`, or for what it waits; what may follow
+            "is".
     """
 
     table: TableName
@@ -50,7 +51,8 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
     be refreshed. It pulls along what it reads that has no schedule of its own. A unit in trouble (paused, suspended,
     waiting for a retry) is left alone, and so is what reads from it: refreshing that would show old contents as new.
-    Only where a table wants no consistency of its diamonds does it go on.
+    Only where a table wants no consistency of its diamonds does it go on. From what was never loaded nothing can be
+    computed; whoever reads it waits until it is, or comes after it.
     """
     units = scene.grouping.units
     troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}
@@ -64,14 +66,15 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
         if unit not in moments or moments[unit] > now:
             continue
         pulled = _pulled(scene, unit, fruitful)
-        if (hold := _hold(scene, unit, pulled, troubles)) is not None:
+        well = [above for above in units.dag.order(pulled) if above not in troubles]
+        before, nothing = _loaded_before(scene, unit, well, wanted, {**troubles, **held})
+        if (hold := _hold(scene, unit, pulled, troubles) or nothing) is not None:
             held[unit] = hold
             continue
         if unit not in fruitful:
             continue
-        for above in pulled:
-            if above not in troubles:
-                wanted.setdefault(above, f"for {unit}")
+        for above in before:
+            wanted.setdefault(above, f"for {unit}")
         wanted[unit] = reason(scene, unit, now)
     if any(table.aligned for table in scene.tables.values()):
         free = {u for u in fruitful if _hold(scene, u, _pulled(scene, u, fruitful), troubles) is None}
@@ -93,6 +96,8 @@ def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
             found[unit] = own
         elif above is not None and waits(scene, unit):
             found[unit] = above
+        elif (hold := _nothing_to_read(scene, unit, (), found)) is not None:
+            found[unit] = hold
     return found
 
 
@@ -174,8 +179,47 @@ def _pulled(scene: Scene, unit: TableName, fruitful: set[TableName]) -> tuple[Ta
     return tuple(found)
 
 
+def _loaded_before(
+    scene: Scene,
+    unit: TableName,
+    pulled: Iterable[TableName],
+    wanted: Collection[TableName],
+    held: Mapping[TableName, Hold],
+) -> tuple[list[TableName], Hold | None]:
+    """Of the units that one pulls along, producers first, those that have something to read; and why it has nothing."""
+    before: list[TableName] = []
+    known = dict(held)
+    for one in (*pulled, unit):
+        if (nothing := _nothing_to_read(scene, one, {*wanted, *before}, known)) is not None:
+            known[one] = nothing
+        elif one != unit:
+            before.append(one)
+    return before, nothing
+
+
+def _nothing_to_read(
+    scene: Scene, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
+) -> Hold | None:
+    """That a unit reads what was never loaded and is not among the units that are refreshed before it."""
+    for name in _never_loaded(scene, unit):
+        above = scene.grouping.units.unit_of[name]
+        if above not in before:
+            return held.get(above) or Hold(name, "not loaded yet")
+    return None
+
+
+def _never_loaded(scene: Scene, unit: TableName) -> list[TableName]:
+    """The stream tables outside a unit that it reads and that were never loaded."""
+    members, graph = scene.grouping.units.members[unit], scene.grouping.graph
+    read = dict.fromkeys(s for name in members for s in graph.producers(name))
+    return [s for s in read if s in scene.tables and s not in members and not scene.tables[s].standing.loaded]
+
+
 def waits(scene: Scene, unit: TableName) -> bool:
-    """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not."""
+    """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not, once all of
+    that was loaded."""
+    if _never_loaded(scene, unit):
+        return True
     grouping = scene.grouping
     met = {d.bottom for d in grouping.diamonds}
     return not any(n in met and not keeps(grouping.options, grouping.defaults, n) for n in grouping.units.members[unit])

@@ -70,6 +70,10 @@ class Dispatch(Generic[Unit]):
         """What runs."""
         return frozenset(self._running)
 
+    def admits(self, pool: str) -> bool:
+        """Whether units of a pool can ever start, as things are."""
+        return self.slots > 0 and self.quotas.get(pool, 1) > 0
+
     def knows(self, unit: Unit) -> bool:
         """Whether a unit waits or runs."""
         return unit in self._waiting or unit in self._running

@@ -10,6 +10,7 @@ import datetime as dt
 import queue
 import threading
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.critical import remaining
+from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
@@ -242,7 +244,7 @@ class Scheduler:
         pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
         for unit in self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools):
             self._cuts.pop(unit, None)
-        new = [unit for unit in cycle.wanted if not self._dispatch.knows(unit)]
+        new = [unit for unit in self._own(units.dag, cycle.wanted, pools) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
         self._dispatch.add(new)
         self._next = cycle.next_due
@@ -254,6 +256,18 @@ class Scheduler:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
         self._told = dict(cycle.held)
         self._tell_lags(scene)
+
+    def _own(
+        self, dag: Dag[TableName], wanted: Iterable[TableName], pools: Mapping[TableName, str]
+    ) -> Iterator[TableName]:
+        """The units that this scheduler may refresh; where its share is none, they are left to the others, with what
+        reads them."""
+        left: set[TableName] = set()
+        for unit in wanted:
+            if self._dispatch.admits(pools[unit]) and left.isdisjoint(dag.producers(unit)):
+                yield unit
+            else:
+                left.add(unit)
 
     def _tell_lags(self, scene: Scene) -> None:
         now, late = self.clock.now(), set()
@@ -357,7 +371,11 @@ class Scheduler:
             with suppress(EnvironmentFault):  # else at the next beat
                 self._register()
             return False
-        self._dispatch.slots = share(self.rules.slots, place, len(alive))
+        slots = share(self.rules.slots, place, len(alive))
+        quotas = {pool: share(most, place, len(alive)) for pool, most in self.rules.quotas.items()}
+        if (slots, quotas) != (self._dispatch.slots, self._dispatch.quotas):
+            self._dispatch.slots, self._dispatch.quotas = slots, quotas
+            self._seen = None  # what was left to others may be this one's now
         return alive[place].draining
 
     def _drain(self, since: float | None) -> float:

@@ -36,7 +36,7 @@ def share(slots: int, place: int, schedulers: int) -> int:
     """How many refreshes a scheduler may run, so that all together run no more than one alone would.
 
     Args:
-        slots: Refreshes at once, over all.
+        slots: Refreshes at once, over all; those of a pool alike.
         place: Which scheduler it is, from 0, in the order they began.
         schedulers: How many there are.
     """

@@ -31,7 +31,7 @@ SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 CREATE_SOURCE = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
     TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
     [TEXT COLUMNS (schema.table.column, …)]
-    [WITH (capture = 'wal' | 'trigger' | 'auto')]"""
+    [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]"""
 
 ALTER_SOURCE = """  ALTER SOURCE name ADD TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
     [TEXT COLUMNS (schema.table.column, …)]

@@ -1,7 +1,7 @@
 """The statements about database sources.
 
     CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
-        [WITH (capture = 'wal' | 'trigger' | 'auto')]
+        [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
     ALTER SOURCE name ADD TABLES (table, …) [TEXT COLUMNS (column, …)]
     ALTER SOURCE name DROP TABLES (mirror, …)
     ALTER SOURCE name RESNAPSHOT [TABLES (mirror, …)]

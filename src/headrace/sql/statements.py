@@ -143,6 +143,7 @@ class CreateSource(Statement):
     tables: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
     capture: str | None = None
+    failover: bool = False
     if_not_exists: bool = False
 
 
@@ -480,8 +481,10 @@ def _create_source(reader: _Reader) -> Statement:
     tables = read_tables(reader)
     text = _text_columns(reader)
     properties = _properties(reader) if reader.take("WITH") else {}
-    if unknown := sorted(properties.keys() - {"capture"}):
+    if unknown := sorted(properties.keys() - {"capture", "failover"}):
         raise reader.fail(f"A source has no property {unknown[0]}")
+    if (failover := properties.get("failover", "false").lower()) not in ("true", "false"):
+        raise reader.fail("failover is true or false")
     reader.end()
     return CreateSource(
         sql=reader.part.text,
@@ -491,6 +494,7 @@ def _create_source(reader: _Reader) -> Statement:
         tables=tables,
         text_columns=text,
         capture=properties.get("capture"),
+        failover=failover == "true",
         if_not_exists=if_not_exists,
     )
 

@@ -50,6 +50,9 @@ def test_pausing_and_resuming(run: Run, pipeline: Path) -> None:
     assert "waits" not in run("run", "--dry-run", "-p", pipeline).output
     assert json.loads(run("pause", "--json", "-p", pipeline).stdout) == ["s.b", "s.c", "s.d", "s.e"]
     assert "s.b is paused" in run("diamonds", "--json", "-p", pipeline).stdout  # tables break lines by width
+    told = run("events", "-p", pipeline).output
+    assert "resumed tables=['s.e']" in told
+    assert "paused tables=['s.b', 's.c', 's.d', 's.e']" in told
     result = run("pause", "s.nothing", "-p", pipeline)
     assert (result.exit_code, "STREAM_TABLE_NOT_FOUND" in result.output) == (1, True)
 
@@ -134,6 +137,27 @@ def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, projec
     finally:
         first.kill()
         first.wait()
+
+
+def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: Path) -> None:
+    run("pause", "s.b", "-p", pipeline)
+    follower = subprocess.Popen(
+        command("events", "--follow", "--json", "-p", pipeline),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    try:
+        assert follower.stdout is not None
+        assert json.loads(follower.stdout.readline())["event"] == "paused"
+        run("resume", "s.b", "-p", pipeline)
+        told = json.loads(follower.stdout.readline())
+        assert (told["event"], told["fields"]["tables"]) == ("resumed", ["s.b"])
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait(20) == 130
+    finally:
+        follower.kill()
 
 
 def test_groups_that_users_declare(run: Run, pipeline: Path) -> None:

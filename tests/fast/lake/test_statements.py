@@ -11,6 +11,7 @@ from headrace.lake.apply import Method, Target, plan_apply, plan_log
 from headrace.lake.bag import LOCATOR_COLUMNS, locator
 from headrace.lake.change import Change, Spread, change_of, match, measures
 from headrace.lake.compare import consolidate, incomparable, key_expressions, same
+from headrace.lake.locators import FORGOTTEN_AFTER, Locators
 from headrace.lake.maintenance import Policy, plan_maintenance
 from headrace.lake.metadata import parse_metadata
 from headrace.lake.pins import plan_pins
@@ -63,9 +64,40 @@ def test_a_bag_is_first_searched_by_its_most_telling_cheap_columns():
     plan = plan_apply(target(), change(spreads=spreads))
     assert [c.name for c in locator(target(), change(spreads=spreads)) or ()] == ["price", "id"]
     assert plan.bag is not None
-    assert len(plan.bag.attempts) == 2
-    assert "rate" not in plan.bag.attempts[0]
+    assert [a.columns for a in plan.bag.attempts] == [("price", "id"), ("id", "na`me", "price", "rate")]
     assert "`__hr_s`" not in plan.statements[0]
+
+
+def attempts(spreads, deleted=5, **options):
+    where = Target(T, COLUMNS, None, BIG, **options)
+    bag = plan_apply(where, change(deleted=deleted, spreads=spreads)).bag
+    assert bag is not None
+    return [a.columns for a in bag.attempts]
+
+
+def test_numbers_that_lie_close_together_are_looked_for_alone():
+    everything = tuple(c.name for c in COLUMNS)
+    orders = {"id": Spread(0, 1500, "0", "5999999"), "price": Spread(0, 5900)}
+    assert attempts(orders, deleted=6000) == [("id",), ("price", "id"), everything]
+    assert attempts(orders, deleted=1400)[0] == ("price", "id"), "each of its values would take along one more row"
+    crowded, empty = Spread(0, 1500, "0", "599999"), Spread(1, 1500, "0", "5999999")
+    assert attempts(orders | {"id": crowded}, deleted=6000)[0] != ("id",), "ten rows for each number"
+    assert attempts(orders | {"id": empty}, deleted=6000)[0] != ("id",), "NULL may be anywhere"
+    assert attempts(orders, deleted=6000, barred=frozenset({("id",)})) == [("price", "id"), everything]
+
+
+def test_a_known_key_is_looked_for_first():
+    everything = tuple(c.name for c in COLUMNS)
+    assert attempts({}, unique=(("na`me",), ("ID", "price"))) == [("id", "price"), everything]
+    assert attempts({}, unique=(("na`me",),)) == [everything], "texts are slow to compare"
+
+
+def test_what_did_not_do_is_left_out_for_a_while():
+    locators = Locators()
+    locators.failed(T, ("id",))
+    assert [locators.barred(T) for _ in range(FORGOTTEN_AFTER)] == [frozenset({("id",)})] * FORGOTTEN_AFTER
+    assert locators.barred(T) == frozenset()
+    assert locators.barred(T.within("lake")) == frozenset()
 
 
 def test_a_locator_is_short_and_needs_measured_columns():

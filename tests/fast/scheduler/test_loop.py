@@ -10,11 +10,16 @@ import pytest
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 
 from headrace.api import Headrace
-from headrace.catalog import HistoryEntry, Outcome, RanAs, care
+from headrace.catalog import HistoryEntry, Outcome, RanAs, care, resource_of
+from headrace.engine import held
+from headrace.engine.grouping import Defaults, grouping
+from headrace.engine.held import owner_is_dead
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.project import init_project
 from headrace.running import EngineWorker
+from headrace.schedule.options import Policy
+from headrace.scheduler import loop
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost import LostSpark
@@ -364,6 +369,37 @@ def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):
     assert roots(lake_, catalog)["d"] == {"a": {0, 1}}  # a mixture, as was wished
 
 
+def test_what_was_never_loaded_is_waited_for_by_all(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c; e: d", d={"diamond_consistency": "none"})
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=1))
+    events, told = Events(), []
+    events.subscribe(told.append)
+    assert once(catalog, worker, events).failed == 1
+    assert worker.ran == [("c",)]
+    planned = {p.tables: p.why for p in scheduler(catalog, worker).plan()}
+    assert planned[("s.e",)] == "s.b is retrying"
+    with Running(catalog, worker, events, ahead=30):
+        until(lambda: ("e",) in worker.ran)
+    assert not [e for e in told if isinstance(e, Suspended)]
+
+
+def test_what_nobody_loads_is_named(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; d: c", {"b": "MANUAL"})
+    worker = PublishingWorker(lake_, catalog)
+    (planned,) = scheduler(catalog, worker).plan()
+    assert (planned.tables, planned.waits, planned.why) == (("s.d",), True, "s.b is not loaded yet")
+    rules_ = rules()
+    scene = read_scene(catalog, worker.heads(), rules_.defaults, rules_.default_schedule)
+    assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, NOW).items()} == {
+        "c": ("b", "not loaded yet"),
+        "d": ("b", "not loaded yet"),
+    }
+    assert once(catalog, worker).refreshed == 0
+    assert worker.ran == []
+
+
 @pytest.mark.parametrize(("policy", "ran"), [("fastest", 1), ("slowest", 0)])
 def test_a_group_is_due_when_any_or_when_all_are(lake_, catalog, policy, ran):
     lake_.base("s.a")
@@ -372,6 +408,46 @@ def test_a_group_is_due_when_any_or_when_all_are(lake_, catalog, policy, ran):
     assert once(catalog, worker).refreshed == 1
     lake_.base("s.a")
     assert once(catalog, worker, ahead=2).refreshed == ran
+
+
+@pytest.mark.parametrize(
+    ("project", "wishes", "slowest"),
+    [
+        ("fastest", {}, False),
+        ("slowest", {}, True),
+        ("fastest", {"d": "slowest"}, True),
+        ("slowest", {"d": "fastest"}, True),  # e says nothing
+        ("slowest", {"d": "fastest", "e": "fastest"}, False),
+        ("fastest", {"d": "fastest", "e": "slowest"}, True),
+        ("fastest", {"b": "slowest"}, False),  # no ways meet at b: it has no say
+    ],
+)
+def test_the_slowest_wish_of_where_ways_meet_wins(lake_, catalog, project, wishes, slowest):
+    define(catalog, "b: a; c: a; d: b c; e: b c", **{n: {"diamond_schedule_policy": w} for n, w in wishes.items()})
+    cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults(policy=Policy(project)))
+    (unit,) = cut.units.members
+    assert (cut.policy(unit) is Policy.SLOWEST) == slowest
+
+
+def test_a_wish_where_no_consistency_is_wanted_is_none(lake_, catalog):
+    wish = {"diamond_schedule_policy": "slowest", "diamond_consistency": "none"}
+    define(catalog, "b: a; c: a; d: b c; e: b c", d=wish)
+    cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults())
+    assert cut.members(full("e")) == (full("b"), full("c"), full("e"))
+    assert cut.policy(full("e")) is Policy.FASTEST
+
+
+def test_what_one_on_another_host_held_when_it_died_is_taken_over(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b")
+    lake_.iceberg.commit(full("b"), lake_.metadata(full("b"))[0])  # written, never published
+    catalog.acquire([resource_of(full("b"))], "elsewhere:1:abcd", dt.timedelta(seconds=1), is_dead=owner_is_dead)
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker):
+        until(lambda: len(worker.ran) == 2)
+    assert roots(lake_, catalog)["c"] == {"a": {0}}
+    assert catalog.dirty_staging() == ()
+    assert dt.timedelta(seconds=30) >= max(held.TTL, loop.TTL)  # how long it is where clocks are not put on
 
 
 def test_what_takes_too_long_is_cancelled(lake_, catalog):
@@ -432,14 +508,49 @@ def test_schedulers_share_the_slots(slots, schedulers):
     assert sum(share(slots, place, schedulers) for place in range(schedulers)) == slots
 
 
-def test_a_scheduler_makes_room_for_another(lake_, catalog, monkeypatch):
+@pytest.fixture
+def beside(catalog, monkeypatch):
+    """Lets another scheduler be there, which began earlier or later."""
     monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(type(catalog), "register_scheduler", registered)  # on PostgreSQL there may be several
+
+    def add(owner, began):
+        later = "2999-01-01T00:00:00.000000+00:00"
+        with catalog._database.write() as connection:
+            connection.exec_driver_sql(f"INSERT INTO hr_scheduler VALUES ('{owner}', '{began}', '{later}', false)")
+
+    return add
+
+
+BEFORE, AFTER = "1999-01-01T00:00:00.000000+00:00", "2999-01-01T00:00:00.000000+00:00"
+
+
+def test_schedulers_share_the_quota_of_a_pool(lake_, catalog, beside):
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n}: a" for n in range(4)), **{f"t{n}": {"pool": "p"} for n in range(4)})
+    beside("another", AFTER)
+    worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
+    assert once(catalog, worker, slots=8, quotas={"p": 2}).refreshed == 4
+    assert worker.most_at_once == 1
+
+
+def test_where_it_has_no_share_others_do_the_work(lake_, catalog, beside):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; x: a", b={"pool": "p"})
+    beside("first", BEFORE)
+    worker = PublishingWorker(lake_, catalog)
+    assert once(catalog, worker, slots=4, quotas={"p": 1}).refreshed == 1
+    assert worker.ran == [("x",)]
+    with Running(catalog, worker, slots=4, quotas={"p": 1}):
+        until(lambda: len(catalog.schedulers()) == 2)
+        catalog.unregister_scheduler("first")
+        until(lambda: worker.ran[1:] == [("b",), ("c",)])
+
+
+def test_a_scheduler_makes_room_for_another(lake_, catalog, beside):
     lake_.base("s.a")
     define(catalog, "; ".join(f"t{n}: a" for n in range(8)))
-    with catalog._database.write() as connection:  # on PostgreSQL there may be several
-        later = "'2999-01-01T00:00:00.000000+00:00'"
-        connection.exec_driver_sql(f"INSERT INTO hr_scheduler VALUES ('another', {later}, {later}, false)")
-    monkeypatch.setattr(type(catalog), "register_scheduler", registered)
+    beside("another", AFTER)
     worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
     assert once(catalog, worker, slots=4).refreshed == 8
     assert worker.most_at_once == 2

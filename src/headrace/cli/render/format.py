@@ -32,6 +32,14 @@ def seconds(value: float | None) -> str:
     return f"{int(value + 0.5) // 60} min {int(value + 0.5) % 60:02d} s"
 
 
+def span(value: float) -> str:
+    """A long time: `45 s`, `12 min`, `5.5 h`, `3.0 d`."""
+    for unit, length in (("d", 86_400), ("h", 3_600)):
+        if value >= 2 * length:
+            return f"{value / length:.1f} {unit}"
+    return f"{value / 60:.0f} min" if value >= 120 else f"{value:.0f} s"
+
+
 def size(value: int) -> str:
     """A number of bytes: `12.3 GiB`."""
     amount = float(value)

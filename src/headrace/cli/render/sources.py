@@ -1,4 +1,4 @@
-"""Database sources: lists, landings, checks, and how they stand."""
+"""Database sources: lists, landings and checks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.cli.render import format as fmt
+from headrace.cli.render.source_health import STYLES
 from headrace.cli.render.tables import styled
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from headrace.declared_sources import SourceStep
-    from headrace.engine.source_results import LandingResult, SourceCheck, SourceHealth, SourceInfo
-
-STYLES = {"ACTIVE": "green", "NEW": "yellow", "PAUSED": "yellow", "STOPPED": "bold red"}
+    from headrace.engine.source_results import LandingResult, SourceCheck, SourceInfo
 
 
 def landings(results: Sequence[LandingResult]) -> Iterator[RenderableType]:
@@ -80,39 +79,6 @@ def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
     yield table
 
 
-def health(found: SourceHealth) -> Iterator[RenderableType]:
-    """How a source stands at its server."""
-    if found.waiting_rows is not None:
-        yield from _by_triggers(found)
-        return
-    table = fmt.grid("Source", "Status", ("Behind", "right"), "Slot", "State", ("Kept", "right"), ("Left", "right"))
-    table.add_row(
-        found.name,
-        styled(found.status.value, STYLES),
-        _bytes(found.lag_bytes),
-        found.slot,
-        found.slot_status or "[bold red]missing[/]",
-        _bytes(found.kept_bytes),
-        "no limit" if found.safe_bytes is None else _bytes(found.safe_bytes),
-    )
-    yield table
-    yield from _stopped(found)
-
-
-def _by_triggers(found: SourceHealth) -> Iterator[RenderableType]:
-    table = fmt.grid("Source", "Status", ("Waiting rows", "right"), "Schema", ("Change tables", "right"))
-    missing = "[bold red]missing[/]"
-    kept = missing if found.kept_bytes is None else _bytes(found.kept_bytes)
-    table.add_row(found.name, styled(found.status.value, STYLES), fmt.count(found.waiting_rows), found.slot, kept)
-    yield table
-    yield from _stopped(found)
-
-
-def _stopped(found: SourceHealth) -> Iterator[RenderableType]:
-    if found.stopped_reason:
-        yield _sentence(f"{found.name} is stopped: {found.stopped_reason}")
-
-
 def checks(found: Sequence[SourceCheck]) -> Iterator[RenderableType]:
     """Findings, and what to run on the server."""
     table = fmt.grid("Check", "", "Finding")
@@ -122,15 +88,6 @@ def checks(found: Sequence[SourceCheck]) -> Iterator[RenderableType]:
     if remedies := [check.remedy for check in found if check.remedy]:
         yield "Run on the server:"
         yield from map(_sentence, remedies)
-
-
-def _bytes(number: int | None) -> str:
-    if number is None:
-        return fmt.NOTHING
-    size, unit = float(number), 0
-    while size >= 1024 and unit < 4:
-        size, unit = size / 1024, unit + 1
-    return f"{size:.0f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def _sentence(text: str) -> str:

@@ -9,6 +9,7 @@ from headrace.cli.failures import FAILED
 from headrace.cli.invocation import invocation
 from headrace.cli.progress import following
 from headrace.cli.render import sources as render
+from headrace.cli.render.source_health import health
 
 URL = click.argument("url")
 NAME = click.argument("name")
@@ -57,6 +58,7 @@ def source() -> None:
 @TABLES
 @TEXT_COLUMNS
 @CAPTURE
+@click.option("--failover", is_flag=True, help="Replicas keep the slot in step: go on where one is promoted (17+).")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.pass_context
 def add(
@@ -66,13 +68,20 @@ def add(
     tables: tuple[str, ...],
     text_columns: tuple[str, ...],
     capture: str,
+    failover: bool,
     if_not_exists: bool,
 ) -> None:
     """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
     asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.create(
-            name, url, tables, text_columns=text_columns, capture=capture, if_not_exists=if_not_exists
+            name,
+            url,
+            tables,
+            text_columns=text_columns,
+            capture=capture,
+            failover=failover,
+            if_not_exists=if_not_exists,
         )
     if result is None:
         confirm(asked, {"created": None}, f"{name} exists already.")
@@ -138,11 +147,11 @@ def list_(context: click.Context) -> None:
 @NAME
 @click.pass_context
 def status(context: click.Context, name: str) -> None:
-    """Ask the server how far behind a source is, and how its replication slot stands."""
+    """Ask the server how far behind a source is and how its slot stands; shows the last error and its remedy."""
     asked = invocation(context)
     with asked.open() as hr:
         found = hr.sources.status(name)
-    show(asked, found.as_dict(), lambda: render.health(found))
+    show(asked, found.as_dict(), lambda: health(found))
 
 
 @source.command()

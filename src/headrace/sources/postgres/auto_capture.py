@@ -175,7 +175,8 @@ class AutoCapture:
         published = slots.published(connection, self._what.slot)
         if published.keys() != {str(t.oid) for t in tables}:
             raise in_motion()  # renamed just now: another table has the name
-        slot = slots.exported(self._what.url, self._what.slot, temporary=False, patience=BRIEFLY)
+        what = self._what
+        slot = slots.exported(what.url, what.slot, temporary=False, patience=BRIEFLY, failover=what.failover)
         with slot as (start, snapshot):
             landing = self._triggers.shown_by(snapshot, position)
         moved = self._wal.placed(now, start, landing.position["changes"], published)
@@ -191,7 +192,7 @@ class AutoCapture:
 
     def _can_use_log(self, connection: Connection) -> bool:
         """Whether the log can be used for all tables as their mirrors are."""
-        if not all(c.ok for c in preflight.check_server(connection)):
+        if not all(c.ok for c in preflight.check_server(connection, self._what.failover)):
             return False
         known = {t.oid: _unidentified(t) for t in self._what.known.values()}
         found = self._wal.present(connection)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
@@ -17,14 +19,17 @@ from headrace.sources.postgres.types import parse_array, place_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHUNK = 50_000
-"""Rows that are turned into columns at once."""
+CHUNK, CHUNK_BYTES = 50_000, 8 << 20
+"""Rows that are turned into columns at once, and their bytes, about: on the way they need sixteen times as much."""
+
+Row = Values | Packed | None
+T = TypeVar("T")
 
 
 def weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBatch]:
     """Rows with their weight."""
     for rows, weight in ((changes.added, 1), (changes.removed, -1)):
-        for part in _chunks(rows):
+        for part in _chunks(rows, _bytes_of):
             if packed := [row for row in part if isinstance(row, bytes)]:
                 yield _with_weight(unpacked_columns(table, packed), len(packed), weight)
             if listed := [row for row in part if isinstance(row, list)]:
@@ -40,7 +45,7 @@ def _with_weight(columns: dict[str, pa.Array], count: int, weight: int) -> pa.Re
 
 def keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]:
     """Last images by key, and what is known of the mirror's rows of these keys."""
-    for part in _chunks(changes.rows.items()):
+    for part in _chunks(changes.rows.items(), lambda item: _bytes_of(item[1])):
         gone = [key for key, row in part if row is None]
         packed = {key: row for key, row in part if isinstance(row, bytes)}
         listed = {key: row for key, row in part if isinstance(row, list)}
@@ -149,8 +154,17 @@ def _replace_unsent(rows: list[Values]) -> dict[int, list[int]]:
     return found
 
 
-def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Items in lists of at most CHUNK."""
+def _bytes_of(row: Row) -> int:
+    """How large a row is, about."""
+    if isinstance(row, bytes):
+        return len(row)
+    return sum(len(value) for value in row or () if isinstance(value, bytes))
+
+
+def _chunks(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Items in lists of at most CHUNK, and of little more than CHUNK_BYTES."""
     rest = iter(items)
     while part := list(islice(rest, CHUNK)):
-        yield part
+        full = np.fromiter(map(size, part), np.int64, len(part)).cumsum() // CHUNK_BYTES
+        for start, end in pairwise((0, *(np.flatnonzero(np.diff(full)) + 1).tolist(), len(part))):
+            yield part[start:end]

@@ -23,7 +23,7 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import preflight, slots
+from headrace.sources.postgres import preflight, slots, stopping
 from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -39,6 +39,7 @@ from headrace.sources.postgres.narrowing import (
     by_present_names,
     narrowed,
 )
+from headrace.sources.postgres.promotion import require_goes_on
 from headrace.sources.postgres.server import Found, Server, server, settled, tables
 from headrace.sources.postgres.snapshots import Told, copied
 from headrace.sources.postgres.spool import Spool
@@ -64,6 +65,7 @@ class Captured:
         gone: Mirrors whose table was dropped.
         parts: What is captured of tables of which not all is.
         position: What is landed; None before the first landing.
+        failover: Replicas keep the slot in step, and capture goes on where one is promoted.
     """
 
     url: str
@@ -74,6 +76,7 @@ class Captured:
     gone: frozenset[TableName] = frozenset()
     position: Json | None = None
     parts: Mapping[TableName, Part] = field(default_factory=dict)
+    failover: bool = False
 
 
 class PostgresCapture:
@@ -122,7 +125,9 @@ class PostgresCapture:
             published = slots.published(connection, self._what.slot)
             wanted = as_published(connection, self._what.slot, wanted)
             once = None if ledger is None else f"headrace_tmp_{uuid.uuid4().hex[:12]}"
-            slot = slots.exported(self._what.url, once or self._what.slot, temporary=once is not None)
+            slot = slots.exported(
+                self._what.url, once or self._what.slot, temporary=once is not None, failover=self._what.failover
+            )
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
 
                 def touched(tables: Mapping[TableName, RemoteTable]) -> Iterator[tuple[TableName, set[Key] | None]]:
@@ -137,19 +142,9 @@ class PostgresCapture:
         """Read what was committed since a position."""
         with connected(self._what.url) as connection:
             now = server(connection)
-            self._check(connection, now, position)
-            parts: list[PostgresTable] = []
-            until = settled(connection)
-            collector = self._collect(connection, position, until, self._limit, parts)
-            found = self._tables(connection, now.version, self._known)
-            same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
-            followable = self._followable(found, same)
-            before_it = followable and collector.messages >= self._limit and not collector.stale
-            if same == set(self._known) or before_it:  # what was altered may come in a later part of the stream
-                return self._landing(replace(now, position=until), collector, position, parts)
-            if followable and (landing := self._reshaping(connection, now, position, until, found, same)):
-                return landing
-            return self._replacing(connection, now, position, self._stale(connection, now, same, found))
+            told = self._check(connection, now, position)
+            landing = self._landed(connection, now, position)
+        return landing if told is None else replace(landing, worth=True, notices=(*landing.notices, told))
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
@@ -213,6 +208,20 @@ class PostgresCapture:
         return Landing(landed, moved, True, collector.transactions, collector.rows, False)
 
     # ---- changes
+
+    def _landed(self, connection: Connection, now: Server, position: Json) -> Landing:
+        parts: list[PostgresTable] = []
+        until = settled(connection)
+        collector = self._collect(connection, position, until, self._limit, parts)
+        found = self._tables(connection, now.version, self._known)
+        same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
+        followable = self._followable(found, same)
+        before_it = followable and collector.messages >= self._limit and not collector.stale
+        if same == set(self._known) or before_it:  # what was altered may come in a later part of the stream
+            return self._landing(replace(now, position=until), collector, position, parts)
+        if followable and (landing := self._reshaping(connection, now, position, until, found, same)):
+            return landing
+        return self._replacing(connection, now, position, self._stale(connection, now, same, found))
 
     @property
     def _known(self) -> dict[int, RemoteTable]:
@@ -425,7 +434,9 @@ class PostgresCapture:
                 names[name] = (former[table.oid].schema, former[table.oid].name)
                 parts[name] = by_present_names(parts[name], table, former[table.oid])
         wanted = {names[n]: part for n, part in parts.items()}
-        checks, found = preflight.check(connection, tuple(names.values()), self._what.as_text, known, wanted)
+        checks, found = preflight.check(
+            connection, tuple(names.values()), self._what.as_text, known, wanted, self._what.failover
+        )
         if anew and slots.find_slot(connection, self._what.slot) is not None:
             checks = tuple(c for c in checks if c.name != "slots")
         preflight.require(checks)
@@ -469,48 +480,34 @@ class PostgresCapture:
         server = {"system": now.system, "timeline": now.timeline}
         return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 
-    def _check(self, connection: Connection, now: Server, position: Json) -> None:
-        """Refuse to go on where something may have been missed.
+    def _check(self, connection: Connection, now: Server, position: Json) -> str | None:
+        """Refuse to go on where something may have been missed; gives what the user is told where it can go on.
 
         Raises:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
         """
-        if (now.system, now.timeline) != (position["system"], position["timeline"]):
-            raise stopped(
-                "SOURCE_CHANGED",
-                "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
-            )
-        if now.position < position["lsn"]:
-            raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
         slot = slots.find_slot(connection, self._what.slot)
+        told = require_goes_on(self._what.url, now, position, slot, self._what.failover)
+        if now.position < position["lsn"]:
+            raise stopping.changed("The source's server went back to an earlier state.")
         if slot is None or slot.lost:
-            why = "it was dropped" if slot is None else f"the server invalidated it ({slot.reason or slot.status})"
-            raise stopped("SLOT_LOST", f"The replication slot {self._what.slot} is lost: {why}.")
+            raise stopping.lost(self._what.slot, slot)
         if slot.confirmed > position["lsn"]:
-            raise stopped("SLOT_LOST", f"Somebody else moved the replication slot {self._what.slot}.")
+            raise stopping.moved(self._what.slot)
         if slot.confirmed < position["lsn"]:
             slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
         if changed and tables(connection, now.version, oids=changed):
-            raise stopped(
-                "CAPTURE_REMOVED",
+            raise stopping.removed(
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
         self._withdraw(connection, published)
+        return told
 
 
 def _role(connection: Connection) -> str:
     row = connection.execute("SELECT current_user::text").fetchone()
     return str(row[0]) if row else ""
-
-
-def stopped(code: str, message: str) -> UserError:
-    """The error after which a source stops: changes may have been missed."""
-    return UserError(
-        code,
-        f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",
-        hint="When the server is the right one, take a new snapshot: `headrace source resnapshot`.",
-    )

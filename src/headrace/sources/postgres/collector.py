@@ -33,8 +33,9 @@ Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
 MOST = 1_000_000
 """Changes that are held at most; those of 10 columns of 15 bytes take 400 MB of memory."""
 
-MOST_BYTES = 256 << 20
-"""And so many bytes of messages about them: rows may be large."""
+MOST_BYTES, VALUE = 256 << 20, 56
+"""And so many bytes of messages about them: rows may be large. A value that had to be taken out of its row is an object
+of Python's, and takes so many bytes more."""
 
 BLOCK, BLOCK_BYTES = 8_192, 4 << 20
 """Messages that are looked at together, and their bytes, about."""
@@ -151,6 +152,7 @@ class Collector:
     def _row(self, oid: int, changes: KeyedChanges | WeighedChanges, data: bytes) -> None:
         message = decode(data)
         assert isinstance(message, (Insert, Update, Delete)), "nothing else is about a row"
+        self._bytes += VALUE * len(self.tables[oid].columns)
         if oid in self._old:
             message = brought(message, self._old[oid])
         if isinstance(message, Insert):

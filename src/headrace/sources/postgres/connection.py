@@ -130,7 +130,8 @@ def faults() -> Iterator[None]:
     """Turn what the driver raises into errors of ours.
 
     Raises:
-        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SOURCE_BUSY` (retryable) when a lock was
+        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SLOT_IN_USE` (retryable) when another
+            session has the slot, `SOURCE_BUSY` (retryable) when a lock was
             not to be had, `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
     """
     try:
@@ -150,10 +151,19 @@ def faults() -> Iterator[None]:
             hint="A first snapshot, and one of altered tables, waits for transactions that write.",
             retryable=True,
         ) from error
+    except psycopg.errors.ObjectInUse as error:
+        raise EnvironmentFault(
+            "SLOT_IN_USE",
+            "Somebody else reads the source's replication slot, so that nothing can be landed.",
+            detail=str(error).strip(),
+            hint="`headrace source status` says who. A slot is for one reader: give the other one its own, or "
+            "end its process there: SELECT pg_terminate_backend(<PID>);",
+            retryable=True,
+        ) from error
     except psycopg.OperationalError as error:
         raise EnvironmentFault(
             "SOURCE_LOST",
-            "The connection to the source's PostgreSQL server broke, or the server is busy with the slot.",
+            "The connection to the source's PostgreSQL server broke.",
             detail=str(error).strip(),
             hint="Try again: what was not landed is still there.",
             retryable=True,

@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import sql
-
-from headrace.sources.postgres import preflight
+from headrace.sources.postgres import backlog, preflight
+from headrace.sources.postgres.backlog import Backlog
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.fitness import change_tables
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.preflight import Check
-from headrace.sources.postgres.server import server
-from headrace.sources.postgres.slots import Slot, find_slot
+from headrace.sources.postgres.running_out import Look
+from headrace.sources.postgres.server import Server, server
+from headrace.sources.postgres.slots import Slot, SlotUse, find_slot, slot_use, touch
 from headrace.sources.postgres.trigger_capture import by_triggers
 
 
@@ -27,12 +27,18 @@ class Health:
         slot: Its slot; None when there is none.
         waiting: Captured rows in change tables that are not landed; None where no triggers capture.
         kept: Bytes of change tables; None where there are none.
+        backlog: The transactions that wait; None where they cannot be counted.
+        use: Who reads the slot, and what reading it has cost; None when there is none.
+        look: What is remembered to tell how fast things change; None when there is no slot to lose.
     """
 
     lag: int | None
     slot: Slot | None
     waiting: int | None = None
     kept: int | None = None
+    backlog: Backlog | None = None
+    use: SlotUse | None = None
+    look: Look | None = None
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -47,18 +53,50 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
             return _of_triggers(connection, options["slot"], position)
         now = server(connection)
         slot = find_slot(connection, options["slot"])
-    return Health(None if position is None else max(0, now.position - position["lsn"]), slot)
+        use = slot_use(connection, options["slot"]) if slot is not None else None
+        if position is None or slot is None or slot.lost:
+            lag = None if position is None else max(0, now.position - position["lsn"])
+            return Health(lag, slot, use=use, look=_look(now, slot, use))
+        waits = backlog.in_log(connection, options["slot"], options["slot"], position["lsn"])
+    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use, look=_look(now, slot, use))
+
+
+def _look(now: Server, slot: Slot | None, use: SlotUse | None) -> Look | None:
+    if slot is None or slot.lost or use is None:
+        return None
+    return Look(now.clock, now.system, now.position, slot.safe, slot.kept, use.idle, use.patience)
+
+
+IDLE_SHARE = 4
+"""After this part of its patience a slot is touched that is landed and has nothing to give."""
+
+
+def look(options: Mapping[str, Any], *, keep_from_idling: bool) -> Look | None:
+    """Look at the slot of a source; None when there is none to lose.
+
+    Args:
+        options: The source's options.
+        keep_from_idling: It is landed; have the server count that as reading it.
+
+    Raises:
+        EnvironmentFault: `SOURCE_UNREACHABLE`.
+    """
+    with connected(options["url"]) as connection:
+        now, slot = server(connection), find_slot(connection, options["slot"])
+        use = slot_use(connection, options["slot"])
+        if keep_from_idling and use and use.patience and use.idle and use.idle > use.patience / IDLE_SHARE:
+            touch(connection, options["slot"])
+            use = slot_use(connection, options["slot"])
+    return _look(now, slot, use)
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:
     found = change_tables(connection, schema)
-    waiting = 0
-    for table in found:
-        query = sql.SQL("SELECT count(*) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {})")
-        landed = sql.Literal("1:1:" if position is None else position["snapshot"])
-        row = connection.execute(query.format(sql.Identifier(schema, table.name), landed)).fetchone()
-        waiting += int(str(row[0])) if row else 0
-    return Health(None, None, waiting, sum(t.size for t in found) if found else None)
+    of = position or {"snapshot": "1:1:"}
+    waiting, waits = backlog.in_change_tables(
+        connection, schema, [t.name for t in found], of["snapshot"], of.get("clock")
+    )
+    return Health(None, None, waiting, sum(t.size for t in found) if found else None, waits)
 
 
 def check(

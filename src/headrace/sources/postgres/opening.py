@@ -36,6 +36,7 @@ def options_of(
     as_text: Sequence[str] = (),
     parts: Mapping[str, Part] | None = None,
     capture: str = next(iter(WAYS)),
+    failover: bool = False,
 ) -> dict[str, Any]:
     """What the catalog keeps of a new source.
 
@@ -46,6 +47,7 @@ def options_of(
         as_text: Columns to keep as text, as `schema.table.column`.
         parts: What is captured of tables of which not all is, by the names of their mirrors.
         capture: How: one of `WAYS`.
+        failover: Replicas keep the slot in step.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`, `INVALID_OPTION`.
@@ -53,13 +55,19 @@ def options_of(
     if capture not in WAYS:
         raise UserError("INVALID_OPTION", f"'{capture}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
     _refuse_parts(capture, parts or {})
+    if failover and capture == "trigger":
+        raise UserError(
+            "INVALID_OPTION",
+            "failover is for capture from the write-ahead log: triggers have no slot.",
+            hint="Leave it out, or use capture = 'wal'.",
+        )
     check_url(url)
     check_names(name, *tables)
     stem = re.sub(r"[^a-z0-9_]", "_", name.lower())[:40]
     slot = f"headrace_{stem}_{uuid.uuid4().hex[:8]}"
     listed = {mirror: list(of) for mirror, of in tables.items()}
     options = {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text), "capture": capture}
-    return options | {"parts": _kept(parts or {})}
+    return options | {"parts": _kept(parts or {}), "failover": failover}
 
 
 def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
@@ -192,6 +200,7 @@ def open_capture(
         known={name: from_json(details) for name, details in mirrors.items() if details is not None},
         gone=frozenset(gone),
         position=position,
+        failover=bool(options.get("failover")),
         parts={
             name: Part(tuple(part["columns"]), part["where"])
             for name in mirrors

@@ -11,6 +11,7 @@ from headrace.errors import UserError
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.fitness import fitness
 from headrace.sources.postgres.narrowing import Part, narrowed, objections
+from headrace.sources.postgres.promotion import FAILOVER_SLOTS
 from headrace.sources.postgres.server import Found, server, tables
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -40,17 +41,18 @@ SELECT current_user, rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_roles 
         WHERE g.rolname IN ('rds_replication', 'azure_pg_admin', 'cloudsqlsuperuser') AND pg_has_role(g.oid, 'MEMBER')),
     has_database_privilege(current_database(), 'CREATE'), current_database(),
     current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
-    current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication)
+    current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication),
+    current_setting('max_slot_wal_keep_size'), current_setting('idle_replication_slot_timeout', true)
 FROM pg_roles WHERE rolname = current_user
 """
 
 
-def check_server(connection: Connection) -> tuple[Check, ...]:
-    """Version, settings and the role's privileges."""
+def check_server(connection: Connection, failover: bool = False) -> tuple[Check, ...]:
+    """Version, settings and the role's privileges; with `failover` what a slot needs that replicas keep in step."""
     now = server(connection)
     row = connection.execute(_ROLE).fetchone()
     assert row is not None, "the current role exists"
-    role, replication, creator, database, slots, senders = row
+    role, replication, creator, database, slots, senders, kept, idle = row
     return (
         Check("version", now.version >= OLDEST, f"PostgreSQL {now.version // 10000}", None),
         Check(
@@ -84,7 +86,29 @@ def check_server(connection: Connection) -> tuple[Check, ...]:
             f"role {role} may {'' if creator else 'not '}create publications",
             _text("GRANT CREATE ON DATABASE {} TO {};", database, role),
         ),
+        Check(
+            "kept log",
+            True,
+            "max_slot_wal_keep_size is not limited: a source that is not landed can fill the server's disk"
+            if kept == "-1"
+            else f"max_slot_wal_keep_size is {kept}: the slot is lost when what is not landed needs more",
+        ),
+        *_idling(idle),
+        *((_failover(now.version),) if failover else ()),
     )
+
+
+def _failover(version: int) -> Check:
+    finding = f"failover slots need PostgreSQL 17, and this is {version // 10000}"
+    return Check("failover", version >= FAILOVER_SLOTS, finding if version < FAILOVER_SLOTS else "slots can fail over")
+
+
+def _idling(timeout: object) -> tuple[Check, ...]:
+    """What PostgreSQL 18 does to slots that nobody reads."""
+    if timeout is None or timeout == "0":
+        return ()
+    found = f"idle_replication_slot_timeout is {timeout}: a source that is not landed for so long loses its slot"
+    return (Check("idle slots", True, found),)
 
 
 def check_table(found: Found, role: str) -> tuple[Check, ...]:
@@ -142,6 +166,7 @@ def check(
     as_text: Collection[str],
     known: Mapping[int, RemoteTable] | None = None,
     parts: Mapping[tuple[str, str], Part] | None = None,
+    failover: bool = False,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
     """Everything that must be so, and the tables as they were found.
 
@@ -151,8 +176,9 @@ def check(
         as_text: As for `tables`.
         known: As for `tables`.
         parts: What is wanted of them, by schema and name; all of those that are not there.
+        failover: As for `check_server`.
     """
-    checks = check_server(connection)
+    checks = check_server(connection, failover)
     now = server(connection)
     found = tables(connection, now.version, names=names, as_text=as_text, known=known)
     row = connection.execute("SELECT current_user::text").fetchone()

@@ -6,6 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
+
+from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.tables import RemoteColumn, RemoteTable
 
@@ -23,6 +26,7 @@ class Server:
         timeline: Its timeline: another one means a promoted replica, or a restore.
         position: Where its write-ahead log is flushed up to.
         wal_level: Must be `logical`.
+        clock: Its time, in seconds since 1970.
     """
 
     version: int
@@ -30,18 +34,37 @@ class Server:
     timeline: int
     position: int
     wal_level: str
+    clock: float
 
 
 _SERVER = """
 SELECT current_setting('server_version_num')::int, (SELECT system_identifier::text FROM pg_control_system()),
-    (SELECT timeline_id FROM pg_control_checkpoint()), pg_current_wal_flush_lsn() - '0/0', current_setting('wal_level')
+    ('x' || substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8))::bit(32)::int,
+    pg_current_wal_flush_lsn() - '0/0', current_setting('wal_level'),
+    extract(epoch FROM clock_timestamp())
 """
 
 
 def server(connection: Connection) -> Server:
-    """The server at the other end."""
-    version, system, timeline, position, wal_level = _one(connection, _SERVER, ())
-    return Server(version, system, timeline, int(position), wal_level)
+    """The server at the other end.
+
+    Its timeline is that of the log it writes: the last checkpoint is of the former one for minutes after a promotion.
+
+    Raises:
+        EnvironmentFault: `SOURCE_IN_RECOVERY`.
+    """
+    try:
+        version, system, timeline, position, wal_level, clock = _one(connection, _SERVER, ())
+    except psycopg.errors.ObjectNotInPrerequisiteState as error:
+        raise EnvironmentFault(
+            "SOURCE_IN_RECOVERY",
+            "The source's PostgreSQL server is a standby, or still recovering.",
+            detail=str(error).strip(),
+            hint="Capture from the primary; with several hosts in the connection string, add "
+            "target_session_attrs=read-write. During a failover it becomes one by itself.",
+            retryable=True,
+        ) from error
+    return Server(version, system, timeline, int(position), wal_level, float(clock))
 
 
 _SETTLED = "SELECT pg_current_wal_flush_lsn() - '0/0', current_setting('wal_block_size')::int"

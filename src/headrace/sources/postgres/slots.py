@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import sql
 
@@ -72,12 +73,61 @@ def find_slot(connection: Connection, name: str) -> Slot | None:
     return Slot(int(str(confirmed or 0)), bool(active), _text(status), _text(reason), int(str(kept)), number)
 
 
+@dataclass(frozen=True, slots=True)
+class SlotUse:
+    """Who reads a slot, and what that has cost the server.
+
+    Args:
+        by: Who reads it now, in words; None when nobody does.
+        idle: Seconds since somebody last did; None while somebody does, and on servers before 17.
+        spilled: Bytes of large transactions that decoding has put on disk since the server's statistics began.
+        patience: `idle_replication_slot_timeout` in seconds; None where there is none.
+    """
+
+    by: str | None
+    idle: float | None
+    spilled: int
+    patience: float | None
+
+
+_USE = """
+SELECT CASE WHEN s.active_pid IS NOT NULL THEN concat_ws(', ',
+        'process ' || s.active_pid, nullif(a.application_name, ''), 'role ' || a.usename, 'from ' || host(a.client_addr)
+    ) END,
+    extract(epoch FROM clock_timestamp() - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8, t.spill_bytes,
+    nullif(extract(epoch FROM current_setting('idle_replication_slot_timeout', true)::interval), 0)::float8
+FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
+    LEFT JOIN pg_stat_replication_slots t ON t.slot_name = s.slot_name
+WHERE s.slot_name = %s AND s.database = current_database()
+"""
+
+
+def slot_use(connection: Connection, name: str) -> SlotUse | None:
+    """Who uses the slot of that name in this database; None when there is none."""
+    row: tuple[Any, ...] | None = connection.execute(_USE, (name,)).fetchone()
+    if row is None:
+        return None
+    by, idle, spilled, patience = row
+    return SlotUse(by, None if idle is None else max(0.0, idle), int(spilled or 0), patience)
+
+
+def touch(connection: Connection, name: str) -> None:
+    """Have the server count the slot as read, where it is; it is not moved."""
+    connection.execute(
+        "SELECT pg_replication_slot_advance(slot_name, confirmed_flush_lsn) FROM pg_replication_slots "
+        "WHERE slot_name = %s AND active_pid IS NULL",
+        (name,),
+    )
+
+
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
 @contextmanager
-def exported(url: str, name: str, *, temporary: bool, patience: str | None = None) -> Iterator[tuple[int, str]]:
+def exported(
+    url: str, name: str, *, temporary: bool, patience: str | None = None, failover: bool = False
+) -> Iterator[tuple[int, str]]:
     """Make a slot; inside the block its snapshot can be used.
 
     Args:
@@ -86,6 +136,7 @@ def exported(url: str, name: str, *, temporary: bool, patience: str | None = Non
         temporary: It ends with the block: only its snapshot is wanted.
         patience: How long to wait for each transaction that is open, as PostgreSQL writes times; None for as long as
             for any lock.
+        failover: Replicas keep the slot in step (17 and newer); not with `temporary`.
 
     Yields:
         The position where the slot begins, and the snapshot that has exactly what was committed before it.
@@ -94,7 +145,8 @@ def exported(url: str, name: str, *, temporary: bool, patience: str | None = Non
         if patience is not None:
             connection.execute(f"SET lock_timeout = '{patience}'")
         kind = "TEMPORARY " if temporary else ""
-        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput EXPORT_SNAPSHOT').fetchone()
+        options = "(SNAPSHOT 'export', FAILOVER)" if failover and not temporary else "EXPORT_SNAPSHOT"
+        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput {options}').fetchone()
         assert row is not None, "the command returns a row"
         yield position_of(str(row[1])), str(row[2])
 

@@ -74,6 +74,15 @@ class Spool:
             if dt.datetime.now(dt.UTC) - written >= age:
                 self._remove(f"{self._home}/{name}")
 
+    def size(self) -> int:
+        """Bytes of all landings of the source."""
+        from pyarrow import fs
+
+        with suppress(OSError):
+            selected = fs.FileSelector(self._home, allow_not_found=True, recursive=True)
+            return sum(file.size or 0 for file in self._files.get_file_info(selected))
+        return 0
+
     def _remove(self, path: str) -> None:
         from pyarrow import fs
 

@@ -34,11 +34,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import sql
 
-from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import installing, moments, preflight, slots
-from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture, stopped
+from headrace.sources.postgres import installing, moments, preflight, slots, stopping
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.change_tables import (
     EMPTIED,
     PER_PARTITION,
@@ -57,6 +56,7 @@ from headrace.sources.postgres.landed import PostgresTable
 from headrace.sources.postgres.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.ledger import Ledger
 from headrace.sources.postgres.letting_go import let_go
+from headrace.sources.postgres.promotion import other_server
 from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
@@ -141,7 +141,7 @@ class TriggerCapture(PostgresCapture):
                         self._check_captured(connection, position, known)
                         landing = self._changes(connection, now, position, known, at)
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
-                raise _removed("Change tables were dropped.") from error
+                raise stopping.removed("Change tables were dropped.") from error
             if landing is None:
                 stale = self._stale(connection, now, same, found)
                 role = moments.one(connection, "SELECT current_user")
@@ -413,7 +413,7 @@ class TriggerCapture(PostgresCapture):
         """
         for name, table in known.items():
             if not self._intact(connection, position, name):
-                raise _removed(
+                raise stopping.removed(
                     f"Capture of {table} was tampered with: triggers were disabled, dropped or replaced (perhaps for a "
                     "while), or its change table was emptied; or it now inherits, is a partition, or is filled by a "
                     "subscription."
@@ -453,7 +453,7 @@ class TriggerCapture(PostgresCapture):
     @staticmethod
     def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:
         """Where the source stands; `captured` says of the tables, by oid, how they are captured."""
-        identity = {"system": now.system, "timeline": now.timeline}
+        identity = {"system": now.system, "timeline": now.timeline, "clock": now.clock}
         return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
 
 
@@ -483,13 +483,6 @@ def _check_server(now: Server, position: Json, at: str) -> None:
         UserError: `SOURCE_CHANGED`.
     """
     if (now.system, now.timeline) != (position["system"], position["timeline"]):
-        raise stopped(
-            "SOURCE_CHANGED",
-            "The source is not the server it was: another cluster, a promoted replica, or a restored backup.",
-        )
+        raise other_server(now, position)
     if moments.next_of(at) < moments.next_of(position["snapshot"]):
-        raise stopped("SOURCE_CHANGED", "The source's server went back to an earlier state.")
-
-
-def _removed(what: str) -> UserError:
-    return stopped("CAPTURE_REMOVED", what)
+        raise stopping.changed("The source's server went back to an earlier state.")

@@ -147,7 +147,11 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path: Path, monkeypatch: pyt
             Follower("env:TELLER_URL", tmp_path, "t").begin()
 
 
-def test_a_server_that_vanishes_for_a_while_loses_nothing(tmp_path: Path) -> None:
+def test_a_server_that_vanishes_for_a_while_loses_nothing_and_another_one_is_told(
+    tmp_path: Path, url: str, db: psycopg.Connection
+) -> None:
+    here, elsewhere = url, Follower(url, tmp_path / "elsewhere", "t")
+    elsewhere.begin()
     with logical_server() as server:
         url = server.fresh()
         with psycopg.connect(url, autocommit=True) as db:
@@ -165,4 +169,10 @@ def test_a_server_that_vanishes_for_a_while_loses_nothing(tmp_path: Path) -> Non
             db.execute("INSERT INTO t VALUES (3)")
             assert not any(t.replaced for landing in follower.land() for t in landing.tables)
             assert follower.rows("t") == rows(db, "t")
+        elsewhere.url = follower.url
+        with pytest.raises(UserError, match="another cluster") as other:
+            elsewhere.land()
+        assert other.value.code == "SOURCE_CHANGED"
         follower.capture().remove()
+    elsewhere.url = here
+    elsewhere.capture().remove()

@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
+from kit.house import House
 from kit.logical import LogicalServer
 
 from headrace.api import Headrace
-from headrace.catalog import Catalog, Mirror, Publication, SourceMove, SourceStatus
-from headrace.config import Settings
-from headrace.database_sources import Sources
-from headrace.engine.ports import Runner
+from headrace.catalog import Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Event, Events, Notice, RefreshFailed
+from headrace.events import Notice, RefreshFailed
 from headrace.names import TableName
 from headrace.sources.postgres.opening import KIND, options_of
-
-
-class NoSpark:
-    """A session whose Spark does not start; something happens meanwhile."""
-
-    def __init__(self, meanwhile: Callable[[], object]) -> None:
-        self.meanwhile = meanwhile
-
-    def runner(self) -> Runner:
-        self.meanwhile()
-        raise EnvironmentFault("SPARK_LOST", "The connection to Spark was lost.", retryable=True)
-
-
-class House:
-    """A project without Spark, and a database with a table."""
-
-    def __init__(self, server: LogicalServer, folder: Path) -> None:
-        self.url = server.fresh()
-        self.database = self.url.partition("?")[0].rpartition("/")[2]
-        self._server = server
-        self.told: list[Event] = []
-        self.events = Events()
-        self.events.subscribe(self.told.append)
-        self.settings = Settings(folder, f"sqlite:///{folder / 'headrace.db'}", str(folder / "warehouse"))
-        self.catalog = Catalog.open(self.settings.catalog_url, events=self.events)
-        with psycopg.connect(self.url, autocommit=True) as db:
-            db.execute("CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)")
-
-    def sources(self, meanwhile: Callable[[], object] = lambda: None) -> Sources:
-        return Sources(self.catalog, NoSpark(meanwhile), self.events, self.settings)  # type: ignore[arg-type]
-
-    def reachable(self, yes: bool) -> None:
-        with self._server.connect("postgres") as db:
-            db.execute(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS {yes}")
-
-    def slots(self) -> int:
-        with self._server.connect("postgres") as db:
-            found = "SELECT count(*) FROM pg_replication_slots WHERE database = %s"
-            return int(str(db.execute(found, (self.database,)).fetchall()[0][0]))
 
 
 @pytest.fixture

@@ -1,0 +1,103 @@
+"""What is remembered of how a database source does: its last failure, looks at it, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.errors import HeadraceError
+
+_FAILURE, _LOOKS = "failure", "looks"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """The last failure of landing a source.
+
+    Args:
+        code: Error code.
+        message: What happened.
+        detail: Why, where that is known.
+        remedy: What to do about it.
+        retryable: Whether it may pass by itself.
+        since: When it first happened; it has happened at every landing since.
+        at: When it last happened.
+        over: When a landing succeeded after it; None while none has.
+    """
+
+    code: str
+    message: str
+    detail: str | None
+    remedy: str | None
+    retryable: bool
+    since: dt.datetime
+    at: dt.datetime
+    over: dt.datetime | None = None
+
+
+def failure_of(health: Mapping[str, Any] | None) -> SourceFailure | None:
+    """The last failure, as a row of the catalog has it."""
+    found = (health or {}).get(_FAILURE)
+    if found is None:
+        return None
+    times = {name: _moment(found[name]) for name in ("since", "at", "over")}
+    return SourceFailure(**{**found, **times})
+
+
+def note_failure(connection: Connection, name: str, error: HeadraceError, now: dt.datetime) -> None:
+    """Remember a failure; one that goes on keeps when it began. Nothing when there is no such source."""
+
+    def noted(health: dict[str, Any]) -> dict[str, Any]:
+        before = failure_of(health)
+        goes_on = before is not None and before.over is None and before.code == error.code
+        failure = {
+            "code": error.code,
+            "message": error.message,
+            "detail": error.detail,
+            "remedy": error.hint,
+            "retryable": error.retryable,
+            "since": (before.since if before is not None and goes_on else now).isoformat(),
+            "at": now.isoformat(),
+            "over": None,
+        }
+        return {**health, _FAILURE: failure}
+
+    _change(connection, name, noted)
+
+
+def end_failure(connection: Connection, name: str, now: dt.datetime) -> None:
+    """Remember that the last failure is over."""
+
+    def noted(health: dict[str, Any]) -> dict[str, Any]:
+        failure = health.get(_FAILURE)
+        return health if failure is None else {**health, _FAILURE: {**failure, "over": now.isoformat()}}
+
+    _change(connection, name, noted)
+
+
+def looks_of(health: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], ...]:
+    """Looks at the source's server, oldest first, as whoever looked wrote them down."""
+    return tuple((health or {}).get(_LOOKS, ()))
+
+
+def note_looks(connection: Connection, name: str, looks: Sequence[Mapping[str, Any]]) -> None:
+    """Remember looks at the source's server in place of those before. Nothing when there is no such source."""
+    _change(connection, name, lambda health: {**health, _LOOKS: [dict(look) for look in looks]})
+
+
+def _change(connection: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    own = sa.select(t.source.c.health_json).where(t.source.c.name == name).with_for_update()
+    row = connection.execute(own).one_or_none()
+    if row is not None:
+        changed = change(dict(row[0] or {}))
+        connection.execute(sa.update(t.source).where(t.source.c.name == name).values(health_json=changed))
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    return None if text is None else dt.datetime.fromisoformat(text)

@@ -1,0 +1,45 @@
+"""What deletes have taught of the columns by which a stored table's rows are looked for."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from headrace.names import TableName
+
+Names = tuple[str, ...]
+"""Columns by name."""
+
+FORGOTTEN_AFTER = 32
+"""After so many changes of a table, columns that did not do are tried again: its rows may be others by then."""
+
+
+class Locators:
+    """Columns by which a delete took along rows that had to stay; kept for a session, safe to use from several threads.
+
+    Such a delete is undone and another made, which costs as much again: no harm once, but in every refresh.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._barred: dict[TableName, dict[Names, int]] = {}
+
+    def barred(self, table: TableName) -> frozenset[Names]:
+        """What a change of a table is not to try; asked once for each of its changes.
+
+        Args:
+            table: The stored table.
+        """
+        with self._lock:
+            left = {columns: turns - 1 for columns, turns in self._barred.get(table, {}).items() if turns > 0}
+            self._barred[table] = left
+            return frozenset(left)
+
+    def failed(self, table: TableName, columns: Names) -> None:
+        """Remember that columns did not tell the rows of a table apart.
+
+        Args:
+            table: The stored table.
+            columns: The columns.
+        """
+        with self._lock:
+            self._barred.setdefault(table, {})[columns] = FORGOTTEN_AFTER

@@ -1,0 +1,110 @@
+"""When a slot will be lost if nothing more is landed: by the room that is left for the log, and by idleness. Pure.
+
+How fast the log grows is known from looks at the server: two of them are remembered, so that the rate is that of the
+last minutes. Without a look before there is no rate, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SPAN = 300.0
+"""Seconds between remembered looks, at least: a rate is that of once to twice as long."""
+
+APART = 2.0
+"""Seconds between two looks that say something about a rate."""
+
+SOON = 3600.0
+"""So many seconds before a slot is lost it is warned of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at a server and a slot.
+
+    Args:
+        at: The server's time, in seconds since 1970.
+        system: Its system identifier.
+        log: Up to where its log is written.
+        left: Bytes of log until the slot may be lost; None without a limit.
+        kept: Bytes of log that the server keeps for the slot.
+        idle: Seconds since the slot was last read; None while somebody reads it, and on servers before 17.
+        patience: `idle_replication_slot_timeout` in seconds; None where there is none.
+    """
+
+    at: float
+    system: str
+    log: int
+    left: int | None
+    kept: int
+    idle: float | None
+    patience: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What becomes of a slot from which nothing more is landed.
+
+    Args:
+        rate: Bytes of log that the server writes in a second; None where that is not known yet.
+        room_ends: Seconds until there is no room for what it keeps; None without a limit, or where that is not known.
+        idle_ends: Seconds until it counts as idle; None where the server does not ask.
+        why: Why it should be warned of, in words; None where all is well.
+    """
+
+    rate: float | None
+    room_ends: float | None
+    idle_ends: float | None
+    why: str | None
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds until the slot is lost, for whichever reason; None where that is not known."""
+        return min((end for end in (self.room_ends, self.idle_ends) if end is not None), default=None)
+
+
+def remembered(looks: Sequence[Look], now: Look) -> tuple[Look, ...]:
+    """The looks that are kept from now on, oldest first."""
+    same = [look for look in looks if look.system == now.system and look.log <= now.log]
+    if not same or now.at - same[-1].at >= SPAN:
+        return (*same[-1:], now)
+    return tuple(same)
+
+
+def outlook(looks: Sequence[Look], now: Look) -> Outlook:
+    """What is to be expected.
+
+    Args:
+        looks: Remembered ones, oldest first.
+        now: The newest.
+    """
+    before = next((k for k in looks if k.system == now.system and k.log <= now.log and now.at - k.at >= APART), None)
+    rate = None if before is None else (now.log - before.log) / (now.at - before.at)
+    room_ends = None if now.left is None or not rate else max(0, now.left) / rate
+    idle_ends = None
+    if now.patience and now.idle is not None:
+        idle_ends = max(0.0, now.patience - now.idle)
+    return Outlook(rate, room_ends, idle_ends, _why(before, now, room_ends, idle_ends))
+
+
+def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: float | None) -> str | None:
+    """A busy server whose slot follows is no reason to warn, however soon the room would end without that."""
+    if now.left is not None:
+        shrinks = before is not None and before.left is not None and now.left < before.left
+        if now.left < now.kept // 3 or (shrinks and room_ends is not None and room_ends < SOON):
+            return "the log that it keeps comes near max_slot_wal_keep_size"
+    if idle_ends is not None and now.patience and idle_ends < min(SOON, now.patience / 4):
+        return "it was not read for nearly as long as idle_replication_slot_timeout allows"
+    return None
+
+
+def as_json(looks: Sequence[Look]) -> list[dict[str, Any]]:
+    """As the catalog keeps them."""
+    return [asdict(look) for look in looks]
+
+
+def from_json(looks: Sequence[Mapping[str, Any]]) -> tuple[Look, ...]:
+    """Inverse of `as_json`."""
+    return tuple(Look(**look) for look in looks)

@@ -1,0 +1,135 @@
+"""A replica is promoted: with a failover slot capture goes on there, where nothing is missed; else the user decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Follower, truth
+from kit.standby import Standby, standby
+
+from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.capture import PostgresCapture
+from headrace.sources.postgres.health import check, health
+from headrace.sources.postgres.opening import options_of
+from headrace.sources.postgres.preflight import check_server
+from headrace.sources.postgres.promotion import left_at
+from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sql.statements import CreateSource, parse_statement
+
+
+@dataclass
+class Promoted:
+    """Followers of a server whose replica was promoted, and that replica's database."""
+
+    followers: dict[str, Follower]
+    db: psycopg.Connection
+
+
+def in_step(primary: psycopg.Connection, replica: Standby, *followers: Follower) -> None:
+    """Have the replica's copies of slots reach those of the primary."""
+    synced = "SELECT count(*) FROM pg_replication_slots WHERE synced AND NOT temporary"
+    with replica.connect("postgres") as db:
+        while db.execute(synced).fetchone() != (len(followers),):
+            primary.execute("SELECT pg_log_standby_snapshot(), pg_logical_emit_message(false, 't', '', true)")
+            for follower in followers:
+                follower.land()
+            replica.catch_up()
+            db.execute("SELECT pg_sync_replication_slots()")
+
+
+@pytest.fixture(scope="module")
+def promoted(server: LogicalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Promoted]:
+    url, folder = server.fresh(), tmp_path_factory.mktemp("promoted")
+
+    def follower(name: str, way: type[PostgresCapture] = PostgresCapture, *, failover: bool = False) -> Follower:
+        made = Follower(url, folder / name, "t", slot=f"headrace_{name}", way=way, failover=failover)
+        made.begin()
+        return made
+
+    with psycopg.connect(url, autocommit=True) as primary:
+        primary.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+        with standby(server) as replica:
+            whole, ahead = follower("whole", failover=True), follower("ahead", failover=True)
+            others = {"plain": follower("plain"), "trigger": follower("trigger", TriggerCapture)}
+            in_step(primary, replica, whole, ahead)
+            primary.execute("INSERT INTO t VALUES (2)")
+            others["alone"] = follower("alone", failover=True)  # too late for its slot to come along
+            followers = {"whole": whole, "ahead": ahead, **others}
+            replica.catch_up()
+            there = replica.url(primary.info.dbname)
+            whole.url = there
+            with pytest.raises(EnvironmentFault, match="SOURCE_IN_RECOVERY"):
+                whole.land()
+            with pytest.raises(EnvironmentFault, match="SOURCE_IN_RECOVERY"):
+                check(there, [("public", "t")])
+            replica.part()
+            primary.execute("INSERT INTO t VALUES (3)")  # this one is lost
+            ahead.land()
+            replica.promote()
+            for each in followers.values():
+                each.url = there
+            with psycopg.connect(there, autocommit=True) as db:
+                yield Promoted(followers, db)
+            for each in followers.values():
+                each.url = url
+                each.capture().remove()
+
+
+def test_with_its_slot_a_source_goes_on_and_tells_so(promoted: Promoted) -> None:
+    follower, db = promoted.followers["whole"], promoted.db
+    assert health({"url": follower.url, "slot": follower.slot}, follower.position).slot is not None
+    db.execute("INSERT INTO t VALUES (4)")
+    first, *rest = follower.land()
+    assert follower.rows("t") == truth(db, "t")
+    assert not any(table.replaced for table in first.tables)
+    assert first.worth
+    assert "nothing was missed" in first.notices[0]
+    db.execute("DELETE FROM t WHERE id = 1")
+    assert not any(landing.notices for landing in (*rest, *follower.land()))
+    assert follower.rows("t") == truth(db, "t")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ahead", "lacks transactions that were landed"),
+        ("alone", "did not come along"),
+        ("plain", "replica was promoted"),
+        ("trigger", "replica was promoted"),
+    ],
+)
+def test_where_something_may_be_missed_the_user_decides(promoted: Promoted, name: str, why: str) -> None:
+    follower, db = promoted.followers[name], promoted.db
+    before = follower.rows("t")
+    with pytest.raises(UserError, match=why) as caught:
+        follower.land()
+    assert caught.value.code == "SOURCE_CHANGED"
+    assert "resnapshot" in (caught.value.hint or "")
+    assert follower.rows("t") == before
+    follower.begin()  # what a new snapshot does
+    db.execute("INSERT INTO t SELECT max(id) + 1 FROM t")
+    follower.land()
+    assert follower.rows("t") == truth(db, "t")
+    follower.capture().remove()
+
+
+def test_where_timelines_part() -> None:
+    history = "1\t0/3004B80\tno recovery target specified\n\n2\t16/B374D848\tbefore 2026-01-01\n"
+    assert [left_at(history, timeline) for timeline in (1, 2, 3)] == [0x3004B80, 0x16B374D848, None]
+
+
+def test_failover_is_an_option_of_capture_from_the_log(db: psycopg.Connection) -> None:
+    text = "CREATE SOURCE shop FROM POSTGRES 'postgresql://db/shop' TABLES (orders) WITH (failover = {})"
+    statements = [parse_statement(text.format(word)) for word in ("true", "false")]
+    assert [s.failover for s in statements if isinstance(s, CreateSource)] == [True, False]
+    with pytest.raises(UserError, match="true or false"):
+        parse_statement(text.format("maybe"))
+    tables = {"orders": ("public", "orders")}
+    assert options_of("shop", "postgresql://db/shop", tables, failover=True)["failover"] is True
+    with pytest.raises(UserError, match="INVALID_OPTION"):
+        options_of("shop", "postgresql://db/shop", tables, capture="trigger", failover=True)
+    assert all(c.ok for c in check_server(db, failover=True))

@@ -1,0 +1,191 @@
+"""Slots that run out: what is expected of them, when it is warned of, and what is told when they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.house import House
+from kit.logical import LogicalServer
+from kit.mirrored import Follower, truth
+
+from headrace import source_watch
+from headrace.cli.progress import news
+from headrace.errors import UserError
+from headrace.events import SlotRunningOut
+from headrace.sources.postgres import running_out
+from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.preflight import check_server
+from headrace.sources.postgres.running_out import Look, as_json, from_json, outlook, remembered
+
+MIB = 1 << 20
+FIRST = Look(at=1000.0, system="1", log=100 * MIB, left=50 * MIB, kept=10 * MIB, idle=None, patience=None)
+
+
+def later(seconds: float, written: int, landed: int = 0, **changes: object) -> Look:
+    """A look after some log was written, of which some was landed."""
+    left, kept = 50 * MIB - written + landed, 10 * MIB + written - landed
+    now = replace(FIRST, at=FIRST.at + seconds, log=FIRST.log + written, left=left, kept=kept)
+    return replace(now, **changes)  # type: ignore[arg-type]
+
+
+def test_without_an_earlier_look_nothing_is_guessed() -> None:
+    for looks in ((), (FIRST,), (replace(FIRST, system="2"),), (replace(FIRST, log=FIRST.log + 9 * MIB),)):
+        found = outlook(looks, later(1, MIB) if looks == (FIRST,) else later(60, MIB))
+        assert (found.rate, found.room_ends, found.why) == (None, None, None)
+
+
+def test_the_rate_says_when_the_room_ends() -> None:
+    found = outlook((FIRST,), later(10, 10 * MIB))
+    assert (found.rate, found.room_ends, found.seconds) == (MIB, 40.0, 40.0)
+    assert found.why is not None
+    assert outlook((FIRST,), later(10, 10 * MIB, left=None)).room_ends is None
+    assert outlook((FIRST,), later(10, 0)).room_ends is None, "at this rate it never ends"
+
+
+def test_a_slot_that_follows_is_not_warned_of_however_busy_the_server() -> None:
+    followed = outlook((FIRST,), later(10, 10 * MIB, landed=10 * MIB))
+    assert (followed.room_ends, followed.why) == (50.0, None)
+    assert outlook((FIRST,), later(100_000, 10 * MIB)).why is None, "there is time"
+    assert outlook((), later(10, 0, left=MIB, kept=100 * MIB)).why is not None, "of its room little is left"
+
+
+def test_idleness_ends_a_slot_too() -> None:
+    found = outlook((), later(1, 0, idle=100.0, patience=86_400.0))
+    assert (found.idle_ends, found.seconds, found.why) == (86_300.0, 86_300.0, None)
+    assert outlook((), later(1, 0, idle=86_000.0, patience=86_400.0)).why is not None
+    assert outlook((), later(1, 0, idle=None, patience=86_400.0)).seconds is None, "somebody reads it"
+
+
+def test_two_looks_are_remembered_some_minutes_apart() -> None:
+    looks: tuple[Look, ...] = ()
+    for minute in range(30):
+        looks = remembered(looks, later(minute * 60, minute))
+        assert from_json(as_json(looks)) == looks
+    span = looks[-1].at - looks[0].at
+    assert (len(looks), span) == (2, running_out.SPAN)
+    assert remembered(looks, replace(FIRST, system="2")) == (replace(FIRST, system="2"),), "another server"
+
+
+# ---- on a real server
+
+
+@pytest.fixture
+def house(server: LogicalServer, tmp_path: Path) -> House:
+    return House(server, tmp_path)
+
+
+@pytest.fixture
+def db(house: House) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(house.url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def orders(house: House, db: psycopg.Connection, tmp_path: Path) -> Iterator[Follower]:
+    follower = Follower(house.url, tmp_path / "spool", "orders")
+    follower.begin()
+    house.follow("shop", follower)
+    yield follower
+    follower.capture().remove()
+
+
+@contextmanager
+def setting(server: LogicalServer, name: str, value: str) -> Iterator[None]:
+    with server.connect("postgres") as admin:
+        admin.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        admin.execute("SELECT pg_reload_conf()")
+        try:
+            yield
+        finally:
+            admin.execute(f"ALTER SYSTEM RESET {name}")
+            admin.execute("SELECT pg_reload_conf()")
+
+
+def written(db: psycopg.Connection, segments: int) -> None:
+    """So many files of log, of next to nothing."""
+    for _ in range(segments):
+        db.execute("SELECT pg_logical_emit_message(true, 'test', '')")
+        db.execute("SELECT pg_switch_wal()")
+
+
+def test_a_slot_that_runs_out_is_warned_of_once_and_then_told_lost(
+    house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_watch, "EVERY", 0.0)
+    monkeypatch.setattr(running_out, "APART", 0.0)
+    house.catalog.pause_source("shop")
+    sources = house.sources()
+    with setting(server, "max_slot_wal_keep_size", "160MB"):
+        assert sources.land_for(None) is None
+        found = sources.status("shop")
+        assert found.safe_bytes is not None
+        assert not warned(house)
+        written(db, 2)
+        for _ in range(2):
+            sources.land_for(None)
+        (event,) = warned(house)
+        assert (event.source, event.slot) == ("shop", orders.slot)
+        assert event.left is not None
+        assert event.seconds is not None
+        assert event.left < found.safe_bytes
+        assert "shop" in (news(event) or "")
+        assert "left" in (news(event) or "")
+        house.catalog.resume_source("shop")
+        sources.land("shop")
+        assert len(warned(house)) == 1
+        ahead = sources.status("shop")
+        assert ahead.runs_out_seconds is not None
+        assert ahead.log_bytes_per_second
+        house.catalog.pause_source("shop")
+        db.execute("INSERT INTO orders VALUES (2)")
+        written(db, 12)
+        db.execute("CHECKPOINT")
+        house.catalog.resume_source("shop")
+        with pytest.raises(UserError, match="SLOT_LOST") as caught:
+            sources.land("shop")
+        assert "max_slot_wal_keep_size" in caught.value.message
+        assert "Raise max_slot_wal_keep_size" in (caught.value.hint or "")
+        gone = sources.status("shop")
+        assert (gone.slot_status, gone.slot_invalidation, gone.runs_out_seconds) == ("lost", "wal_removed", None)
+    orders.begin()
+    assert orders.rows("orders") == truth(db, "orders")
+
+
+def warned(house: House) -> list[SlotRunningOut]:
+    return [e for e in house.told if isinstance(e, SlotRunningOut)]
+
+
+def test_a_source_that_is_landed_does_not_idle_and_one_that_is_not_is_told(
+    house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_watch, "EVERY", 0.0)
+    sources, read = house.sources(), "SELECT inactive_since FROM pg_replication_slots WHERE slot_name = %s"
+    with setting(server, "idle_replication_slot_timeout", "1s"):
+        with connected(house.url) as connection:
+            assert any("idle_replication_slot_timeout is 1s" in c.finding for c in check_server(connection))
+        db.execute("SELECT pg_sleep(0.3)")  # more than a quarter of its patience
+        before = db.execute(read, (orders.slot,)).fetchall()
+        sources.land("shop")
+        assert db.execute(read, (orders.slot,)).fetchall() > before, "nothing was there to be read, and it was read"
+        found = sources.status("shop")
+        assert found.idle_timeout_seconds == 1
+        assert found.idle_seconds is not None
+        house.catalog.pause_source("shop")
+        db.execute("SELECT pg_sleep(1 - extract(epoch FROM clock_timestamp() - inactive_since) - 0.1) "
+                   "FROM pg_replication_slots WHERE slot_name = %s", (orders.slot,))  # fmt: skip
+        sources.land_for(None)
+        assert ["idle_replication_slot_timeout" in e.reason for e in warned(house)] == [True]
+        db.execute("INSERT INTO orders VALUES (2); SELECT pg_sleep(0.15)")
+        db.execute("CHECKPOINT")
+        house.catalog.resume_source("shop")
+        with pytest.raises(UserError, match="SLOT_LOST") as caught:
+            sources.land("shop")
+        assert "Raise idle_replication_slot_timeout" in (caught.value.hint or "")
+        assert sources.status("shop").slot_invalidation == "idle_timeout"
+    orders.begin()
+    assert orders.rows("orders") == truth(db, "orders")

@@ -1,0 +1,104 @@
+"""Landings in processes of their own: how much memory they take is theirs alone, and so is their death.
+
+They come from a fork server, so that their peak does not begin at what the tests before them needed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from headrace.sources.landing import Landing
+from headrace.sources.postgres.auto_capture import AutoCapture
+from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
+from headrace.sources.postgres.collector import MOST
+from headrace.sources.postgres.spool import Spool
+
+UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes in which the system counts memory."""
+
+Way = type[PostgresCapture | AutoCapture]
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["kit.pg_child", "psycopg", "pyarrow.csv", "pyarrow.parquet"])
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A landing that another process read.
+
+    Args:
+        landing: What it hands over; its files are there.
+        before: Bytes of memory that the process had at most before it.
+        peak: And when it was done.
+    """
+
+    landing: Landing
+    before: int
+    peak: int
+
+    @property
+    def grown(self) -> int:
+        """What the landing took."""
+        return self.peak - self.before
+
+
+def land(
+    way: Way,
+    captured: Captured,
+    folder: Path,
+    position: Mapping[str, Any],
+    *,
+    limit: int = LIMIT,
+    most: int = MOST,
+    killed_after: float | None = None,
+) -> Measured | None:
+    """Land once in a child; nothing is acknowledged.
+
+    Args:
+        way: How the source is captured.
+        captured: What is captured.
+        folder: Where its rows are written.
+        position: What is landed.
+        limit: Messages of one landing, about.
+        most: Changes that are held in memory at most.
+        killed_after: Seconds after which the child is killed, unless it is done by then.
+
+    Returns:
+        The landing; None where the child was killed, or what it did failed.
+    """
+    ours, theirs = _context.Pipe(duplex=False)
+    child = _context.Process(target=_landed, args=(theirs, way, captured, folder, position, limit, most))
+    child.start()
+    theirs.close()
+    try:
+        if ours.poll(killed_after):
+            measured: Measured = ours.recv()
+            return measured
+    except EOFError:
+        pass
+    finally:
+        child.kill()
+        child.join()
+        child.close()
+        ours.close()
+    return None
+
+
+def _landed(
+    told: Connection, way: Way, captured: Captured, folder: Path, position: Mapping[str, Any], limit: int, most: int
+) -> None:
+    capture = way(captured, Spool(str(folder)), limit=limit, most=most)
+    before = _peak()
+    landing = capture.land(position)
+    told.send(Measured(landing, before, _peak()))
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT

@@ -1,4 +1,4 @@
-"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all suites when none is named (see `--help`).
+"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all but `matrix` when none is named (see `--help`).
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -18,6 +18,7 @@ from bench import (
     dispatch,
     fixed,
     idle,
+    matrix,
     medallion,
     pipelines,
     postgres,
@@ -31,6 +32,7 @@ from bench.measure import Figure, machine
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "tpch": tpch.run,
     "queries": queries.run,
+    "matrix": matrix.run,
     "fixed": fixed.run,
     "idle": idle.run,
     "commands": commands.run,
@@ -43,20 +45,27 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
 }
 
 
+WHEN_NAMED = frozenset({"matrix"})
+"""Suites that take too long to be among those that run when none is named."""
+
+
 def main() -> int:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all by default")
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all but matrix by default")
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
     parser.add_argument("--warm-up", type=int, default=8, help="turns of a TPC-H case before it is measured (8)")
     parser.add_argument(
-        "--cases", type=int, default=None, help="only the first so many cases of TPC-H and of PostgreSQL (all)"
+        "--cases", type=int, default=None, help="only the first so many cases of TPC-H, matrix and PostgreSQL (all)"
+    )
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[1_000_000, 10_000_000], help="sizes of the matrix (1000000 10000000)"
     )
     parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
     options = parser.parse_args()
     figures: list[Figure] = []
-    for name in options.suites or SUITES:
+    for name in options.suites or (name for name in SUITES if name not in WHEN_NAMED):
         print(f"\n== {name}", flush=True)
         found = SUITES[name](options)
         figures += found

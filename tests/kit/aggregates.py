@@ -77,9 +77,10 @@ def _chosen(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
 def grouping(draw: st.DrawFn, keys: list[str]) -> str:
     """A GROUP BY clause over keys, with grouping sets."""
     kind = draw(st.sampled_from(["ROLLUP", "CUBE", "SETS", "PART"]))
-    if kind == "PART":
-        return f"{keys[0]}, {draw(st.sampled_from(['ROLLUP', 'CUBE']))}({', '.join(keys[1:])})" if keys[1:] else keys[0]
+    # of one key, a part would be no grouping sets, of which Spark has no grouping()
+    if kind == "PART" and keys[1:]:
+        return f"{keys[0]}, {draw(st.sampled_from(['ROLLUP', 'CUBE']))}({', '.join(keys[1:])})"
     if kind != "SETS":
-        return f"{kind}({', '.join(keys)})"
+        return f"{'CUBE' if kind == 'CUBE' else 'ROLLUP'}({', '.join(keys)})"
     sets = draw(st.lists(st.lists(st.sampled_from(keys), unique=True), min_size=1, max_size=3))
     return f"GROUPING SETS ({', '.join(f'({chr(44).join(each)})' for each in [*sets, keys])})"

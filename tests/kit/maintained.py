@@ -23,6 +23,9 @@ from kit.executor import Executor
 
 NAMESPACE = ("shop",)
 _WEIGHT = Column(WEIGHT, "bigint")
+_VIEWS: dict[object, CompiledView] = {}
+_KEPT = 500
+"""Compiled queries of this process; the oldest goes when there are too many."""
 
 Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 """Keys of tables, by name."""
@@ -63,7 +66,7 @@ class Maintained:
         self.keys = {table_name(name): each for name, each in (keys or {}).items()}
         for table in () if defined else case.tables:
             executor.define(table.name, table.columns, table.rows)
-        self.view = self._compiled(ansi)
+        self.view = self._view(ansi)
         rightly = (
             "of floats",
             "correlated subquery",
@@ -80,6 +83,16 @@ class Maintained:
         self.moved: Counter[Row] = Counter()
         self._load()
         self.first = self.state
+
+    def _view(self, ansi: bool) -> CompiledView:
+        """The query, compiled; it depends on no row, so histories of the same query share it."""
+        schemas = tuple((table.name, table.columns) for table in self.tables.values())
+        known = (type(self.executor), self.query, schemas, ansi, tuple(self.keys.items()))
+        if known not in _VIEWS:
+            if len(_VIEWS) == _KEPT:
+                del _VIEWS[next(iter(_VIEWS))]
+            _VIEWS[known] = self._compiled(ansi)
+        return _VIEWS[known]
 
     def _compiled(self, ansi: bool) -> CompiledView:
         def schema(name: TableName) -> tuple[Column, ...]:

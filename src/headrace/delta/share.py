@@ -8,7 +8,7 @@ kept. What only a step that may be skipped reads is left there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from itertools import count
 
@@ -59,18 +59,43 @@ def _read(relation: Relation) -> set[str]:
 
 def _repeated(steps: list[Step], changes: Set[Relation]) -> Relation | None:
     """The largest relation that is worth a step and occurs several times where it is needed in any case."""
+    # a tree's hash looks at all of it, so only nodes that can be among the changes are looked up
+    shapes = {(type(each), _size(each)) for each in changes}
     counts: Counter[Relation] = Counter()
+    sizes: dict[Relation, int] = {}
     for step in steps:
-        if step.only_if is None:
-            counts.update(node for node in walk(step.relation) if _worth_keeping(node, changes))
-    several = (node for node, times in counts.items() if times > 1)
-    return max(several, key=lambda node: sum(1 for _ in walk(node)), default=None)
+        for node, size in _sized(step.relation) if step.only_if is None else ():
+            alike = (type(node), size) in shapes
+            if (alike or isinstance(node, Aggregate)) and _worth_keeping(node, changes if alike else frozenset()):
+                counts[node] += 1
+                sizes[node] = size
+    several = [node for node, times in counts.items() if times > 1]
+    return max(several, key=sizes.__getitem__, default=None)
+
+
+def _sized(relation: Relation) -> Iterator[tuple[Relation, int]]:
+    """Every node with the number of nodes in its tree, a node before its inputs."""
+    found: list[tuple[Relation, int]] = []
+
+    def measure(node: Relation) -> int:
+        place = len(found)
+        found.append((node, 0))
+        size = 1 + sum(measure(each) for each in node.inputs)
+        found[place] = (node, size)
+        return size
+
+    measure(relation)
+    return iter(found)
+
+
+def _size(relation: Relation) -> int:
+    return sum(1 for _ in walk(relation))
 
 
 def _worth_keeping(node: Relation, changes: Set[Relation]) -> bool:
     if cheap(node):
         return False
-    return node in changes or (isinstance(node, Aggregate) and not node.keys)
+    return (isinstance(node, Aggregate) and not node.keys) or node in changes
 
 
 def _holds(relation: Relation, part: Relation) -> bool:

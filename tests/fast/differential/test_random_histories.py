@@ -1,7 +1,7 @@
 """Random queries and histories: after every refresh, maintained equals recomputed.
 
 A failing case is printed, reduced to the smallest, as a script that runs on its own. HEADRACE_EXAMPLES=20 looks at
-twenty times as many.
+twenty times as many, and so do the long tests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kit.maintained import Maintained, replay
 from kit.queries import cases
 
 EXECUTOR = DuckExecutor()
-TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "1"))
+TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "20" if os.environ.get("HEADRACE_TEST_LONG") else "1"))
 FAST = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
 
@@ -28,19 +28,19 @@ def check(case: Case) -> None:
         raise
 
 
-@settings(FAST, max_examples=24 * TIMES)
+@settings(FAST, max_examples=14 * TIMES)
 @given(cases(depth=1))
 def test_shallow_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=16 * TIMES)
+@settings(FAST, max_examples=7 * TIMES)
 @given(cases(depth=3, windows=2))
 def test_deep_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=14 * TIMES)
+@settings(FAST, max_examples=8 * TIMES)
 @given(cases(depth=2, windows=3))
 def test_one_window_or_many_come_to_the_same(case: Case) -> None:
     """Refreshing less often changes what consumers see in between, not what they see in the end."""
@@ -96,7 +96,7 @@ def test_a_failing_case_is_printed_as_a_script_that_fails_likewise(monkeypatch: 
         exec(script.replace("DuckExecutor()", "EXECUTOR"), {"EXECUTOR": EXECUTOR})
 
 
-@settings(FAST, max_examples=15 * TIMES)
+@settings(FAST, max_examples=10 * TIMES)
 @given(cases(depth=1))
 def test_rows_that_only_come_need_no_second_look(case: Case) -> None:
     """Windows that only add rows take the way for gained rows."""

@@ -15,6 +15,7 @@ from kit.mirrored import Follower
 from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import health
 
 
@@ -166,3 +167,8 @@ def test_a_server_that_vanishes_for_a_while_loses_nothing(tmp_path: Path) -> Non
             assert not any(t.replaced for landing in follower.land() for t in landing.tables)
             assert follower.rows("t") == rows(db, "t")
         follower.capture().remove()
+
+
+def test_queries_of_the_catalogs_are_not_compiled(url: str) -> None:
+    with connected(url) as connection:  # where the server can, it takes seconds for what is done in a millisecond
+        assert connection.execute("SHOW jit").fetchone() == ("off",)

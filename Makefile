@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres test check test-fast test-spark test-crash test-long bench lock clean
+.PHONY: help setup java demo demo-postgres test check test-fast test-spark test-crash test-long test-postgres bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -11,6 +11,7 @@ PYTEST = $(BIN)/python -m pytest
 WORKERS ?= 3
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
+OTHER_POSTGRES ?= 15
 SCALE ?= 0.1
 ROUNDS ?= 5
 
@@ -57,9 +58,14 @@ test-crash: setup ## Processes killed at every stage
 	$(WITH_JAVA) $(PYTEST) tests/crash
 
 test-long: export HEADRACE_TEST_LONG = 1
-test-long: setup ## The random histories again, many more of them
+test-long: setup ## The random histories again, many more of them; large transactions; PostgreSQL 15
 	$(PYTEST) tests/fast -n $(WORKERS)
 	@for tier in $(SPARK_TIERS) tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
+	@$(MAKE) test-postgres
+
+test-postgres: .venv/.stamp-setup ## The tests of capture against another PostgreSQL than the packaged one (OTHER_POSTGRES=15)
+	@binaries=$$(scripts/find-postgres $(OTHER_POSTGRES)) && echo "pytest with $$binaries" && \
+		HEADRACE_TEST_POSTGRES=$$binaries $(PYTEST) tests/fast/sources/postgres
 
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench

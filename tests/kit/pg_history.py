@@ -13,6 +13,8 @@ from typing import Any
 
 import psycopg
 
+from kit.pg_alterations import Alterations
+
 TABLES = ("here", "there", "bag", "parted")
 SCHEMA = """
 CREATE TABLE here (id int PRIMARY KEY, owner text, amount bigint, body text);
@@ -54,14 +56,17 @@ class History:
         url: The database.
         seed: Chooses everything.
         sessions: How many.
+        altering: Tables are altered, too; can be changed between steps.
     """
 
-    def __init__(self, url: str, seed: int, sessions: int = 4) -> None:
+    def __init__(self, url: str, seed: int, sessions: int = 4, *, altering: bool = False) -> None:
         self._url = url
         self._chance = random.Random(seed)
         self._count = sessions
         self._prepared: list[str] = []
         self._numbers = 0
+        self.altering = altering
+        self._alterations = Alterations()
         self.connect()
         self._sessions[0].connection.execute(SCHEMA)
 
@@ -87,10 +92,22 @@ class History:
             session.open = False
 
     def truth(self) -> dict[str, Counter[tuple[Any, ...]]]:
-        """All tables as of now."""
+        """All tables as of now, with their columns in the order of names."""
         with psycopg.connect(self._url, autocommit=True) as reader, reader.transaction():
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            return {t: Counter(reader.execute(f"SELECT * FROM {t}").fetchall()) for t in TABLES}
+            return {t: _by_name(reader.execute(f"SELECT * FROM {t}")) for t in TABLES}
+
+    def settle(self, but: psycopg.Connection | None = None) -> None:
+        """End what is open and prepared, which keeps tables from being altered, and snapshots from being taken."""
+        for session in self._sessions:
+            if session.open and session.connection is not but:
+                with contextlib.suppress(psycopg.Error):
+                    session.connection.execute(self._chance.choice(("COMMIT", "COMMIT", "ROLLBACK")))
+                session.open = False
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            while self._prepared:
+                name = self._prepared.pop()
+                connection.execute(f"{self._chance.choice(('COMMIT', 'ROLLBACK'))} PREPARED '{name}'")
 
     def close(self) -> None:
         """End everything, so that nothing is open or prepared."""
@@ -130,21 +147,20 @@ class History:
 
     def _one(self, session: Session) -> None:
         chance = self._chance
-        doing = chance.choice(
-            (
-                self._transfer,
-                self._transfer,
-                self._move_key,
-                self._swap_keys,
-                self._replace_row,
-                self._large_value,
-                self._bag,
-                self._parted,
-                self._truncate,
-            )
+        usual = (
+            self._transfer,
+            self._transfer,
+            self._move_key,
+            self._swap_keys,
+            self._replace_row,
+            self._large_value,
+            self._bag,
+            self._parted,
+            self._truncate,
         )
+        doing = chance.choice((*usual, self._fill, self._alter, self._alter) if self.altering else usual)
         doing(session.connection, chance)
-        if doing == self._truncate:  # nobody can read the table until it ends, so it ends at once
+        if doing in (self._truncate, self._alter):  # nobody can read the table until it ends, so it ends at once
             session.patience, session.exclusive = 0, True
 
     @staticmethod
@@ -179,7 +195,8 @@ class History:
         if row is not None:
             into = chance.choice((key, key + 100))
             connection.execute(
-                "INSERT INTO here VALUES (%s, 'again', %s, %s)", (into, row[0], "r" * chance.randint(0, 4000))
+                "INSERT INTO here (id, owner, amount, body) VALUES (%s, 'again', %s, %s)",
+                (into, row[0], "r" * chance.randint(0, 4000)),
             )
 
     @staticmethod
@@ -216,3 +233,19 @@ class History:
             connection.execute(chance.choice(("TRUNCATE bag", "TRUNCATE bag RESTART IDENTITY CASCADE")))
             if chance.random() < 0.5:
                 connection.execute("INSERT INTO bag VALUES (77, 'after')")
+
+    def _fill(self, connection: psycopg.Connection, chance: random.Random) -> None:
+        self._alterations.fill(connection, chance)
+
+    def _alter(self, connection: psycopg.Connection, chance: random.Random) -> None:
+        if chance.random() < 0.7:  # else whoever has touched the table has it given up
+            self.settle(connection)
+        self._alterations.alter(connection, chance)
+
+
+def _by_name(found: psycopg.Cursor[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Rows with their columns in the order of names, after a row of these."""
+    names = [column.name for column in found.description or ()]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rows = Counter(tuple(row[place] for place in order) for row in found.fetchall())
+    return rows + Counter([tuple(names[place] for place in order)])

@@ -5,7 +5,6 @@ Through capture, two mirrors, two stream tables over both and the diamond they m
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +12,12 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from kit import pg_bank
 from kit.logical import LogicalServer, logical_server
+from kit.pg_bank import TABLES, TOTAL, Transfers
 
 from headrace.api import Headrace
 
-ACCOUNTS, TOTAL = 40, 8_000
 LOOKS, PATIENCE = 10, 240.0
 
 
@@ -25,36 +25,6 @@ LOOKS, PATIENCE = 10, 240.0
 def server() -> Iterator[LogicalServer]:
     with logical_server() as started:
         yield started
-
-
-class Transfers:
-    """A thread that moves money between two tables, in transactions that overlap with a second one's."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.count, self.leave = url, 0, threading.Event()
-
-    def move(self, seed: int) -> None:
-        chance = random.Random(seed)
-        with psycopg.connect(self.url, autocommit=True) as db:
-            while not self.leave.wait(0.02):
-                tables, amount = chance.sample(["here", "there"], 2), chance.randint(1, 90)
-                with db.transaction():  # always in one order: the two of them never wait for each other in a circle
-                    for table, change in sorted(zip(tables, (-amount, amount), strict=True)):
-                        key = chance.randint(1, ACCOUNTS)
-                        db.execute(f"UPDATE {table} SET amount = amount + %s WHERE id = %s", (change, key))
-                self.count += 1
-
-    @contextmanager
-    def going_on(self) -> Iterator[None]:
-        threads = [threading.Thread(target=self.move, args=(seed,)) for seed in (1, 2)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self.leave.set()
-            for thread in threads:
-                thread.join()
 
 
 @contextmanager
@@ -83,11 +53,9 @@ def refreshing(hr: Headrace) -> Iterator[None]:
 def test_no_transfer_is_ever_seen_half(hr: Headrace, ns: str, server: LogicalServer) -> None:
     source, url = f"{ns}_bank", server.fresh()
     with psycopg.connect(url, autocommit=True) as db:
-        for table in ("here", "there"):
-            db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
-            db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, {ACCOUNTS}) g")
-        hr.sources.create(source, url, ["here", "there"])
-        both = " UNION ALL ".join(f"SELECT amount FROM {source}.{table}" for table in ("here", "there"))
+        pg_bank.create(db)
+        hr.sources.create(source, url, TABLES)
+        both = " UNION ALL ".join(f"SELECT amount FROM {source}.{table}" for table in TABLES)
         sides = {"rich": "amount >= 100", "poor": "amount < 100"}
         for side, condition in sides.items():
             query = f"SELECT amount FROM ({both}) AS b WHERE {condition}"
@@ -112,9 +80,7 @@ def test_no_transfer_is_ever_seen_half(hr: Headrace, ns: str, server: LogicalSer
         assert set(seen) == {(TOTAL, TOTAL, TOTAL)}
         assert (len(states) >= 3, transfers.count > 50) == (True, True)
         hr.refresh()
-        for table in ("here", "there"):
-            mirrored = sorted(map(tuple, hr.sql(f"SELECT id, amount FROM lake.{source}.{table}").collect()))
-            assert mirrored == sorted(db.execute(f"SELECT id, amount FROM {table}").fetchall())
+        assert pg_bank.same(hr, source, db)
     assert all(result.ok for result in hr.verify([f"{ns}.rich", f"{ns}.poor", f"{ns}.total"]))
     for name in ("total", "rich", "poor"):
         hr.drop_stream_table(f"{ns}.{name}")

@@ -102,7 +102,7 @@ class AutoCapture:
         except UserError as error:
             if error.code != "SLOT_LOST":
                 raise
-            return self._taken_anew(position, error)
+            return self._taken_anew(error)
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Take some mirrors anew, in the way that is in force; all of them, by triggers, where the slot is lost."""
@@ -111,7 +111,7 @@ class AutoCapture:
         except UserError as error:
             if error.code != "SLOT_LOST":
                 raise
-            return self._taken_anew(position, error)
+            return self._taken_anew(error)
         if by_triggers(position) and "rests" in position:
             landing = replace(landing, position={**landing.position, "rests": position["rests"]})
         return landing
@@ -217,11 +217,10 @@ class AutoCapture:
         told = "The replication slot cannot keep up; the source is captured by triggers from now on."
         return replace(landing, position=self._resting(moved, landing.position["changes"]), worth=True, notices=(told,))
 
-    def _taken_anew(self, position: Json, error: UserError) -> Landing:
+    def _taken_anew(self, error: UserError) -> Landing:
         landing = self._triggers.begin()
-        changes = position["changes"] + landing.position["changes"]
         told = f"{error.message.partition('. ')[0]}. The tables were taken anew, and are captured by triggers."
-        return replace(landing, position=self._resting(landing.position, changes), notices=(told,))
+        return replace(landing, position=self._resting(landing.position, landing.position["changes"]), notices=(told,))
 
     def _waiting(self, position: Json, landing: Landing) -> Landing:
         """A landing that keeps when to attempt the hand-over again; also one that is not worth it otherwise."""

@@ -135,7 +135,8 @@ class PostgresCapture:
 
                 ledger = ledger or Ledger(self._spool, self._mark(now, {"published": published, "lsn": start}))
                 landed = self._copied_on(locked, snapshot, ledger, touched)
-        position, rows = self.placed(now, start, 0, published), sum(t.spooled.rows for t in landed)
+        rows = sum(t.spooled.rows for t in landed)
+        position = self.placed(now, start, self._counted + rows, published)
         return Landing(landed, position, True, 0, rows, False, begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -396,6 +397,11 @@ class PostgresCapture:
         return {"system": now.system, "timeline": now.timeline, "position": self._what.position, **installed}
 
     # ---- surroundings
+
+    @property
+    def _counted(self) -> int:
+        """How many changes were landed before the source began anew: the count of them only grows."""
+        return int((self._what.position or {}).get("changes", 0))
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
         """Captured tables as they are now, as far as they are captured."""

@@ -30,9 +30,11 @@ OPTIONS = {
     "statement_timeout": "0",
     "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "0",
+    "jit": "off",
 }
 """Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
-that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever."""
+that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever. Queries of
+the catalogs look expensive to the planner and are not: compiling them takes seconds, running them a millisecond."""
 
 PATIENCE = {
     "connect_timeout": "10",

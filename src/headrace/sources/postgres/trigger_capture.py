@@ -360,7 +360,7 @@ class TriggerCapture(PostgresCapture):
             else:
                 copied = self._copied(locked, moments.export(reader))
         copies = sum(t.spooled.rows for t in copied)
-        moved = self._moved(now, at, landing.position.get("changes", 0) + copies, captured)
+        moved = self._moved(now, at, landing.position.get("changes", self._counted) + copies, captured)
         return replace(
             landing,
             tables=(*landing.tables, *copied),

@@ -10,6 +10,8 @@ import psycopg
 import pytest
 from kit.mirrored import Follower
 
+from headrace.sources.postgres.server import STORED_GENERATED
+
 CREATE = {
     "keyed": "CREATE TABLE t (id int PRIMARY KEY, region text, amount bigint, note varchar(20))",
     "bag": "CREATE TABLE t (id int, region text, amount bigint, note varchar(20)); ALTER TABLE t REPLICA IDENTITY FULL",
@@ -88,7 +90,10 @@ def test_copied_where_rows_may_have_changed(follower: Follower, db: psycopg.Conn
     follower.begin()
     play(db, f"UPDATE t SET amount = 31 WHERE id = 1; {change}; INSERT INTO beside VALUES (1)")
     landings = follower.land()
-    assert [t.name.table for landing in landings for t in landing.tables if t.replaced] == ["t"]
+    if "STORED" in change and db.info.server_version < STORED_GENERATED:  # the stream does not carry it
+        db.execute("ALTER TABLE t DROP extra")
+    else:
+        assert [t.name.table for landing in landings for t in landing.tables if t.replaced] == ["t"]
     same(follower, db)
 
 

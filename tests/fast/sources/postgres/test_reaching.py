@@ -15,6 +15,7 @@ from kit.mirrored import Follower
 from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import health
 
 
@@ -204,3 +205,8 @@ def test_no_free_slot_is_told_before_anything_is_done_and_keeps_no_status_back(
     finally:
         db.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE 'full%'")
         follower.capture().remove()
+
+
+def test_queries_of_the_catalogs_are_not_compiled(url: str) -> None:
+    with connected(url) as connection:  # where the server can, it takes seconds for what is done in a millisecond
+        assert connection.execute("SHOW jit").fetchone() == ("off",)

@@ -60,6 +60,17 @@ def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRun
     runner.release(name)
 
 
+@pytest.mark.parametrize("sql", ["SELECT id FROM range(9)", "WITH c AS (SELECT id FROM range(9)) SELECT * FROM c"])
+@pytest.mark.parametrize("detached", [False, True])
+def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, detached: bool) -> None:
+    kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
+    name, before = temp_name("x"), set(kept())
+    runner.materialize(name, sql, {"n": "count(*)"}, detached=detached)
+    assert set(kept()) > before
+    runner.release(name)
+    assert set(kept()) <= before
+
+
 def test_results_of_common_table_expressions_are_found_within_other_statements(runner: SparkRunner) -> None:
     first, second = temp_name("a"), temp_name("b")
     twice = "WITH c AS (SELECT id, id % 3 AS k FROM {0}) SELECT c.id, d.k FROM c JOIN c AS d ON c.id = d.id"

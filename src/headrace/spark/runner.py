@@ -15,6 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.names import quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
+from headrace.spark.freeing import free
 from headrace.spark.functions import register
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class SparkRunner:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._frames: dict[str, DataFrame | None] = {}  # None: nothing is kept
+        self._checkpoints: set[str] = set()
         self._shared = _Shared()
         self._unconstrained = 0  # threads that want Spark to forget constraints
         self._constraints: str | None = None
@@ -186,6 +188,7 @@ class SparkRunner:
                 frame.unpersist()
                 with self._without_constraints():
                     frame = frame.localCheckpoint(eager=False)
+                self._checkpoints.add(name)
                 frame.createOrReplaceTempView(name)
             self._frames[name] = frame
             return _force(frame, aggregates) if aggregates else {}
@@ -196,6 +199,7 @@ class SparkRunner:
         watch, measures = Observation(), _measures(aggregates)
         with self._without_constraints():
             frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
+        self._checkpoints.add(name)
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
         return _observed(watch, frame, measures)
@@ -237,7 +241,10 @@ class SparkRunner:
             return
         frame = self._frames.pop(name)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
-            if frame is not None:
+            if frame is not None and name in self._checkpoints:
+                self._checkpoints.discard(name)
+                free(frame)
+            elif frame is not None:
                 frame.unpersist()
             self.session.catalog.dropTempView(name)
 

@@ -970,8 +970,16 @@ class Headrace:
         return with_schedules(infos, self.settings, self._catalog, heads)
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
-        """Past refreshes, newest first; reads the catalog only."""
-        return _status.history(self._catalog, self._name(name) if name is not None else None, limit)
+        """Past refreshes, newest first, also of tables that were dropped; reads the catalog only.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND` for a name that never was a stream table.
+        """
+        wanted = self._name(name) if name is not None else None
+        found = _status.history(self._catalog, wanted, limit)
+        if wanted is not None and not found:
+            self._catalog.stream_table(wanted)  # who has none must at least exist
+        return found
 
     def graph(self) -> Dag[TableName]:
         """The DAG of sources and stream tables; reads the catalog only."""

@@ -132,7 +132,8 @@ def test_validate_finds_a_syntax_error_without_spark(run: Run, project: Path, mo
 
 
 def test_an_unknown_stream_table_is_an_error(run: Run, project: Path) -> None:
-    for verb in (["drop", "shop.nothing"], ["status", "shop.nothing"], ["alter", "shop.nothing", "--mode", "FULL"]):
+    named = (["drop"], ["status"], ["history"], ["alter", "--mode", "FULL"])
+    for verb in ([first, "shop.nothing", *rest] for first, *rest in named):
         result = run(*verb, "-p", project)
         assert (result.exit_code, result.stdout) == (1, ""), result.output
         assert "[STREAM_TABLE_NOT_FOUND]" in result.stderr

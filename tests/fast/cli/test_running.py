@@ -147,6 +147,8 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         text=True,
         cwd=tmp_path,
         env=environment(),
+        # Children of a shell that ignores SIGINT (a background job) would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         assert follower.stdout is not None

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres test check test-fast test-spark test-crash test-long test-postgres bench lock clean
+.PHONY: help setup java demo demo-postgres test check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -9,6 +9,8 @@ WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 PYTEST = $(BIN)/python -m pytest
 # Three on two cores: tests of servers and schedules wait a third of their time.
 WORKERS ?= 3
+# What plays whole histories takes as long as all other tests without a JVM together, and has a target of its own.
+HISTORIES = tests/fast/differential tests/fast/sources/postgres
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
@@ -40,7 +42,7 @@ demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-projec
 demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, followed live by stream tables
 	@$(WITH_JAVA) $(BIN)/headrace demo postgres demo-postgres
 
-test: check test-fast test-spark test-crash ## Everything CI runs
+test: check test-fast test-histories test-spark test-crash ## Everything CI runs
 
 check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
@@ -48,8 +50,11 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/mypy
 	$(PYTEST) tests/fast/test_layers.py
 
-test-fast: .venv/.stamp-setup ## Tests without a JVM, five minutes on two cores
-	$(PYTEST) tests/fast -n $(WORKERS)
+test-fast: .venv/.stamp-setup ## Tests without a JVM, two minutes on two cores
+	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) -n $(WORKERS)
+
+test-histories: .venv/.stamp-setup ## Histories of changes on DuckDB and on real PostgreSQL servers, without a JVM
+	$(PYTEST) $(HISTORIES) -n $(WORKERS)
 
 test-spark: setup ## Tests with a real Spark
 	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done

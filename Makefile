@@ -50,7 +50,7 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/mypy
 	$(PYTEST) tests/fast/test_layers.py
 
-test-fast: .venv/.stamp-setup ## Tests without a JVM, two minutes on two cores
+test-fast: .venv/.stamp-setup ## Tests without a JVM, and without whole histories
 	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) -n $(WORKERS)
 
 test-histories: .venv/.stamp-setup ## Histories of changes on DuckDB and on real PostgreSQL servers, without a JVM

@@ -18,7 +18,7 @@ SCALE ?= 0.1
 ROUNDS ?= 5
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: .venv/.stamp-setup java .venv/.stamp-warm ## Create .venv with the locked dependencies, find (or install) Java, fetch Spark's jars
 

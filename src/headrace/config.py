@@ -273,7 +273,7 @@ def _with_scheduling(
     return replace(
         settings,
         max_concurrent_refreshes=int(most),
-        default_schedule=parse_schedule(str(values.get("default_schedule", settings.default_schedule))).text,
+        default_schedule=_schedule(file, str(values.get("default_schedule", settings.default_schedule))),
         diamond_consistency=parse_consistency(str(values.get("diamond_consistency", settings.diamond_consistency))),
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
@@ -287,6 +287,13 @@ def _with_scheduling(
         on_event=_function(str(values.get("on_event", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
+
+
+def _schedule(file: Path, text: str) -> str:
+    try:
+        return parse_schedule(text).text
+    except UserError as error:
+        raise UserError("INVALID_SCHEDULE", f"default_schedule in {file}: {error.message}", hint=error.hint) from error
 
 
 def _checked(parse: Callable[[str], object], text: str) -> str:

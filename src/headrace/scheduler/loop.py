@@ -335,7 +335,8 @@ class Scheduler:
         # whatever Spark says of a job that was cancelled
         late = run.cancelled and ended.error.code != "SPARK_LOST"
         error = timed_out(ended.unit) if late else ended.error
-        note_failure(self.catalog, self.events, run.members, error, self.clock.now())
+        limit = self.rules.suspend_after
+        note_failure(self.catalog, self.events, run.members, error, self.clock.now(), limit)
         return ()
 
     def _give_up(self, failed: TableName) -> None:

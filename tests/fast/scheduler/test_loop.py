@@ -295,16 +295,18 @@ def test_what_fails_for_good_is_suspended_until_it_is_resumed(lake_, catalog):
     assert catalog.cares()[full("b")].suspended_at is None
 
 
-def test_a_table_is_suspended_after_five_failures(lake_, catalog):
+@pytest.mark.parametrize(("limit", "changes"), [(5, {}), (2, {"suspend_after": 2})])
+def test_a_table_is_suspended_after_so_many_failures(lake_, catalog, limit, changes):
     lake_.base("s.a")
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b"))
-    for _ in range(5):
+    for number in range(limit):
+        assert (care := catalog.cares().get(full("b"))) is None or (care.failures, care.suspended_at) == (number, None)
         with catalog._database.write() as connection:
             connection.exec_driver_sql("UPDATE hr_care SET retry_at = NULL")
-        once(catalog, worker)
+        once(catalog, worker, **changes)
     care = catalog.cares()[full("b")]
-    assert (care.failures, care.suspended_at is not None) == (5, True)
+    assert (care.failures, care.suspended_at is not None) == (limit, True)
 
 
 def test_a_paused_table_is_left_alone(lake_, catalog):

@@ -36,13 +36,20 @@ def versions(hr: Headrace, names: tuple[str, ...]) -> list[int | None]:
 def test_a_group_is_published_in_one_transaction(hr: Headrace, ns: str, diamond: tuple[str, ...]) -> None:
     (group,) = [g for g in hr.diamond_groups() if g.name == f"{ns}.d"]
     assert (group.members, group.converge, group.epoch) == (diamond, (f"{ns}.d",), 0)
-    for number in (100, 101):
+    past: dict[int, list[int | dt.datetime]] = {}
+    for rows, number in ((4, 100), (5, 101)):
         hr.sql(f"INSERT INTO {ns}.a VALUES ({number}, 2, {number})")
         assert hr.refresh(f"{ns}.b").rows_inserted == 1  # whoever asks for one member refreshes the group
         last = hr.history(limit=3)
         assert {row.name for row in last} == set(diamond)
         assert len({row.publication for row in last}) == 1
         assert {row.mode.value for row in last} == {"DIFFERENTIAL"}
+        past[rows] = [last[0].publication or 0, dt.datetime.now(dt.UTC)]
+    for rows, moments in past.items():  # the whole pipeline as it was then, its source included
+        counts = "(SELECT count(*) FROM {ns}.a), (SELECT count(*) FROM {ns}.b), (SELECT sum(n) FROM {ns}.c), "
+        counts += "(SELECT count(*) FROM {ns}.d)"
+        for moment in moments:
+            assert tuple(hr.at(moment).sql(f"SELECT {counts.format(ns=ns)}").first() or ()) == 4 * (rows,), moment
     assert all(v.ok for v in hr.verify(diamond))
     assert next(g for g in hr.diamond_groups() if g.name == f"{ns}.d").epoch == 2
     assert all(r.mode.value == "NO_CHANGE" for r in hr.refresh(diamond))

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+import headrace
 from headrace.api import Headrace
+from headrace.config import Settings
 from headrace.engine.fuse import Fuse
 from headrace.engine.gather import gather, known
 from headrace.engine.guard import guarded
@@ -212,6 +214,71 @@ def test_what_must_be_recomputed_anyway_is_kept_out_and_cannot_be_skipped(hr: He
     hr.resolve_fuse(f"{ns}.b", "apply")
     assert hr.fuses() == ()
     assert hr.verify(f"{ns}.b").rows == 21
+
+
+VIEW = "CREATE OR REPLACE VIEW lake.{ns}.w AS SELECT k, v FROM {ns}.t WHERE k >= {least}"
+
+
+def viewed(hr: Headrace, ns: str) -> None:
+    """A stream table `b` over a view of `t`, with a row, that lets ten rows through."""
+    hr.sql(f"CREATE TABLE {ns}.t (k BIGINT, v BIGINT) USING iceberg; INSERT INTO {ns}.t VALUES (1, 1)")
+    hr.sql(VIEW.format(ns=ns, least=0))
+    hr.sql(f"CREATE STREAM TABLE {ns}.b WITH (fuse_ceiling = 10) AS SELECT k FROM {ns}.w")
+
+
+def test_a_change_that_comes_together_with_that_of_a_view_is_judged(hr: Headrace, ns: str) -> None:
+    viewed(hr, ns)
+    hr.sql(VIEW.format(ns=ns, least=1))
+    hr.sql(f"INSERT INTO {ns}.t SELECT id + 10, 1 FROM range(20)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN") as caught:
+        hr.refresh(f"{ns}.b")
+    assert f"20 rows changed in its sources (20 of {ns}.t), more than 10" in (caught.value.detail or "")
+    assert hr._catalog.dirty_staging() == ()
+    assert hr.sql(f"SELECT count(*) FROM {ns}.b").first()[0] == 1
+    assert hr.history(f"{ns}.b", limit=1)[0].error_code == "FUSE_BLOWN"
+    with pytest.raises(HeadraceError, match="FUSE_NOT_SKIPPABLE"):
+        hr.resolve_fuse(f"{ns}.b", "skip")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b", full=True)
+    hr.sql(f"ALTER STREAM TABLE {ns}.b SET PROPERTIES (fuse_ceiling = 20)")  # by which it is judged anew
+    result = hr.refresh(f"{ns}.b")
+    assert (result.mode.value, result.reason and result.reason.value) == ("FULL", "DEFINITION_CHANGED")
+    assert hr.fuses() == ()
+    assert hr.verify(f"{ns}.b").rows == 21
+
+
+def test_the_change_of_a_view_itself_is_none_of_its_sources(hr: Headrace, ns: str) -> None:
+    viewed(hr, ns)
+    hr.sql(f"CREATE TABLE {ns}.u (k BIGINT, v BIGINT) USING iceberg; INSERT INTO {ns}.u SELECT id, 1 FROM range(50)")
+    hr.sql(f"INSERT INTO {ns}.t SELECT id + 10, 1 FROM range(9)")
+    hr.sql(f"CREATE OR REPLACE VIEW lake.{ns}.w AS SELECT k, v FROM {ns}.t UNION ALL SELECT k, v FROM {ns}.u")
+    hr.refresh(f"{ns}.b")
+    assert hr.verify(f"{ns}.b").rows == 60
+    hr.sql(f"INSERT INTO {ns}.t SELECT id + 100, 1 FROM range(20)")
+    hr.sql(f"CREATE OR REPLACE VIEW lake.{ns}.w AS SELECT k, v FROM {ns}.u")  # and what it reads no more is no matter
+    hr.refresh(f"{ns}.b")
+    assert hr.verify(f"{ns}.b").rows == 50
+
+
+def test_a_cycle_that_is_defined_again_is_judged(hr: Headrace, project: Settings, ns: str) -> None:
+    hr.sql(f"CREATE TABLE {ns}.t (s BIGINT, d BIGINT) USING iceberg; INSERT INTO {ns}.t VALUES (1, 2), (2, 3)")
+    view = f"CREATE OR REPLACE VIEW lake.{ns}.w AS SELECT s, d FROM {ns}.t WHERE s >= "
+    hr.sql(view + "0")
+    hr.sql(f"CREATE STREAM TABLE {ns}.p WITH (fuse_ceiling = 10) AS SELECT s, d FROM {ns}.w")
+    with headrace.open(replace(project, allow_cycles=True), spark=hr.spark) as cyclic:
+        cyclic.sql(
+            f"CREATE OR REPLACE STREAM TABLE {ns}.p AS SELECT s, d FROM {ns}.w UNION "
+            f"SELECT a.s, b.d FROM {ns}.p AS a JOIN {ns}.p AS b ON a.d = b.s"
+        )
+        cyclic.sql(view + "1")
+        cyclic.sql(f"INSERT INTO {ns}.t SELECT id + 10, id + 50 FROM range(20)")
+        with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+            cyclic.refresh(f"{ns}.p")
+        assert cyclic.sql(f"SELECT count(*) FROM {ns}.p").first()[0] == 3
+        cyclic.resolve_fuse(f"{ns}.p", "apply")
+        assert cyclic.fuses() == ()
+        assert cyclic.verify(f"{ns}.p").rows == 23
+        assert cyclic.drop_stream_table(f"{ns}.p") == (f"{ns}.p",)
 
 
 def test_fuses_of_a_group_are_resolved_together(hr: Headrace, ns: str) -> None:

@@ -13,7 +13,7 @@ from headrace.engine.calls import changed_functions, refuse_missing
 from headrace.engine.cycles import as_member, check_cycle, in_cycle, parts
 from headrace.engine.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.engine.details import Details, from_json, to_json
-from headrace.engine.fuse import UNRESOLVED, Resolution, blown, evidence_from, not_skippable
+from headrace.engine.fuse import UNRESOLVED, Resolution, not_skippable
 from headrace.engine.heads import Heads
 from headrace.engine.held import held
 from headrace.engine.plans import Plans
@@ -35,7 +35,7 @@ class Wish:
     Args:
         name: The stream table.
         query: Its query.
-        schedule: When to refresh, as text; None for on demand.
+        schedule: When to refresh, as text; None for `DOWNSTREAM`.
         refresh_mode: AUTO, FULL or DIFFERENTIAL.
         initialize: Load it now.
         if_not_exists: Do nothing when it exists.
@@ -191,11 +191,11 @@ class Creator:
         if self.outdated(table):
             refuse_missing(table.name, from_json(table.details), self.session)
             reason = self._why_again(table)
-            self._refuse_blown(table.name, resolved, reason)
-            return self._replace(table, _same_wish(table), self._defined_again(table), reason)
+            _refuse_skipping(table.name, resolved, reason)
+            return self._replace(table, _same_wish(table), self._defined_again(table), reason, resolved)
         if (details := self._without_lost_columns(table, heads)) is not None:
-            self._refuse_blown(table.name, resolved, FullReason.SCHEMA_CHANGED)
-            return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED)
+            _refuse_skipping(table.name, resolved, FullReason.SCHEMA_CHANGED)
+            return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED, resolved)
         return None
 
     def _renewed_cycle(
@@ -211,22 +211,13 @@ class Creator:
             return ()
         for name in part:
             refuse_missing(name, from_json(tables[name].details), self.session)
-            self._refuse_blown(name, resolved, FullReason.DEFINITION_CHANGED)
-        return self._replace_cycle(part, {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old})
+            _refuse_skipping(name, resolved, FullReason.DEFINITION_CHANGED)
+        again = {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old}
+        return self._replace_cycle(part, again, resolved)
 
     def _why_again(self, table: StreamTable) -> FullReason:
         function = changed_functions(from_json(table.details), self.session)
         return FullReason.FUNCTION_CHANGED if function else FullReason.DEFINITION_CHANGED
-
-    def _refuse_blown(self, name: TableName, resolved: Mapping[TableName, Resolution], reason: FullReason) -> None:
-        """Recomputing for another reason would bring in what the fuse keeps out, or what is to be skipped."""
-        if name in resolved:
-            if resolved[name] is Resolution.SKIP:
-                raise not_skippable(name, reason)
-            return
-        care = self.catalog.cares().get(name)
-        if care is not None and care.fuse is not None:
-            raise blown(name, evidence_from(care.fuse))
 
     def _defined_again(self, table: StreamTable) -> Details:
         details = from_json(table.details)
@@ -328,6 +319,7 @@ class Creator:
         wish: Wish,
         details: Details,
         reason: FullReason = FullReason.DEFINITION_CHANGED,
+        resolved: Mapping[TableName, Resolution] | None = None,
     ) -> RefreshResult:
         suffix = new_suffix()
         names = stored_names(wish.name, suffix)
@@ -351,19 +343,23 @@ class Creator:
                 definition = self._definition(wish, details, companion, log)
                 kept = {wish.name, companion, log}
                 gone = tuple(t for t in existing.stored if t not in kept)
-                return self.refresher.replace(definition, self.refresher.heads(), leases(), gone, reason)
+                return self.refresher.replace(definition, self.refresher.heads(), leases(), gone, reason, resolved)
             except HeadraceError:
                 self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
                 raise
 
     def _replace_cycle(
-        self, cycle: Sequence[TableName], changed: Mapping[TableName, tuple[Wish, Details]]
+        self,
+        cycle: Sequence[TableName],
+        changed: Mapping[TableName, tuple[Wish, Details]],
+        resolved: Mapping[TableName, Resolution] | None = None,
     ) -> tuple[RefreshResult, ...]:
         """Give some members of a cycle new definitions, and load all members again.
 
         Args:
             cycle: The members, once the definitions hold.
             changed: The new definitions.
+            resolved: What was decided about changes that are too large; None where a user gave a definition.
         """
         tables = {name: self.catalog.stream_table(name) for name in cycle}
         wishes = {
@@ -385,7 +381,8 @@ class Creator:
                     written += (name, *((log,) if log else ()))
                     gone[name] = tuple(t for t in tables[name].stored if t not in (name, log))
                     definitions[name] = self._definition(wishes[name][0], details[name], None, log)
-                return self.refresher.replace_cycle(definitions, self.refresher.heads(), leases(), gone)
+                heads = self.refresher.heads()
+                return self.refresher.replace_cycle(definitions, heads, leases(), gone, resolved=resolved)
             except HeadraceError:
                 self.catalog.reset_staging(written, held=leases())
                 raise
@@ -489,6 +486,12 @@ class Creator:
                     doomed.append(reader)
                     queue.append(reader)
         return doomed[::-1]
+
+
+def _refuse_skipping(name: TableName, resolved: Mapping[TableName, Resolution], reason: FullReason) -> None:
+    """Recomputing for another reason would bring in what is to be skipped."""
+    if resolved.get(name) is Resolution.SKIP:
+        raise not_skippable(name, reason)
 
 
 def _same_wish(table: StreamTable) -> Wish:

@@ -9,7 +9,7 @@ from itertools import islice
 from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.reader import Reader
 from headrace.engine.common import common_change
-from headrace.engine.details import Details, SourceUse, from_json
+from headrace.engine.details import Details, SourceUse, from_json, to_json
 from headrace.engine.facts import Facts, Obstacle, SourceFacts
 from headrace.engine.heads import Head, metadata
 from headrace.engine.pace import PACE_ENTRIES, pace
@@ -111,6 +111,26 @@ def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
 def outside(know: Known, cycle: Collection[TableName]) -> Known:
     """The same without the sources that are in the table's own cycle, which are read as they become."""
     return replace(know, table=replace(know.table, sources=tuple(s for s in know.table.sources if s not in cycle)))
+
+
+def still_read(know: Known, heads: Mapping[TableName, Head]) -> Known:
+    """The same with only those sources that it read so far and goes on reading, and of these the columns still there.
+
+    What changed in them can be told although the definition does not hold any more.
+
+    Args:
+        know: What the catalog says under the definition that is given up.
+        heads: Heads of what the new definition reads.
+    """
+    details = from_json(know.table.details)
+    uses = tuple(_still_there(use, heads[use.name].meta) for use in details.sources if use.name in heads)
+    names = tuple(use.name for use in uses)
+    return replace(know, table=replace(know.table, sources=names, details=to_json(replace(details, sources=uses))))
+
+
+def _still_there(use: SourceUse, meta: TableMeta) -> SourceUse:
+    there = {(c.name.lower(), c.type) for c in meta.columns}
+    return replace(use, columns=tuple(c for c in use.columns if (c.name.lower(), c.type) in there), ids=())
 
 
 def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:

@@ -204,6 +204,7 @@ class Refresher:
         leases: tuple[Lease, ...],
         gone: tuple[TableName, ...] = (),
         reason: FullReason = FullReason.DEFINITION_CHANGED,
+        resolved: Mapping[TableName, Resolution] | None = None,
     ) -> RefreshResult:
         """Recompute a stream table under a new definition; both are published together, or neither is.
 
@@ -213,12 +214,16 @@ class Refresher:
             leases: Leases of the caller, on the table.
             gone: Stored tables of the former definition that this one has no use for.
             reason: Why it is recomputed.
+            resolved: What was decided about changes that are too large; None where a user gave the definition, by
+                which nothing is a change.
         """
-        attempt = self._attempt()
-        know = gather.redefined(gather.known(self.catalog, definition.name), definition, reason)
+        attempt, name = self._attempt(), definition.name
+        before = gather.known(self.catalog, name)
+        know = gather.redefined(before, definition, reason)
         try:
+            changed = {} if resolved is None else self._judged(before, self._observe(know, heads, {}), resolved)
             done = self._prepare(know, definition, heads, True, attempt, lambda: leases, gone)
-            return self._publish([done], leases)[definition.name]
+            return self._publish([replace(done, changed=changed)], leases)[name]
         except HeadraceError as error:
             self._failed(definition.name, attempt, error)
             raise
@@ -230,6 +235,7 @@ class Refresher:
         leases: tuple[Lease, ...],
         gone: Mapping[TableName, tuple[TableName, ...]],
         reason: FullReason = FullReason.DEFINITION_CHANGED,
+        resolved: Mapping[TableName, Resolution] | None = None,
     ) -> tuple[RefreshResult, ...]:
         """Recompute the members of a cycle under new definitions; all are published together, or none.
 
@@ -239,10 +245,15 @@ class Refresher:
             leases: Leases of the caller, on all members.
             gone: By member, stored tables of its former definition that this one has no use for.
             reason: Why they are recomputed.
+            resolved: What was decided about changes that are too large; None where a user gave a definition.
         """
         attempt, first = self._attempt(), next(iter(definitions))
         try:
             before = [gather.known(self.catalog, name) for name in definitions]
+            if resolved is not None:
+                for know in before:
+                    read = [s for s in definitions[know.table.name].sources if s not in definitions]
+                    self._judged(know, heads.of(read, frozenset(know.streams)), resolved)
             knows = [gather.redefined(know, definitions[know.table.name], reason) for know in before]
             done = self._prepare_cycle(knows, heads, {}, definitions=definitions, gone=gone)
             return tuple(self._publish(done, leases).values())
@@ -409,6 +420,20 @@ class Refresher:
             events=self.events,
             resolved=resolved,
         )
+
+    def _judged(
+        self, know: gather.Known, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
+    ) -> dict[TableName, int]:
+        """The same for a table that is defined again because its definition holds no more, not because a user said so.
+
+        Args:
+            know: What the catalog says of it as it was.
+            heads: Heads of what it is going to read.
+            resolved: What was decided about changes that are too large.
+        """
+        was = gather.still_read(know, heads)
+        facts = gather.gather(was, heads, forced=False, tag=uuid.uuid4().hex[:8])
+        return self._guarded(was, facts, resolved.get(know.table.name))
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)

@@ -192,10 +192,13 @@ def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
     """Rows are matched by their values, so every column must have equality."""
     message = "Column '{}' is of a type that has no equality: {}."
     return tuple(
-        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type))
+        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type), _PARTS)
         for c in output
         if not groupable(c.type)
     )
+
+
+_PARTS = "Return what can be compared: array_sort(map_entries(x)) of a map, to_json(x) or parts of a variant."
 
 
 def _unkept(view: CompiledView) -> tuple[Refusal, ...]:

@@ -63,6 +63,7 @@ from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.transaction_ids import TransactionIds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ class Tally:
         deleted: Old rows that were among it.
     """
 
-    transactions: set[int] = field(default_factory=set)
+    transactions: TransactionIds = field(default_factory=TransactionIds)
     images: int = 0
     before: int = 0
     after: int = 0
@@ -98,7 +99,7 @@ class Tally:
 
         for batch in batches:
             xids, ops, columns = batch.column(0), batch.column(1), batch.columns[2:]
-            self.transactions.update(pc.unique(xids).to_pylist())
+            self.transactions.add(pc.unique(xids).to_numpy())
             deleted = pc.sum(pc.less(ops, 0)).as_py()
             self.deleted += deleted
             self.images += batch.num_rows

@@ -108,6 +108,7 @@ class PostgresCapture:
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
         self._former: Mapping[int, RemoteTable] = {}
         self._copying = False
+        self._notices: tuple[str, ...] = ()
 
     # ---- the protocol
 
@@ -137,7 +138,7 @@ class PostgresCapture:
                 landed = self._copied_on(locked, snapshot, ledger, touched)
         rows = sum(t.spooled.rows for t in landed)
         position = self.placed(now, start, self._counted + rows, published)
-        return Landing(landed, position, True, 0, rows, False, begins=True)
+        return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""
@@ -157,7 +158,8 @@ class PostgresCapture:
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
             same -= {f.table.oid for f in wanted.values()} | {self._oid(m) for m in mirrors}
             stale = self._stale(connection, now, same, found)
-            return self._replacing(connection, now, position, {**stale, **wanted})
+            landing = self._replacing(connection, now, position, {**stale, **wanted})
+            return replace(landing, notices=(*landing.notices, *self._notices))
 
     def acknowledge(self, position: Json) -> None:
         """Move the slot."""
@@ -340,7 +342,8 @@ class PostgresCapture:
                 fresh = self._copied(locked, snapshot)
         parts: list[PostgresTable] = []
         collector = rest._collector(position, parts, start)
-        collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+        if kept:  # else what is in the log does not matter, and perhaps cannot be read
+            collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
         if collector.stale:
             raise in_motion()
         landed = (*parts, *rest._written(collector.changes), *fresh)
@@ -447,6 +450,7 @@ class PostgresCapture:
             checks = tuple(c for c in checks if c.name != "slots")
         preflight.require(checks)
         self._check_text_columns([f for f in found if f.table.oid not in known])
+        self._notices = tuple(f"Table {f.table}: {f.without}." for f in found if f.without)
         by_name = {(f.table.schema, f.table.name): f for f in found}
         self._distinct([by_name[of].table.oid for of in names.values()])
         return {mirror: by_name[of] for mirror, of in names.items()}

@@ -138,7 +138,8 @@ class TriggerCapture(PostgresCapture):
                 installing.create_schema(connection, self._schema)
             landing = self._anew(connection, now, wanted, {}, None, (), ledger, first=True)
             moments.keep(connection)
-            return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
+            landing = _with_names(landing, {}, list(wanted.values()))
+            return replace(landing, notices=(*landing.notices, *self._notices), begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read the changes of the transactions that have come to their end since a position."""
@@ -186,7 +187,7 @@ class TriggerCapture(PostgresCapture):
             landing = self._taking_anew(connection, now, position, anew, whole)
             landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
             moments.keep(connection)
-            return landing
+            return replace(landing, notices=(*landing.notices, *self._notices))
 
     def acknowledge(self, position: Json) -> None:
         """Delete what is landed, and what captures tables that have no mirror."""
@@ -469,6 +470,7 @@ class TriggerCapture(PostgresCapture):
         )
         preflight.require(checks)
         self._check_text_columns([f for f in found if f.table.oid not in known])
+        self._notices = tuple(f"Table {f.table}: {f.without}." for f in found if f.without)
         by_name = {(f.table.schema, f.table.name): _whole(f).table for f in found}
         self._distinct([by_name[of].oid for of in names.values()])
         return {mirror: by_name[of] for mirror, of in names.items()}

@@ -23,7 +23,7 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import preflight, slots, stopping
+from headrace.sources.postgres import preflight, slots, stopping, witness
 from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -138,6 +138,8 @@ class PostgresCapture:
                 landed = self._copied_on(locked, snapshot, ledger, touched)
         rows = sum(t.spooled.rows for t in landed)
         position = self.placed(now, start, self._counted + rows, published)
+        if once is None:  # else the slot begins earlier
+            position |= witness.NOTHING
         return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -208,6 +210,7 @@ class PostgresCapture:
             raise in_motion()
         landed = (*parts, *self._written(collector.changes))
         moved = self.placed(now, until, position["changes"] + collector.rows, position["published"])
+        moved |= witness.landed(collector.last, position)
         return Landing(landed, moved, True, collector.transactions, collector.rows, False)
 
     # ---- changes
@@ -254,6 +257,7 @@ class PostgresCapture:
         caught_up = end >= now.position
         worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
         moved = self.placed(now, end, position["changes"] + collector.rows, position["published"])
+        moved |= witness.landed(collector.last, position)
         return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
@@ -349,6 +353,8 @@ class PostgresCapture:
         landed = (*parts, *rest._written(collector.changes), *fresh)
         rows = collector.rows + sum(t.spooled.rows for t in fresh)
         moved = self.placed(now, start, position["changes"] + rows, published)
+        if kept:
+            moved |= witness.landed(collector.last, position)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
 
@@ -504,8 +510,6 @@ class PostgresCapture:
             raise stopping.lost(self._what.slot, slot)
         if slot.confirmed > position["lsn"]:
             raise stopping.moved(self._what.slot)
-        if slot.confirmed < position["lsn"]:
-            slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
@@ -514,6 +518,9 @@ class PostgresCapture:
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
+        if slot.confirmed < position["lsn"]:
+            witness.require_same_log(connection, self._what.slot, slot.confirmed, position)
+            slots.advance(connection, self._what.slot, position["lsn"])
         self._withdraw(connection, published)
         return told
 

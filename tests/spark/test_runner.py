@@ -11,7 +11,7 @@ from kit.names import temp_name
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.semantics import Semantics
-from headrace.spark.few import MOST_ROWS
+from headrace.spark.few import MOST_BYTES, MOST_ROWS
 from headrace.spark.runner import SparkRunner
 from headrace.spark.session import catalog_names, check_session
 
@@ -109,6 +109,17 @@ def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None
     runner.materialize(name, f"SELECT id FROM range({MOST_ROWS})", few=True)
     assert "LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
     runner.release(name)
+
+
+@pytest.mark.parametrize(
+    "long", ["{}", "array({})", "map(1, {})", "named_struct('a', {})", "to_variant_object(array({}))"]
+)
+def test_few_rows_that_are_long_are_left_where_they_are(runner: SparkRunner, long: str) -> None:
+    name, text = temp_name("x"), "repeat('x', {})"
+    for length, held in ((100, True), (MOST_BYTES // 8, False)):
+        runner.materialize(name, f"SELECT {long.format(text.format(length))} AS v FROM range(9)", few=True)
+        assert ("LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")) == held
+        runner.release(name)
 
 
 def test_results_of_common_table_expressions_are_found_within_other_statements(runner: SparkRunner) -> None:

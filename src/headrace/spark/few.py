@@ -10,11 +10,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.names import quote
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MOST_ROWS = 20_000
+MOST_ROWS, MOST_BYTES = 20_000, 16 * 2**20
 """More are left where they were computed: they would be sent anew with every statement that reads them."""
+
+
+_LONG = {"string": "{}", "char": "{}", "varchar": "{}", "binary": "{}", "variant": "to_json({})"}
+_LONG |= dict.fromkeys(("array", "map", "struct"), "CAST({} AS STRING)")
+"""Types whose values can be long, and what their length is taken of."""
+
+
+def bytes_of(frame: DataFrame) -> str:
+    """About how many bytes the long values of a frame take, as an aggregate expression over it."""
+    texts = [_LONG[f.dataType.typeName()].format(quote(f.name)) for f in frame.schema if f.dataType.typeName() in _LONG]
+    lengths = " + ".join(f"coalesce(octet_length({text}), 0)" for text in texts)
+    return f"coalesce(sum({lengths}), 0)" if lengths else "0"
 
 
 def literal_rows(frame: DataFrame) -> DataFrame:

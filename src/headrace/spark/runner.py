@@ -15,7 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.names import quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
-from headrace.spark.few import MOST_ROWS, literal_rows
+from headrace.spark.few import MOST_BYTES, MOST_ROWS, bytes_of, literal_rows
 from headrace.spark.freeing import free
 from headrace.spark.functions import register
 
@@ -30,6 +30,7 @@ Row = tuple[Any, ...]
 _COMMON_TABLE_EXPRESSION = re.compile(r"\bWITH\s+\S+\s+AS\s*\(", re.IGNORECASE)
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 _POOL = "spark.scheduler.pool"
+_ROWS, _BYTES = "__hr_rows", "__hr_bytes"
 
 
 @dataclass(slots=True)
@@ -184,8 +185,7 @@ class SparkRunner:
 
         with translated(sql):
             if self._local and (few or (detached and aggregates)):
-                found = self._detached(name, sql, {"rows": "count(*)", **(aggregates or {})}, few=few)
-                return {k: found[k] for k in aggregates or {}}
+                return self._detached(name, sql, aggregates or {}, few=few)
             frame = self.session.sql(sql)
             if not _COMMON_TABLE_EXPRESSION.search(sql):
                 frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -205,19 +205,21 @@ class SparkRunner:
     def _detached(self, name: str, sql: str, aggregates: Mapping[str, str], *, few: bool) -> dict[str, Any]:
         from pyspark.sql import Observation
 
-        watch, measures = Observation(), _measures(aggregates)
         with self._without_constraints():
-            frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
+            frame = self.session.sql(sql)
+            asked = {_ROWS: "count(*)", _BYTES: bytes_of(frame) if few else "0", **aggregates}
+            watch, measures = Observation(), _measures(asked)
+            frame = frame.observe(watch, measures).localCheckpoint(eager=True)
         found = _observed(watch, frame, measures)
-        if few and found["rows"] <= MOST_ROWS:
+        if few and found[_ROWS] <= MOST_ROWS and found[_BYTES] <= MOST_BYTES:
             literal_rows(frame).createOrReplaceTempView(name)
             free(frame)
             self._frames[name] = None
-            return found
-        self._checkpoints.add(name)
-        frame.createOrReplaceTempView(name)
-        self._frames[name] = frame
-        return found
+        else:
+            self._checkpoints.add(name)
+            frame.createOrReplaceTempView(name)
+            self._frames[name] = frame
+        return {alias: found[alias] for alias in aggregates}
 
     @cached_property
     def _local(self) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from headrace.algebra.relations import Relation, Scan, Stored
+from headrace.algebra.relations import Aggregate, Relation, Scan, Stored
 from headrace.algebra.schema import Column
-from headrace.algebra.tree import sources
-from headrace.algebra.types import groupable
+from headrace.algebra.tree import sources, walk
+from headrace.algebra.types import groupable, mentions
 from headrace.delta.derive import companion_relation, delta_program, full_program
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
+from headrace.delta.nearby import Key, read_once
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.known_keys import use_keys
@@ -24,7 +25,7 @@ from headrace.sql.context import Resolve, Schema
 from headrace.sql.lower import lower
 from headrace.sql.reader import read
 from headrace.sql.refusals import Refusal, not_maintained
-from headrace.sql.ties import undetermined
+from headrace.sql.ties import Known, nothing_known, undetermined
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange", "compile_tree", "compile_view"]
 
@@ -73,6 +74,7 @@ class CompiledView:
         appended: frozenset[TableName] = frozenset(),
         sizes: Mapping[TableName, int] | None = None,
         companion_rows: int = 0,
+        barred: Set[Key] = frozenset(),
     ) -> DeltaProgram | None:
         """How the stored tables follow a change.
 
@@ -81,12 +83,17 @@ class CompiledView:
             appended: Those among them that only gained rows, if that is known.
             sizes: Rows in each source, as far as known; only speed depends on it.
             companion_rows: Rows in the companion, as far as known; likewise.
+            barred: Sources and columns by which rows near a change are too many to be kept.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
         program = self.delta_by_rules(changed, appended, sizes, companion_rows)
-        return None if program is None else self._tidied_program(program)
+        if program is None:
+            return None
+        tidied = self._tidied_program(program)
+        once = read_once(tidied, changed, sizes or {}, self.types, barred)
+        return tidied if once is tidied else self._tidied_program(once)
 
     def delta_by_rules(
         self,
@@ -119,7 +126,9 @@ class CompiledView:
 
     def _tidied_program(self, program: DeltaProgram) -> DeltaProgram:
         passes = step(self.types)
-        steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
+        steps = tuple(
+            replace(s, relation=rewrite(s.relation, passes), only_if=self._tidied(s.only_if)) for s in program.steps
+        )
         companion = None if program.companion is None else self._tidied_change(program.companion)
         return DeltaProgram(steps, self._tidied_change(program.state), companion)
 
@@ -169,22 +178,51 @@ def compile_view(
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi, keys=keys)
     output = describe(query)
     types_of = _types_of(describe)
-    loose = undetermined(reading.tree, types_of) + unsettled(reading.tree, types_of)
+    loose = _loose(reading.tree, types_of)
+    if loose and keys:
+        told_apart = _loose(reading.tree, types_of, Uniqueness(keys, column_types(reading.tree, types_of)).keys)
+        view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
+        loose = told_apart
     refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
-    refusals += _inexact(view.tree, types_of)
+    refusals += _inexact(view.tree, types_of) + _unkept(view)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)
+
+
+def _loose(
+    tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]], known: Known = nothing_known
+) -> tuple[Refusal, ...]:
+    """What may give other results for the same rows, as rows that tie have no order."""
+    return undetermined(tree, types_of, known) + unsettled(tree, types_of, known)
 
 
 def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
     """Rows are matched by their values, so every column must have equality."""
     message = "Column '{}' is of a type that has no equality: {}."
     return tuple(
-        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type))
+        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type), _PARTS)
         for c in output
         if not groupable(c.type)
     )
+
+
+_PARTS = "Return what can be compared: array_sort(map_entries(x)) of a map, to_json(x) or parts of a variant."
+
+
+def _unkept(view: CompiledView) -> tuple[Refusal, ...]:
+    """What groups remember lies in a table, which holds no intervals."""
+    kinds = {c.type for c in view.companion or () if mentions(c.type, "interval")}
+    groups = [node for node in walk(view.tree) if isinstance(node, Aggregate)] if view.tree is not None else []
+    places = {call.type: call.place for node in groups for call in node.calls}
+    message = "What groups must remember for it is of type {}, which no table can hold."
+    return tuple(
+        not_maintained(f"groups with values of type {kind}", places.get(kind), message.format(kind), _COUNTED)
+        for kind in sorted(kinds)
+    )
+
+
+_COUNTED = "Group and aggregate numbers instead, such as timestampdiff(SECOND, a, b)."
 
 
 def _inexact(tree: Relation | None, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[Refusal, ...]:

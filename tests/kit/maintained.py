@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import duckdb
 from hypothesis import reject
 
-from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.relations import Moment, Relation, Scan, Stored, TopK
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.compiler import CompiledView, compile_view
+from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
@@ -20,6 +22,8 @@ from headrace.rewrite.check import naive
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
 from kit.executor import Executor
+
+reserve.LEAST = 1  # or no table of a test would outgrow it
 
 NAMESPACE = ("shop",)
 _WEIGHT = Column(WEIGHT, "bigint")
@@ -218,6 +222,11 @@ class Maintained:
     def _recomputed_companion(self) -> Counter[Row]:
         companion = self.view.full_program().companion
         assert companion is not None
+        if isinstance(companion, TopK):
+            # what is left of a reserve; fewer rows than are shown are all there are
+            left, tree = self.stored[COMPANION].total(), self.view.tree
+            assert isinstance(tree, TopK)
+            companion = replace(companion, limit=max(left, (tree.limit or 0) + tree.offset))
         return self.rows(companion)
 
     def difference(self) -> Counter[Row]:

@@ -84,6 +84,8 @@ NEVER = {
         "SELECT k,\n (SELECT max(w) FROM (SELECT w FROM {ns}.u WHERE u.k = t.k) z) AS m FROM {ns}.t"
     ),
     "cut without an order": "SELECT k FROM {ns}.t\nLIMIT 1",
+    "floats that are not among others": "SELECT k FROM {ns}.t WHERE CAST(v AS DOUBLE)\n NOT IN (SELECT k FROM {ns}.u)",
+    "intervals that groups remember": "SELECT k,\n max(make_dt_interval(v)) > INTERVAL 1 DAY m FROM {ns}.t GROUP BY k",
 }
 
 

@@ -20,6 +20,7 @@ EXAMPLES = 300 if os.environ.get("HEADRACE_TEST_LONG") else 12
 
 RIGHTLY = (
     "floating-point numbers below",
+    "NOT IN over floating-point numbers",
     "outer columns",
     "over no rows is not NULL",
     "The subquery compares",

@@ -56,6 +56,11 @@ class Mirror:
         """Columns in which no two of its rows agree, as its database sees to it; none where there are no such."""
         return tuple((self.details or {}).get("key", ()))
 
+    @property
+    def key_since(self) -> int:
+        """The first version of it in which its key is known to hold."""
+        return int((self.details or {}).get("key_since", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSource:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
-from headrace.delta import accumulate, first_groups, partitions, recursive, topk
+from headrace.delta import accumulate, first_groups, partitions, recursive, reserve, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
@@ -14,7 +14,7 @@ from headrace.delta.root import root_of
 from headrace.delta.share import share
 from headrace.names import TableName
 
-LAYOUT = 4
+LAYOUT = 5
 """Number of the rules' layout. Raise it when queries get other companions than before, or when what was refused is
 maintained: stream tables that were defined under another number are defined and loaded again at their next refresh."""
 
@@ -29,6 +29,8 @@ def full_program(tree: Relation) -> FullProgram:
     groups = first_groups.grouped(tree)
     if groups is not None and isinstance(tree, TopK):
         return first_groups.full(tree, groups)
+    if isinstance(tree, TopK) and reserve.reserved(tree):
+        return reserve.full(tree)
     root = root_of(tree)
     return accumulate.full(root) if root else FullProgram()
 
@@ -71,6 +73,8 @@ def _program(tree: Relation, change: Change) -> DeltaProgram | None:
     groups = first_groups.grouped(tree)
     if groups is not None and isinstance(tree, TopK):
         return first_groups.follow(tree, groups, change)
+    if isinstance(tree, TopK) and reserve.reserved(tree):
+        return reserve.follow(tree, change)
     at_root = partitions.delta(tree, change) or topk.at_root(tree, change) or recursive.at_root(tree, change)
     delta = at_root or consolidate(change.of(tree))
     if isinstance(delta, Empty):

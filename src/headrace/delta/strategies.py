@@ -34,6 +34,7 @@ from headrace.algebra.tree import walk
 from headrace.delta.accumulators import Kind, plan
 from headrace.delta.partitions import window_at_root
 from headrace.delta.recursive import recursion_at_root
+from headrace.delta.reserve import reserved
 from headrace.delta.root import root_of
 
 
@@ -240,6 +241,9 @@ def _window(node: Window, *, at_root: bool) -> Iterator[Strategy]:
 def _topk(node: TopK, *, at_root: bool) -> Strategy:
     construct = "ORDER BY … LIMIT" if node.limit is not None else "ORDER BY … OFFSET"
     subject = _bare_text(", ".join(map(str, node.order)))
+    if at_root and reserved(node):
+        how = "more rows than are shown are kept in a companion table; read again only when too few of them are left"
+        return Strategy(construct, subject, how)
     if at_root and not node.offset:
         return Strategy(construct, subject, "gained rows are merged in; read again only when one of its rows is lost")
     return Strategy(construct, subject, "the rows are read again" + ("" if at_root else ", before and after"))

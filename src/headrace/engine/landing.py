@@ -371,7 +371,8 @@ class Lander:
                 meta, known = of.written[name], newest.get(name)
                 number = 0 if known is None else known.version + 1
                 versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
-        mirrors = _mirrors(source, landing)
+        reached = {n: v.version for n, v in newest.items()} | {v.relation: v.version for v in versions}
+        mirrors = _mirrors(source, landing, reached)
         adds = tuple(m for m in source.mirrors if m not in before.mirrors)
         options = source.options if adds else None
         move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins, options, adds)
@@ -422,13 +423,17 @@ def resources_of(source: DatabaseSource) -> list[str]:
     return [source_resource(source.name), *(resource_of(t) for m in source.mirrors for t in m.stored)]
 
 
-def _mirrors(source: DatabaseSource, landing: Landing) -> tuple[Mirror, ...]:
-    """Mirrors whose details change with a landing."""
+def _mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableName, int]) -> tuple[Mirror, ...]:
+    """Mirrors whose details change with a landing; `reached` has their versions after it."""
     landed = {t.name: t for t in landing.tables if t.replaced or t.reshaped}
     changed = []
     for mirror in source.mirrors:
         if mirror.name in landed:
-            changed.append(replace(mirror, details=dict(landed[mirror.name].details), gone=False))
+            details = {**landed[mirror.name].details, "key_since": reached.get(mirror.name, 0)}
+            now = replace(mirror, details=details, gone=False)
+            if mirror.details is not None and mirror.key == now.key:
+                details["key_since"] = mirror.key_since
+            changed.append(now)
         elif mirror.name in landing.gone:
             changed.append(replace(mirror, gone=True))
     return tuple(changed)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Mirror
 from headrace.engine.details import Details, Keys, from_json
 from headrace.engine.ports import Runner
+from headrace.frontier import Frontier
+from headrace.graph.dag import Dag
 from headrace.names import TableName, quote
 
 
@@ -35,10 +37,34 @@ class KnownKeys:
         return found
 
     @cached_property
-    def _mirrored(self) -> Mapping[TableName, Keys]:
+    def _mirrors(self) -> Mapping[TableName, Mirror]:
         with self._catalog.reading() as reader:
             mirrors = [mirror for source in reader.sources() for mirror in source.mirrors]
-        return {mirror.name: (tuple(sorted(mirror.key)),) for mirror in mirrors if mirror.key}
+        return {mirror.name: mirror for mirror in mirrors if mirror.key}
+
+    @cached_property
+    def _reflected(self) -> tuple[Mapping[TableName, Frontier], Dag[TableName], Mapping[TableName, int]]:
+        """What stream tables reflect, what they read, and at which versions gates hold sources."""
+        with self._catalog.reading() as reader:
+            held = {name: gate.version for name, gate in reader.gates().items()}
+            return reader.frontiers(), Dag(reader.dependencies()), held
+
+    def _mirrored(self, name: TableName, sources: Collection[TableName]) -> Keys:
+        """The key of a mirror, where it holds in every version that who reads these sources may read from now on.
+
+        A gate may hold the mirror at a version from before its table had that key, and so may alignment: at what the
+        stream tables on other ways from the mirror reflect.
+        """
+        mirror = self._mirrors.get(name)
+        if mirror is None:
+            return ()
+        if mirror.key_since:
+            frontiers, graph, held = self._reflected
+            above = {*sources, *(each for source in sources for each in graph.upstream(source))}
+            versions = [frontiers[each].get(name) for each in above if each in frontiers]
+            if any(v is not None and v < mirror.key_since for v in (*versions, held.get(name))):
+                return ()
+        return (tuple(sorted(mirror.key)),)
 
     @cached_property
     def _derived(self) -> Mapping[TableName, Keys]:
@@ -46,7 +72,7 @@ class KnownKeys:
 
     def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
         """All keys of some relations; those without any are left out."""
-        known = (self.declared, self._mirrored, self._derived)
+        known = (self.declared, {n: self._mirrored(n, sources) for n in sources}, self._derived)
         found = {name: dict.fromkeys(key for each in known for key in each.get(name, ())) for name in sources}
         return {name: tuple(keys) for name, keys in found.items() if keys}
 
@@ -71,5 +97,5 @@ def out_of_date(details: Details, keys: KnownKeys) -> bool:
         return True
     if not (known and details.rests_on_keys):
         return False
-    now = keys.of(known.keys())
+    now = keys.of([use.name for use in details.sources])
     return any(not set(then) <= set(now.get(name, ())) for name, then in known.items())

@@ -15,7 +15,7 @@ from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import walk
 from headrace.algebra.types import decimal_of
 from headrace.sql.refusals import Refusal, not_deterministic
-from headrace.sql.ties import Names, TypesOf, closure, dependencies, equal_means_same, unique
+from headrace.sql.ties import Known, Names, TypesOf, closure, dependencies, equal_means_same, nothing_known, unique
 from headrace.sql.tokens import words
 
 _BY = words("max_by min_by")
@@ -24,18 +24,19 @@ _LISTS = words("listagg string_agg")
 _TRIES = words("try_avg try_sum")
 
 
-def unsettled(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
+def unsettled(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
     """The aggregates of a query that may give other results for the same rows.
 
     Args:
         tree: The query, reading no column that it does not use.
         types_of: Spark's column types of a relation.
+        known: What is known of keys besides what the query itself tells.
     """
     nodes = [node for node in walk(tree) if isinstance(node, Aggregate)]
-    return tuple(refusal for node in nodes for refusal in _refusals(node, types_of))
+    return tuple(refusal for node in nodes for refusal in _refusals(node, types_of, known))
 
 
-def _refusals(node: Aggregate, types_of: TypesOf) -> Iterator[Refusal]:
+def _refusals(node: Aggregate, types_of: TypesOf, known: Known) -> Iterator[Refusal]:
     choosing = [call for call in node.calls if call.function in _BY | _ANY | _LISTS | _TRIES]
     if not choosing:
         return
@@ -44,7 +45,7 @@ def _refusals(node: Aggregate, types_of: TypesOf) -> Iterator[Refusal]:
         if call.function in _TRIES:
             if not _suffices(types.get(_name(call.argument) or "", "")):
                 yield _refusal(call, "may run out of its type in one order of its rows and not in another")
-        elif not _settled(node, call, types):
+        elif not _settled(node, call, types, known):
             why = "puts rows in an order that its ORDER BY does not settle" if call.within else _WHY
             yield _refusal(call, why)
 
@@ -62,10 +63,10 @@ def _suffices(type_: str) -> bool:
     return type_ in ("tinyint", "smallint", "int", "float", "double") or (shape is not None and shape[0] <= 28)
 
 
-def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str]) -> bool:
+def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], known: Known) -> bool:
     """Whether rows of a group that the call does not tell apart agree in what it returns."""
     pins = frozenset(node.keys).union(*(_pinned(each) for each in _told_apart(call)))
-    if any(key <= pins for key in unique(node.input)):
+    if any(key <= pins for key in (*unique(node.input), *known(node.input))):
         return True
     exact = frozenset(name for name, type_ in types.items() if equal_means_same(type_))
     wanted = call.argument.columns if call.argument is not None else frozenset[str]()

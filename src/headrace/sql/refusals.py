@@ -52,6 +52,15 @@ HINTS: dict[str, str] = {
 }
 """What to do about a construct, by its name."""
 
+REMEDIES: dict[str, str] = {
+    "depends on when it runs": "Compare with a column of a source, say of a table of one row that holds the day, or "
+    "let it be FULL on a schedule: SCHEDULE '1 day' REFRESH MODE FULL.",
+    "gives another result each time it runs": "Derive it from the row, as xxhash64(key) does, or have it written with "
+    "the source.",
+    "depends on the session that runs it": "Write its value instead.",
+}
+"""What to do about what is no function of the sources, by the reason."""
+
 
 def not_maintained(construct: str, place: Place | None, message: str | None = None, hint: str | None = None) -> Refusal:
     """The refusal of a construct that Headrace does not maintain."""
@@ -62,4 +71,5 @@ def not_maintained(construct: str, place: Place | None, message: str | None = No
 def not_deterministic(construct: str, place: Place | None, why: str, hint: str | None = None) -> Refusal:
     """The refusal of something that is not a function of the sources."""
     message = f"{construct} {why}, so the result is not a function of the sources."
-    return Refusal(FullReason.NOT_DETERMINISTIC, construct, message, place, hint or HINTS.get(construct))
+    hint = hint or HINTS.get(construct) or REMEDIES.get(why)
+    return Refusal(FullReason.NOT_DETERMINISTIC, construct, message, place, hint)

@@ -125,9 +125,17 @@ class _Cutter:
         if text == "." and at + 1 < end and self.tokens[at + 1].is_name:
             self.emit(Role.OPERATOR, at)
             return self.emit_all(Role.LITERAL, at + 1, at + 2)
+        if text == ":" and self.after_operand() and at + 1 < end:
+            return self.path(at, end)
         if text in (":", "?", "{", "}", "@", "#", "$", ";", "|>"):
             self.refuse(f"'{text}' in an expression", at)
         return self.emit_all(Role.OPERATOR, at, at + 1)
+
+    def path(self, at: int, end: int) -> int:
+        """The path into a variant behind its colon; what follows its first name or bracket is a field's."""
+        self.emit(Role.OPERATOR, at)
+        following = self.tokens[at + 1]
+        return self.emit_all(Role.LITERAL, at + 1, at + 2) if following.is_name else at + 1
 
     def group(self, at: int, variables: frozenset[str]) -> int:
         closing = self.closing(at)

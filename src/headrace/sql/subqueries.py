@@ -10,6 +10,8 @@ from __future__ import annotations
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
 from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
+from headrace.algebra.types import mentions
+from headrace.sql.analysis import types_in
 from headrace.sql.booleans import Combined, Condition, Part, condition, has_subquery
 from headrace.sql.collations import INSIDE, under_one_collation
 from headrace.sql.context import Context, Ctes
@@ -23,6 +25,11 @@ from headrace.sql.resolving import pieces_of
 from headrace.sql.scope import Scope
 from headrace.sql.shape import Range
 from headrace.sql.values_of_subqueries import Values
+
+_ZEROS = (
+    "NOT IN over floating-point numbers: where Spark answers it by hashing, 0.0 and -0.0 are different there."
+    " NOT EXISTS takes them for equal."
+)
 
 
 class SubqueryReader:
@@ -122,10 +129,16 @@ class SubqueryReader:
 
     def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], piece: Piece) -> None:
         """x NOT IN R: true over an empty R; else when neither x nor a value of R is NULL, and no value equals x."""
+        if any(self._is_float(*each) for each in ((rows.relation, pair[0]), (right, pair[1]))):
+            refuse(self.context, piece, "NOT IN of floats", _ZEROS)
         rows.relation = Existence(rows.relation, right, _equal(pair), anti=True)
         some, nulls = self._flags(rows, right, pair[1])
         parts = {"some": column(some), "nulls": column(nulls), "x": column(pair[0])}
         rows.relation = Filter(rows.relation, compose("NOT {some} OR ({x} IS NOT NULL AND NOT {nulls})", **parts))
+
+    def _is_float(self, relation: Relation, name: str) -> bool:
+        types = types_in(self.context, Project(relation, ((name, column(name)),))) or ()
+        return any(mentions(each.type, "float", "double") for each in types)
 
     def _mark(self, rows: Rows, part: Part) -> Pieces:
         """A column that says whether a partner exists, asked for by a condition."""

@@ -10,7 +10,7 @@ BYs must not meet: which number of one goes with which of the other is open.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from headrace.algebra.relations import (
     Aggregate,
@@ -55,25 +55,34 @@ Dependency = tuple[Names, Names]
 
 TypesOf = Callable[[Relation], tuple[Column, ...]]
 
+Known = Callable[[Relation], Iterable[Names]]
+"""Keys of a relation that follow from those of sources."""
 
-def undetermined(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
+
+def nothing_known(_: Relation) -> tuple[Names, ...]:
+    """No source has a key."""
+    return ()
+
+
+def undetermined(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
     """The window functions of a query that may give other results for the same rows.
 
     Args:
         tree: The query, reading no column that it does not use.
         types_of: Spark's column types of a relation.
+        known: What is known of keys besides what the query itself tells.
     """
     inner = {id(node.input) for node in walk(tree) if isinstance(node, Window)}
     stacks = (_stack(node) for node in walk(tree) if isinstance(node, Window) and id(node) not in inner)
-    found = [refusal for stack in stacks for refusal in _refusals(stack, types_of)]
-    cuts = [node for node in walk(tree) if isinstance(node, TopK) and not _total(node, types_of)]
+    found = [refusal for stack in stacks for refusal in _refusals(stack, types_of, known)]
+    cuts = [node for node in walk(tree) if isinstance(node, TopK) and not _total(node, types_of, known)]
     return (*found, *map(_cut_refusal, cuts))
 
 
-def _total(topk: TopK, types_of: TypesOf) -> bool:
+def _total(topk: TopK, types_of: TypesOf, known: Known) -> bool:
     """Whether ORDER BY leaves no tie between different rows."""
     pins = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
-    if any(key <= pins for key in unique(topk.input)):
+    if any(key <= pins for key in (*unique(topk.input), *known(topk.input))):
         return True
     exact = frozenset(column.name for column in types_of(topk.input) if equal_means_same(column.type))
     return set(topk.columns) <= closure(pins & exact, dependencies(topk.input))
@@ -99,21 +108,21 @@ def positional(call: WindowCall) -> bool:
     return bool(frame) and frame[0] == "ROWS" and " ".join(frame) != whole
 
 
-def _refusals(stack: tuple[Window, ...], types_of: TypesOf) -> Iterator[Refusal]:
+def _refusals(stack: tuple[Window, ...], types_of: TypesOf, known: Known) -> Iterator[Refusal]:
     """Refusals for windows one below the other."""
     if not any(positional(call) for window in stack for call in window.calls):
         return
     base = stack[-1].input
     exact = frozenset(column.name for column in types_of(base) if equal_means_same(column.type))
-    known = [*dependencies(base), *(each for window in stack for each in _of_calls(window))]
-    keys = unique(base)
+    follows = [*dependencies(base), *(each for window in stack for each in _of_calls(window))]
+    keys = [*unique(base), *known(base)]
     for window in stack:
         for call in window.calls:
             pins = _pins(window, call)
             if not positional(call) or any(key <= pins for key in keys):
                 continue
             others = {other.name for w in stack for other in w.calls if not _moves_with(w, other, window, call)}
-            if not set(base.columns) | others <= closure(pins & (exact | others), known):
+            if not set(base.columns) | others <= closure(pins & (exact | others), follows):
                 yield _refusal(call)
 
 

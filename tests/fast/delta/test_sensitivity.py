@@ -26,9 +26,9 @@ from headrace.algebra.relations import (
     TopK,
     Window,
 )
-from headrace.algebra.scalar import Scalar, literal
+from headrace.algebra.scalar import TRUE, Scalar, literal
 from headrace.algebra.tree import identity
-from headrace.delta import accumulate, accumulators, existence, first_groups, program, rules, topk
+from headrace.delta import accumulate, accumulators, existence, first_groups, program, reserve, rules, topk
 from headrace.delta.change import Change, arrange, union_all, weigh
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
@@ -149,7 +149,25 @@ def test_first_rows_that_are_not_read_again_are_noticed(monkeypatch: pytest.Monk
     def forgetful(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
         return merged(tree, moved, state, state, change)
 
+    monkeypatch.setattr(reserve, "MOST", 0)
+    replay(EXECUTOR, case)
     monkeypatch.setattr(topk, "from_state", forgetful)
+    with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("_refilled", lambda tree, kept, followed, change: followed),
+        ("_known", lambda tree: TRUE),
+    ],
+)
+def test_a_reserve_that_is_believed_too_long_is_noticed(
+    part: str, wrong: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = parse((ACID / "reserve_runs_out.txt").read_text()).case
+    monkeypatch.setattr(reserve, part, wrong)
     with pytest.raises(AssertionError, match="missing"):
         replay(EXECUTOR, case)
 

@@ -54,8 +54,16 @@ CAST = "SELECT id, region FROM orders o WHERE EXISTS (SELECT 1 FROM customers c 
 UNION = "SELECT DISTINCT id FROM (SELECT id FROM orders UNION ALL SELECT id FROM customers)"
 NULLS = "SELECT o.id, c.name FROM orders o LEFT JOIN customers c ON o.customer <=> c.id"
 
+NUMBERED = """SELECT id, customer, row_number() OVER (PARTITION BY region ORDER BY amount DESC, id) AS n,
+    lag(amount) OVER (PARTITION BY region ORDER BY amount DESC, id) AS before FROM orders"""
+NUMBERED_JOIN = """SELECT c.id, o.region, row_number() OVER (ORDER BY o.id) AS n FROM orders o
+    JOIN customers c ON o.customer = c.id"""
+FIRST = "SELECT amount, id, region FROM orders ORDER BY amount DESC NULLS LAST, id LIMIT 2 OFFSET 1"
+GREATEST = "SELECT region, max_by(amount, id) AS latest, count(*) AS n FROM orders GROUP BY region"
+SETTLED = (NUMBERED, NUMBERED_JOIN, FIRST, GREATEST)
+
 USED = (DISTINCT, DISTINCT_JOIN, DISTINCT_BELOW, GROUPED, GROUPED_PAIRS, SEMI, IN, ANTI, ANTI_MORE, LEFT, LEFT_MORE)
-USED = (*USED, LEFT_UNUSED, LEFT_CHAIN, LEFT_DISTINCT, NULLS)
+USED = (*USED, LEFT_UNUSED, LEFT_CHAIN, LEFT_DISTINCT, NULLS, *SETTLED)
 UNUSED = (NOT_A_KEY, MANY, MANY_SEMI, PART_OF_A_KEY, CAST, UNION)
 
 
@@ -124,6 +132,12 @@ def test_rows_that_are_unique_are_not_grouped(query: str) -> None:
     assert _has(_tree(query, {}), Aggregate)
     assert not _has(_tree(query), Aggregate)
     assert Maintained(EXECUTOR, _case(query, 0), keys=KEYS).view.companion is None
+
+
+@pytest.mark.parametrize("query", SETTLED)
+def test_a_key_settles_what_ties_leave_open(query: str) -> None:
+    """Without it the query would be refused, as the same rows could give several results."""
+    assert Maintained(EXECUTOR, _case(query, 0), keys=KEYS).view.rests_on_keys
 
 
 def test_distinct_below_an_aggregate_falls_away() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, ent
 
 from headrace.catalog import Catalog, Mirror, Outcome, Publication, SourceMove
 from headrace.engine.aligning import wants_alignment
+from headrace.engine.details import Details, to_json
 from headrace.engine.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, judge
 from headrace.engine.gather import known, redefined
 from headrace.engine.grouping import Defaults
 from headrace.engine.source_keys import KnownKeys
 from headrace.reasons import FullReason
+from headrace.semantics import Semantics
 
 
 @pytest.fixture
@@ -65,3 +68,27 @@ def test_mirrors_have_the_keys_of_their_tables(catalog: Catalog) -> None:
     catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, landed),)))
     catalog.declare_key(ORDERS, ["id", "line"])
     assert KnownKeys(catalog).of([ORDERS, ITEMS]) == {ORDERS: (("id", "line"),)}
+
+
+def test_a_key_counts_where_no_version_without_it_can_be_read(catalog: Catalog, url: str) -> None:
+    """The table gained its key at version 1; a gate, or who is read beside it, may still show version 0."""
+    iceberg = Iceberg(url)
+    mirror = Mirror(ORDERS, lake("_headrace.orders_log"))
+    catalog.create_source("shop", "postgres", {}, [mirror])
+    see(catalog)
+    plain = to_json(Details("", (), Semantics("UTC", ansi=True, case_sensitive=False), (), (), {}, (), None))
+    create(catalog, REVENUE, ORDERS, details=plain)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    catalog.close_gates([ORDERS])
+    see(catalog, snapshot=2)
+    keyed = replace(mirror, details={"key": ["id"], "key_since": 1})
+    catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, (keyed,)),)))
+    assert KnownKeys(catalog).of([ORDERS]) == {}
+    catalog.open_gates([ORDERS])
+    assert KnownKeys(catalog).of([ORDERS]) == {ORDERS: (("id",),)}
+    # aligned with a table that reflects version 0, a reader of both reads that one
+    assert KnownKeys(catalog).of([ORDERS, REVENUE]) == {}
+    create(catalog, TOP, REVENUE, details=plain)
+    assert KnownKeys(catalog).of([ORDERS, TOP]) == {}
+    catalog.publish(refresh(catalog, iceberg, 2, REVENUE))
+    assert KnownKeys(catalog).of([ORDERS, REVENUE]) == {ORDERS: (("id",),)}

@@ -81,8 +81,22 @@ def as_dot(dag: Dag[Name], label: Label[Name] | None = None) -> str:
     return "\n".join([*lines, "}"])
 
 
-def as_dict(dag: Dag[Name], label: Label[Name] | None = None) -> dict[str, object]:
-    """Plain JSON values: nodes in topological order with their level, and edges."""
+def as_dict(
+    dag: Dag[Name], label: Label[Name] | None = None, seconds: Mapping[Name, float] | None = None
+) -> dict[str, object]:
+    """Plain JSON values: nodes in topological order with their level, and edges.
+
+    Args:
+        dag: The graph.
+        label: What else to say of a name.
+        seconds: How long names take, where that is known; then the critical path is told, too.
+    """
+    path = critical_path(dag, seconds) if seconds is not None else ()
+    times = seconds or {}
+    critical = {
+        "names": [str(name) for name in path],
+        "seconds": round(sum(times.get(name, 0.0) for name in path), 4),
+    }
     level = {name: i for i, names in enumerate(dag.levels()) for name in names}
     return {
         "nodes": [
@@ -96,6 +110,7 @@ def as_dict(dag: Dag[Name], label: Label[Name] | None = None) -> dict[str, objec
             for name in dag.order()
         ],
         "edges": [{"from": str(producer), "to": str(consumer)} for producer, consumer in dag.edges],
+        **({} if seconds is None else {"critical_path": critical}),
     }
 
 

@@ -60,6 +60,7 @@ def test_dot() -> None:
 
 def test_dict_is_json() -> None:
     found = json.loads(json.dumps(as_dict(DAG, label)))
+    assert "critical_path" not in found
     assert found["nodes"][0] == {"name": "customers", "level": 0, "source": True, "cycle": [], "label": ""}
     assert {"from": "revenue", "to": "top"} in found["edges"]
     assert [node["name"] for node in found["nodes"]] == list(DAG.order())
@@ -80,3 +81,10 @@ def test_a_cycle_is_drawn_once_and_ends_where_it_comes_back() -> None:
     ]
     nodes = {node["name"]: node["cycle"] for node in json.loads(json.dumps(as_dict(cyclic)))["nodes"]}
     assert nodes == {"a": [], "b": ["b", "c"], "c": ["b", "c"], "p": ["p", "q"], "q": ["p", "q"], "s": ["s"]}
+
+
+def test_the_critical_path_is_told_as_json_where_times_are_asked_for() -> None:
+    chain = Dag({"b": ("a",), "c": ("b",), "d": ("a",)})
+    found = as_dict(chain, seconds={"b": 1.0, "c": 0.25, "d": 1.5})
+    assert found["critical_path"] == {"names": ["a", "d"], "seconds": 1.5}
+    assert as_dict(chain, seconds={})["critical_path"]["seconds"] == 0  # type: ignore[index]

@@ -78,13 +78,14 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
     with asked.open() as hr:
         dag = hr.graph()
         took = {info.name: info.last_seconds for info in hr.status()} if levels else {}
+    seconds = {n: s for n in dag.names if (s := took.get(str(n))) is not None}
     if asked.json or form == "json":
         import json
 
-        sys.stdout.write(json.dumps(as_dict(dag), indent=2, ensure_ascii=False) + "\n")
+        found = as_dict(dag, seconds=seconds if levels else None)
+        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
         return
     if levels:
-        seconds = {n: s for n in dag.names if (s := took.get(str(n))) is not None}
         sys.stdout.write((as_levels(dag, seconds) or "There are no stream tables yet.") + "\n")
         return
     drawn = {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)

@@ -89,6 +89,14 @@ def test_a_table_that_does_not_exist_is_shown_in_its_place() -> None:
     assert error.value.place == Place(2, 13, "FROM t JOIN nowhere")
 
 
+@pytest.mark.parametrize(("query", "closing"), [("SELECT (a FROM t", ")"), ("SELECT c[1 FROM (t)", "]")])
+def test_a_bracket_that_is_not_closed_is_shown_where_it_opens(query: str, closing: str) -> None:
+    with pytest.raises(UserError) as error:
+        reading(query)
+    assert error.value.message == f"A bracket opens here that no {closing} closes."
+    assert error.value.place == Place(1, 8 if closing == ")" else 9, query)
+
+
 def test_what_other_dialects_have_gets_a_hint() -> None:
     with pytest.raises(UserError) as error:
         reading("SELECT a FROM t QUALIFY rank() OVER (ORDER BY a) = 1")

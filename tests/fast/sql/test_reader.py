@@ -104,6 +104,17 @@ def test_what_other_dialects_have_gets_a_hint() -> None:
     assert "WHERE" in str(error.value.hint)
 
 
+@pytest.mark.parametrize("comparison", ["= ANY", "<> ALL", "< some"])
+def test_a_comparison_with_all_of_a_query_gets_a_hint(comparison: str) -> None:
+    query = f"SELECT a FROM t WHERE b {comparison} (SELECT b FROM t) AND c LIKE ANY ('x', 'y')"
+    with pytest.raises(UserError) as error:
+        reading(query)
+    assert error.value.code == "SYNTAX_ERROR"
+    assert error.value.place == Place(1, query.index(comparison) + comparison.index(" ") + 2, query)
+    assert "NOT IN" in str(error.value.hint)
+    reading(query.replace(f"{comparison} (SELECT b FROM t)", "= any(array(true))"))
+
+
 def test_a_view_that_reads_itself() -> None:
     with pytest.raises(UserError) as error:
         reading("SELECT * FROM circle")

@@ -9,6 +9,8 @@ from bench.measure import Figure, listed, median, project, show
 from headrace.api import Headrace
 
 WARM_UP = 2
+SETTLED = 8
+"""Turns after which Java compiles little more: it takes a core from those that run side by side, not from one alone."""
 PAUSE = 1.05
 """Seconds that ON CHANGE keeps between two refreshes of a table."""
 
@@ -57,14 +59,14 @@ def _independent(hr: Headrace, turns: int) -> list[Figure]:
     for i, name in enumerate(names):
         _stream(hr, name, f"SELECT k, v + {i} AS v FROM p.many WHERE v >= 0")
     parallel, sequential = [], []
-    for turn in range(WARM_UP + turns):
+    for turn in range(SETTLED + turns):
         _change(hr, "many", 2 * turn)
         together = _once(hr, len(names))[0]
         _change(hr, "many", 2 * turn + 1)
         start = time.perf_counter()
         hr.refresh([f"p.{name}" for name in names])
         apart = time.perf_counter() - start
-        if turn >= WARM_UP:
+        if turn >= SETTLED:
             parallel.append(together)
             sequential.append(apart)
     ratio = median(sequential) / median(parallel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Aggregate, Relation, Scan, Stored
@@ -12,6 +12,7 @@ from headrace.algebra.types import groupable, mentions
 from headrace.delta.derive import companion_relation, delta_program, full_program
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
+from headrace.delta.nearby import Key, read_once
 from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.known_keys import use_keys
@@ -73,6 +74,7 @@ class CompiledView:
         appended: frozenset[TableName] = frozenset(),
         sizes: Mapping[TableName, int] | None = None,
         companion_rows: int = 0,
+        barred: Set[Key] = frozenset(),
     ) -> DeltaProgram | None:
         """How the stored tables follow a change.
 
@@ -81,12 +83,17 @@ class CompiledView:
             appended: Those among them that only gained rows, if that is known.
             sizes: Rows in each source, as far as known; only speed depends on it.
             companion_rows: Rows in the companion, as far as known; likewise.
+            barred: Sources and columns by which rows near a change are too many to be kept.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
         program = self.delta_by_rules(changed, appended, sizes, companion_rows)
-        return None if program is None else self._tidied_program(program)
+        if program is None:
+            return None
+        tidied = self._tidied_program(program)
+        once = read_once(tidied, changed, sizes or {}, self.types, barred)
+        return tidied if once is tidied else self._tidied_program(once)
 
     def delta_by_rules(
         self,
@@ -119,7 +126,9 @@ class CompiledView:
 
     def _tidied_program(self, program: DeltaProgram) -> DeltaProgram:
         passes = step(self.types)
-        steps = tuple(Step(s.name, rewrite(s.relation, passes), self._tidied(s.only_if)) for s in program.steps)
+        steps = tuple(
+            replace(s, relation=rewrite(s.relation, passes), only_if=self._tidied(s.only_if)) for s in program.steps
+        )
         companion = None if program.companion is None else self._tidied_change(program.companion)
         return DeltaProgram(steps, self._tidied_change(program.state), companion)
 

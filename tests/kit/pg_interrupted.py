@@ -77,7 +77,8 @@ class Interrupted:
                 continue
             if landing is None or self._chance.random() < 0.2:
                 continue  # killed: while reading, or before publishing
-            self._publish(landing)
+            if landing.worth:
+                self._publish(landing)
             if self._chance.random() < 0.7:  # else killed before acknowledging
                 with suppress(HeadraceError):
                     self._capture().acknowledge(self._position)

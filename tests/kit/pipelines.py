@@ -48,6 +48,10 @@ from headrace.scheduler.rules import Rules
 Contents = Mapping[str, frozenset[int]]
 
 
+KEPT = 16
+"""Snapshots that a table has at most, the newest ones."""
+
+
 class Lake:
     """Base tables and stream tables of one catalog.
 
@@ -62,6 +66,7 @@ class Lake:
         self.iceberg = Iceberg(url)
         self._numbers = iter(range(1, 1_000_000))
         self._lock = threading.Lock()
+        self._snapshots: dict[TableName, list[dict[str, object]]] = {}
 
     def base(self, *names: str) -> None:
         """Make or change base tables."""
@@ -70,9 +75,12 @@ class Lake:
 
     def metadata(self, name: TableName) -> tuple[str, int]:
         """Write a metadata file with a snapshot of its own; where it is, and the snapshot."""
+        snapshot = time.time_ns()
+        summary = {"operation": "append"}
+        new = {"snapshot-id": snapshot, "timestamp-ms": snapshot // 10**6, "schema-id": 0, "summary": summary}
         with self._lock:
             number = next(self._numbers)
-        snapshot = time.time_ns()
+            snapshots = self._snapshots[name] = [*self._snapshots.get(name, ())[1 - KEPT :], new]
         file = self.folder / f"{name.table}-{number}-{snapshot}.metadata.json"
         content = {
             "format-version": 2,
@@ -81,14 +89,7 @@ class Lake:
             "current-snapshot-id": snapshot,
             "schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "k", "type": "long", "required": False}]}],
             "current-schema-id": 0,
-            "snapshots": [
-                {
-                    "snapshot-id": snapshot,
-                    "timestamp-ms": snapshot // 10**6,
-                    "schema-id": 0,
-                    "summary": {"operation": "append"},
-                }
-            ],
+            "snapshots": snapshots,
         }
         file.write_text(json.dumps(content), encoding="utf-8")
         return str(file), snapshot
@@ -272,9 +273,9 @@ def scheduler(
     return Scheduler(catalog, worker, events or Events(), rules(**changes), ClockAhead(ahead))
 
 
-def contents(lake: Lake, catalog: Catalog, *names: str) -> list[Contents]:
-    """What stream tables hold, read through one pinned state, which is what `hr.at()` takes."""
-    pinned = PinnedState(catalog)
+def contents(lake: Lake, catalog: Catalog, *names: str, when: dt.datetime | int | None = None) -> list[Contents]:
+    """What stream tables hold, or held, read through one pinned state, which is what `hr.at(when)` takes."""
+    pinned = PinnedState(catalog, when)
     found = []
     for name in names:
         snapshot = re.search(r"VERSION AS OF (\d+)", pinned.expression(full(name)))

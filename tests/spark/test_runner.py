@@ -11,6 +11,7 @@ from kit.names import temp_name
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.semantics import Semantics
+from headrace.spark.few import MOST_BYTES, MOST_ROWS
 from headrace.spark.runner import SparkRunner
 from headrace.spark.session import catalog_names, check_session
 
@@ -26,20 +27,20 @@ def test_describing_runs_nothing(runner: SparkRunner) -> None:
     assert group.jobs == 0
 
 
-@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize(("detached", "few"), [(False, False), (True, False), (True, True), (False, True)])
 @pytest.mark.parametrize(
     "where", ["true", "id > 100", "false", "EXISTS (SELECT 1 FROM range(0) AS r WHERE r.id = x.id)"]
 )
 def test_materializing_computes_once_and_measures_in_the_same_pass(
-    runner: SparkRunner, where: str, detached: bool
+    runner: SparkRunner, where: str, detached: bool, few: bool
 ) -> None:
     name = temp_name("x")
     sql = f"SELECT id FROM range(9) AS x WHERE {where}"
     with runner.jobs("materialize") as group:
-        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, detached=detached)
+        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, detached=detached, few=few)
     assert got == ({"n": 9, "top": 8} if where == "true" else {"n": 0, "top": None})
     assert group.jobs is not None
-    assert group.jobs <= (3 if "SELECT" in where else 2)
+    assert group.jobs <= (3 if "SELECT" in where else 2) + few
     assert len(runner.run(f"SELECT * FROM {name}")) == got["n"]
     runner.release(name)
     with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
@@ -47,11 +48,12 @@ def test_materializing_computes_once_and_measures_in_the_same_pass(
     runner.release(name)
 
 
-def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRunner) -> None:
+@pytest.mark.parametrize("few", [False, True])
+def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRunner, few: bool) -> None:
     name = temp_name("x")
     before = runner.session.conf.get("spark.sql.constraintPropagation.enabled", None)
     sql = "SELECT a.id, b.id AS other FROM range(9) a JOIN range(5) b ON a.id = b.id WHERE a.id > 1"
-    runner.materialize(name, sql, {"n": "count(*)"}, detached=True)
+    runner.materialize(name, sql, {"n": "count(*)"}, detached=True, few=few)
     assert runner.session.conf.get("spark.sql.constraintPropagation.enabled", None) == before
     assert "Range" not in runner.scalar(f"EXPLAIN SELECT * FROM {name}")
     united = f"SELECT id FROM (SELECT id FROM {name} UNION ALL SELECT other FROM {name} UNION ALL SELECT 7)"
@@ -69,6 +71,55 @@ def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, detach
     assert set(kept()) > before
     runner.release(name)
     assert set(kept()) <= before
+
+
+FEW = """
+SELECT id, CAST(id AS DECIMAL(38, 10)) / 3 AS d, IF(id = 1, NULL, CAST(id AS STRING)) AS s, id % 2 = 0 AS b,
+  DATE '0001-01-01' + CAST(id AS INT) AS day, TIMESTAMP '2024-03-31 01:30:00' AS t, CAST('2024-03-31' AS TIMESTAMP_NTZ)
+  AS n, named_struct('x', id, 'y', array(id, NULL)) AS st, map('k', id) AS m, X'00FF' AS bin, float('NaN') AS f,
+  -0.0D AS z, INTERVAL '1' DAY AS i, parse_json('{"a": [1]}') AS v
+FROM range(3)
+"""
+
+
+def test_few_rows_stay_what_they_are_and_their_plan_ends_with_them(runner: SparkRunner) -> None:
+    kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
+    name, before = temp_name("x"), set(kept())
+    assert runner.materialize(name, FEW, {"n": "count(*)"}, few=True) == {"n": 3}
+    assert set(kept()) <= before
+    assert "Range" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
+    assert runner.describe(f"SELECT * FROM {name}") == runner.describe(FEW)
+    shown = [str(row) for row in runner.run(f"SELECT * FROM {name}")]
+    assert sorted(shown) == sorted(str(row) for row in runner.run(FEW))
+    assert (
+        len(runner.run(f"SELECT a.id FROM {name} a JOIN {name} b ON a.id <=> b.id UNION ALL SELECT id FROM {name}"))
+        == 6
+    )
+    runner.release(name)
+    with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
+        runner.run(f"SELECT * FROM {name}")
+
+
+def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None:
+    name = temp_name("x")
+    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS + 1})", few=True)
+    assert "LocalRelation" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
+    assert runner.scalar(f"SELECT count(*) FROM {name}") == MOST_ROWS + 1
+    runner.release(name)
+    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS})", few=True)
+    assert "LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
+    runner.release(name)
+
+
+@pytest.mark.parametrize(
+    "long", ["{}", "array({})", "map(1, {})", "named_struct('a', {})", "to_variant_object(array({}))"]
+)
+def test_few_rows_that_are_long_are_left_where_they_are(runner: SparkRunner, long: str) -> None:
+    name, text = temp_name("x"), "repeat('x', {})"
+    for length, held in ((100, True), (MOST_BYTES // 8, False)):
+        runner.materialize(name, f"SELECT {long.format(text.format(length))} AS v FROM range(9)", few=True)
+        assert ("LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")) == held
+        runner.release(name)
 
 
 def test_results_of_common_table_expressions_are_found_within_other_statements(runner: SparkRunner) -> None:

@@ -65,7 +65,7 @@ class Definition:
         query: The defining query as the user wrote it.
         sources: The relations it reads, each once; unknown ones become sources.
         refresh_mode: What the user asked for.
-        schedule: The schedule's text, or None for on demand.
+        schedule: The schedule's text, or None for `DOWNSTREAM`.
         details: The engine's own facts: semantics, output schema, key, companion columns, default namespace.
         companion: The stored table of its accumulators, or None.
         log: Its change log, or None while nobody reads its changes.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.scalar import Scalar
+from headrace.names import TableName
 
 STATE = "state"
 """Name of the `Stored` leaf that is the stream table as last published."""
@@ -23,11 +24,13 @@ class Step:
         relation: What is computed; reads sources, `state`, `companion` and earlier steps.
         only_if: A cheap relation over earlier steps; while it has no rows, the step has none that matter either, and
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
+        near: Of a step that collects rows of a source by some values: the source and its columns that have them.
     """
 
     name: str
     relation: Relation
     only_if: Relation | None = None
+    near: tuple[TableName, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

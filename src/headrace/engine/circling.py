@@ -21,6 +21,7 @@ from headrace.engine.fuse import Resolution, changed_rows
 from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Head
+from headrace.engine.learnt import Learnt
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished
@@ -28,7 +29,6 @@ from headrace.engine.results import Mode
 from headrace.engine.run import Outcome, Run
 from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
-from headrace.lake.locators import Locators
 from headrace.names import LAKE, WEIGHT, TableName, quote
 
 ITERATE = "iterate"
@@ -75,7 +75,7 @@ class Circling:
         clock: Tells the time.
         defaults: What the project wants.
         changes: What is kept of changes that several stream tables read.
-        locators: What earlier deletes have taught.
+        learnt: What earlier refreshes have taught.
     """
 
     catalog: Catalog
@@ -85,7 +85,7 @@ class Circling:
     clock: Clock
     defaults: Defaults
     changes: CommonChanges
-    locators: Locators
+    learnt: Learnt
 
     def prepare(self, circle: Circle) -> list[Finished]:
         """Refresh the members up to, and without, publishing.
@@ -190,7 +190,7 @@ class Circling:
 
     def _stored(self, facts: Facts, fixpoint: Fixpoint, runner: Runner, *, onwards: bool) -> tuple[Outcome, float]:
         begin = time.perf_counter()
-        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.locators)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
                 run.settled(fixpoint, onwards=onwards)

@@ -109,10 +109,17 @@ class CommonChanges:
         with self._lock:
             return (runner, common.view) in self._kept
 
-    def read(self, runner: Runner, source: TableName, view: str, sql: str) -> None:
+    def read(self, runner: Runner, source: TableName, view: str, sql: str, *, few: bool = False) -> None:
         """Make a change readable as `view` and keep it there; `leave` must follow.
 
         What was kept of earlier changes of the source, and nobody reads any more, is let go.
+
+        Args:
+            runner: Reads it.
+            source: The source.
+            view: Temporary name.
+            sql: The change.
+            few: Whether its rows are few.
         """
         with self._lock:
             kept = self._kept.setdefault((runner, view), _Kept(source))
@@ -123,7 +130,7 @@ class CommonChanges:
                 self._release(key)
         with kept.lock:
             if not kept.ready:
-                runner.materialize(view, sql)
+                runner.materialize(view, sql, few=few)
                 kept.ready = True
 
     def leave(self, runner: Runner, view: str) -> None:

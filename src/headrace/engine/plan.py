@@ -19,6 +19,7 @@ from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
 from headrace.errors import InternalError
 from headrace.lake.change import Change
+from headrace.lake.locators import Locators
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.sql.lower import lower
 
@@ -31,11 +32,18 @@ BROADCAST_ROWS = 500_000
 """A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
-def delta(facts: Facts, view: CompiledView) -> DeltaProgram | None:
-    """The program for what changed; what is known of sizes decides between equal ways only."""
+def delta(facts: Facts, view: CompiledView, near: Locators | None = None) -> DeltaProgram | None:
+    """The program for what changed; what is known of sizes decides between equal ways only.
+
+    Args:
+        facts: The refresh.
+        view: The definition.
+        near: Columns of sources by which rows near a change are not few.
+    """
     sizes = {s.name: s.rows for s in facts.sources if s.rows is not None}
     appended = frozenset(s.name for s in facts.sources if s.appended)
-    return view.delta_program(facts.changed, appended, sizes, facts.companion_rows)
+    barred = {(s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())}
+    return view.delta_program(facts.changed, appended, sizes, facts.companion_rows, barred)
 
 
 def view_name(facts: Facts, stem: str) -> str:
@@ -78,6 +86,18 @@ def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], 
     return bind
 
 
+FEW_CHANGED = 20_000
+"""Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
+MUCH = 0.1
+"""The share of a source above which its rows near a change are not kept: reading them again costs less."""
+
+
+def is_few(facts: Facts) -> bool:
+    """Whether so few rows changed that dividing them among tasks would cost more than it saves."""
+    known = [s.change_rows for s in facts.sources if s.change]
+    return None not in known and sum(rows for rows in known if rows is not None) <= FEW_CHANGED
+
+
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind, hints = binder(facts), is_small(facts)
@@ -87,7 +107,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
         sql = lower(step.relation, bind, hints=hints)
         measures = tuple(_count_measures(program, step.name)) if counted else ()
-        stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures))
+        stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures, near=step.near))
     if not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))

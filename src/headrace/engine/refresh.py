@@ -33,6 +33,7 @@ from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Head, Heads
 from headrace.engine.held import held
+from headrace.engine.learnt import Learnt
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished, published_together, result_of, staged_head
@@ -42,7 +43,6 @@ from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
-from headrace.lake.locators import Locators
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
 
@@ -108,9 +108,9 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes, self.locators = CommonChanges(), Locators()
+        self.changes, self.learnt = CommonChanges(), Learnt()
         self._ran = Counter[Mode]()
-        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.locators)
+        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
 
     def heads(self) -> Heads:
         """A new cut."""
@@ -416,12 +416,14 @@ class Refresher:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
         facts = self.changes.worth_it(facts, runner)
-        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.locators)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
                 view = self.plans.view(facts.name, facts.details) if facts.details.incremental else None
-                program = plan.delta(facts, view) if view and choice.mode is Mode.DIFFERENTIAL else None
+                program = (
+                    plan.delta(facts, view, self.learnt.near) if view and choice.mode is Mode.DIFFERENTIAL else None
+                )
                 if choice.mode is Mode.FULL:
                     run.full(view)
                 elif program is not None:

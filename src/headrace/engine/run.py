@@ -20,6 +20,7 @@ from headrace.engine.common import CommonChanges
 from headrace.engine.facts import Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
+from headrace.engine.learnt import Learnt
 from headrace.engine.ports import Runner
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
@@ -35,7 +36,6 @@ from headrace.lake.apply import (
     plan_log,
     run_apply,
 )
-from headrace.lake.locators import Locators
 from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.sources.lakehouse import rows_sql
@@ -73,7 +73,7 @@ class Run:
         events: Told of each stage.
         catalogs: Gives the catalogs the session knows; asking Spark takes 30 ms.
         changes: What is kept of changes that several stream tables read.
-        locators: What earlier deletes have taught.
+        learnt: What earlier refreshes have taught.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Run:
         events: Events,
         catalogs: Callable[[], frozenset[str]],
         changes: CommonChanges,
-        locators: Locators,
+        learnt: Learnt,
     ) -> None:
         self.facts = facts
         self.runner = runner
@@ -92,7 +92,7 @@ class Run:
         self.events = events
         self.catalogs = catalogs
         self.changes = changes
-        self.locators = locators
+        self.learnt = learnt
         self.outcome = Outcome()
         self._views: list[str] = []
         self._common: list[str] = []
@@ -212,6 +212,8 @@ class Run:
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
+                elif isinstance(stage, Compute) and stage.near is not None:
+                    self._near(stage, *stage.near)
                 elif isinstance(stage, Compute) and not stage.kept:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
@@ -227,11 +229,18 @@ class Run:
     def _read(self, stage: ReadChange) -> None:
         if stage.common:
             self._common.append(stage.view)
-            self.changes.read(self.runner, stage.source, stage.view, stage.sql)
+            few = plan.is_few(self.facts)
+            self.changes.read(self.runner, stage.source, stage.view, stage.sql, few=few)
         elif stage.shared:
             self._keep(stage.view, stage.sql)
         else:
             self._texts[quote(stage.view)] = self._spliced(stage.sql)
+
+    def _near(self, stage: Compute, source: TableName, columns: tuple[str, ...]) -> None:
+        """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
+        rows = self._keep(stage.view, self._spliced(stage.sql), {"rows": "count(*)"})["rows"]
+        if int(str(rows)) > plan.MUCH * (self.facts.by_name[source].rows or 0):
+            self.learnt.near.failed(source, columns)
 
     def _spliced(self, sql: str) -> str:
         """A statement with the queries in it that nothing is kept of.
@@ -258,7 +267,7 @@ class Run:
         self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
     ) -> Mapping[str, object]:
         self._views.append(name)
-        return self.runner.materialize(name, sql, aggregates, detached=detached)
+        return self.runner.materialize(name, sql, aggregates, detached=detached, few=plan.is_few(self.facts))
 
     def _apply(
         self,
@@ -271,7 +280,7 @@ class Run:
         if rows is None:
             rows = self._staged(table).row_count
         unique = self.facts.details.keys if table == self.facts.name else ()
-        target = Target(table.within(STAGING), columns, key, rows, unique, self.locators.barred(table))
+        target = Target(table.within(STAGING), columns, key, rows, unique, self.learnt.locators.barred(table))
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:
             return
@@ -284,7 +293,10 @@ class Run:
         stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
         with self._timed(stage):
             self.outcome.written[table] = run_apply(
-                applied, self.runner, lambda: self._staged(table), lambda columns: self.locators.failed(table, columns)
+                applied,
+                self.runner,
+                lambda: self._staged(table),
+                lambda columns: self.learnt.locators.failed(table, columns),
             )
 
     def _write(self, stage: Stage) -> None:

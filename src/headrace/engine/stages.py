@@ -47,6 +47,7 @@ class Compute:
         only_if: A query; while it returns no row, the step need not be computed and is empty.
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
         kept: False for what follows cheaply from other results, so that whoever reads it computes it.
+        near: The source and the columns by whose values its rows are collected, where that is what it does.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Compute:
     only_if: str | None = None
     measures: tuple[tuple[str, str], ...] = ()
     kept: bool = True
+    near: tuple[TableName, tuple[str, ...]] | None = None
 
     @property
     def title(self) -> str:

@@ -6,23 +6,29 @@ The members of a cyclic component are refreshed together, so they take the time 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from headrace.graph.dag import Dag, Name
 
 
-def remaining(dag: Dag[Name], seconds: Mapping[Name, float]) -> dict[Name, float]:
+def remaining(
+    dag: Dag[Name], seconds: Mapping[Name, float], late: Mapping[Name, float] = MappingProxyType({})
+) -> dict[Name, float]:
     """For each name, the seconds of the longest way from its beginning to the end of a last consumer.
 
     Starting the name with most behind it first is the critical-path list scheduling of Graham (1969): never worse than
-    twice the best order, and in practice close to it.
+    twice the best order, and in practice close to it. With `late` it is the rule of the least slack, for which nothing
+    that is short waits for ever behind what is long.
 
     Args:
         dag: The graph.
         seconds: How long each name takes; nothing for those that are missing.
+        late: By how much names should have ended already; it lengthens the ways that end there.
     """
     found: dict[Name, float] = {}
     for part in reversed(dag.parts):
         after = max((found[consumer] for consumer in _behind(dag, part)), default=0.0)
+        after = max(after, *(late.get(name, 0.0) for name in part))
         found |= dict.fromkeys(part, sum(seconds.get(name, 0.0) for name in part) + after)
     return found
 

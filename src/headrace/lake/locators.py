@@ -1,4 +1,4 @@
-"""What deletes have taught of the columns by which a stored table's rows are looked for."""
+"""What has been learnt of the columns by which a table's rows are looked for."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ FORGOTTEN_AFTER = 32
 
 
 class Locators:
-    """Columns by which a delete took along rows that had to stay; kept for a session, safe to use from several threads.
+    """Columns by which too many rows were found; kept for a session, safe to use from several threads.
 
-    Such a delete is undone and another made, which costs as much again: no harm once, but in every refresh.
+    A delete that took along rows that had to stay is undone and another made, which costs as much again: no harm once,
+    but in every refresh. So it is with rows near a change that are most of a table.
     """
 
     def __init__(self) -> None:
@@ -27,7 +28,7 @@ class Locators:
         """What a change of a table is not to try; asked once for each of its changes.
 
         Args:
-            table: The stored table.
+            table: The table.
         """
         with self._lock:
             left = {columns: turns - 1 for columns, turns in self._barred.get(table, {}).items() if turns > 0}
@@ -38,7 +39,7 @@ class Locators:
         """Remember that columns did not tell the rows of a table apart.
 
         Args:
-            table: The stored table.
+            table: The table.
             columns: The columns.
         """
         with self._lock:

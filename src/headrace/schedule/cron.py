@@ -22,6 +22,8 @@ NICKNAMES = {
     "@hourly": "0 * * * *",
 }
 
+_UNIVERSAL = ("UTC", "GMT")
+
 
 class NotCron(ValueError):
     """The text is no cron expression; the message completes "The schedule '…' "."""
@@ -70,16 +72,19 @@ def parse_cron(text: str) -> Cron:
         cron.next_after(dt.datetime(2024, 1, 1, tzinfo=dt.UTC))
     except CronSimError as error:
         raise NotCron(f"is no cron expression: {str(error).lower()}") from error
+    except StopIteration:  # CronSim has looked fifty years ahead
+        raise NotCron("never comes: no day is like that") from None
     return cron
 
 
 def _ends_in_zone(words: list[str]) -> bool:
     """Time zones have a slash between letters, or are UTC."""
     last = words[-1] if len(words) > 1 else ""
-    return last.upper() in ("UTC", "GMT") or ("/" in last and last[0].isalpha() and last[-1].isalpha())
+    return last.upper() in _UNIVERSAL or ("/" in last and last[0].isalpha() and last[-1].isalpha())
 
 
 def _zone(name: str) -> str:
+    name = name.upper() if name.upper() in _UNIVERSAL else name
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):

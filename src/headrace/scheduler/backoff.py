@@ -8,9 +8,6 @@ from collections.abc import Callable
 
 from headrace.errors import HeadraceError
 
-LIMIT = 5
-"""After so many failures in a row a table is suspended."""
-
 FIRST = 2.0
 LONGEST = 300.0
 
@@ -35,17 +32,18 @@ connections to it, and notices that one is dead only by failing."""
 SOON = 3
 
 
-def retry_policy(error: HeadraceError, now: dt.datetime) -> Callable[[int], dt.datetime | None]:
+def retry_policy(error: HeadraceError, now: dt.datetime, limit: int) -> Callable[[int], dt.datetime | None]:
     """From the number of failures in a row, when to try again; None to suspend.
 
     Args:
         error: What went wrong; one that cannot go away by itself suspends at once.
         now: The time.
+        limit: After so many failures in a row a table is suspended.
     """
     outage = error.code in OUTAGES
 
     def at(failures: int) -> dt.datetime | None:
-        if not error.retryable or (failures >= LIMIT and not outage):
+        if not error.retryable or (failures >= limit and not outage):
             return None
         return now + dt.timedelta(seconds=pause(min(failures, SOON) if outage else failures, random.random()))
 

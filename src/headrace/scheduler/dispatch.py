@@ -1,7 +1,8 @@
 """Which unit starts next: a state machine without clock, threads or catalog, so that thousands can be simulated.
 
 Greedy: a unit starts the moment its inputs are done and a slot is free. There are no levels to wait for, so a straggler
-delays only what reads from it. Among those that may start, the one with the longest way still behind it goes first.
+delays only what reads from it. Among those that may start, the most urgent one goes first, as a rule the one with the
+longest way still behind it.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ class Dispatch(Generic[Unit]):
 
         Args:
             dag: Who reads whom.
-            left: By unit, the seconds from its start to the end of the last unit behind it.
+            left: By unit, how urgent it is: the seconds from its start to the end of the last unit behind it, or more.
             pools: By unit, the pool it belongs to; "" or nothing for none.
 
         Returns:
             What waited and is no unit any more, because it was dropped or has joined a group: it will not start.
         """
         self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
+        self._ready = [(-self._left.get(unit, 0.0), count, unit) for _, count, unit in self._ready]
+        heapq.heapify(self._ready)
         gone = tuple(unit for unit in self._waiting if unit not in dag)
         for unit in gone:
             del self._waiting[unit]

@@ -13,7 +13,7 @@ from headrace.scheduler.backoff import retry_policy
 
 
 def note_failure(
-    catalog: Catalog, events: Events, members: Sequence[TableName], error: HeadraceError, now: dt.datetime
+    catalog: Catalog, events: Events, members: Sequence[TableName], error: HeadraceError, now: dt.datetime, limit: int
 ) -> None:
     """Count a failure of stream tables that were refreshed together.
 
@@ -23,8 +23,9 @@ def note_failure(
         members: The stream tables.
         error: What went wrong.
         now: The time.
+        limit: After so many failures in a row a stream table is suspended.
     """
-    policy = retry_policy(error, now)
+    policy = retry_policy(error, now, limit)
     decided: list[dt.datetime | None] = []
 
     def decide(failures: int) -> dt.datetime | None:

@@ -23,7 +23,6 @@ from headrace.engine.held import new_owner, owner_is_dead
 from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
-from headrace.graph.critical import remaining
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.scheduler.backoff import PASSING
@@ -37,6 +36,7 @@ from headrace.scheduler.outage import Outage
 from headrace.scheduler.plan import planned
 from headrace.scheduler.rules import Rules, share
 from headrace.scheduler.scene import Scene, read_scene, targets
+from headrace.scheduler.urgency import urgency
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
 TTL = dt.timedelta(seconds=30)
@@ -113,8 +113,8 @@ class Scheduler:
     def plan(self) -> tuple[Planned, ...]:
         """What would be refreshed now, in which order, and why; and what waits."""
         scene = self._look()
-        cycle = plan_cycle(scene, self.clock.now())
-        return planned(scene, cycle)
+        now = self.clock.now()
+        return planned(scene, plan_cycle(scene, now), now)
 
     def run(self, stopping: threading.Event, *, once: bool = False) -> RunSummary:
         """Keep tables fresh until told to stop.
@@ -242,7 +242,7 @@ class Scheduler:
         self._scene = scene
         units = scene.grouping.units
         pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
-        for unit in self._dispatch.draw(units.dag, remaining(units.dag, scene.unit_seconds()), pools):
+        for unit in self._dispatch.draw(units.dag, urgency(scene, self.clock.now()), pools):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted, pools) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
@@ -335,7 +335,8 @@ class Scheduler:
         # whatever Spark says of a job that was cancelled
         late = run.cancelled and ended.error.code != "SPARK_LOST"
         error = timed_out(ended.unit) if late else ended.error
-        note_failure(self.catalog, self.events, run.members, error, self.clock.now())
+        limit = self.rules.suspend_after
+        note_failure(self.catalog, self.events, run.members, error, self.clock.now(), limit)
         return ()
 
     def _give_up(self, failed: TableName) -> None:

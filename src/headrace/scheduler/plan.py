@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from headrace.graph.critical import remaining
+import datetime as dt
+
 from headrace.names import TableName
 from headrace.scheduler.cycle import Cycle
 from headrace.scheduler.dispatch import Dispatch
 from headrace.scheduler.scene import Scene
+from headrace.scheduler.urgency import urgency
 from headrace.scheduler.work import Planned
 
 
-def planned(scene: Scene, cycle: Cycle) -> tuple[Planned, ...]:
-    """A cycle for people: what would be refreshed, the longest way first, then what waits."""
+def planned(scene: Scene, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
+    """A cycle for people: what would be refreshed, the most urgent first, then what waits."""
     units, seconds = scene.grouping.units, scene.unit_seconds()
-    left = remaining(units.dag, seconds)
     order: Dispatch[TableName] = Dispatch(1)
-    order.draw(units.dag, left)
+    order.draw(units.dag, urgency(scene, now))
     order.add(cycle.wanted)
     found = []
     while not order.idle:

@@ -20,6 +20,7 @@ class Rules:
         defaults: What the project wants of diamonds.
         poll: Seconds between two looks.
         grace: Seconds that running refreshes are given when the scheduler is to end, before they are cancelled.
+        suspend_after: After so many failures in a row a stream table is suspended.
         maintenance: Seconds between two times that stored tables are maintained; None for never.
     """
 
@@ -29,6 +30,7 @@ class Rules:
     defaults: Defaults = field(default_factory=Defaults)
     poll: float = 1.0
     grace: float = 60.0
+    suspend_after: int = 5
     maintenance: float | None = None
 
 

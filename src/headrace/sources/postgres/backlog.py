@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from headrace.sources.postgres.change_tables import EMPTIED
+from headrace.sources.postgres.change_tables import EMPTIED, LANDINGS
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.server import settled
 from headrace.sources.postgres.slots import lsn_of
@@ -121,6 +121,7 @@ def in_change_tables(
     each = (
         query.format(sql.SQL("0" if name == EMPTIED else "1"), sql.Identifier(schema, name), sql.Literal(landed))
         for name in names
+        if name != LANDINGS
     )
     timed = connection.execute("SELECT current_setting('track_commit_timestamp')::bool").fetchone() == (True,)
     first = "min(extract(epoch FROM pg_xact_commit_timestamp(xid::xid)))" if timed else "NULL"

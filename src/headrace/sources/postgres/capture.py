@@ -23,7 +23,7 @@ from psycopg import sql
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import preflight, slots, stopping
+from headrace.sources.postgres import preflight, slots, stopping, witness
 from headrace.sources.postgres.changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.collector import MOST, Collector
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -108,6 +108,7 @@ class PostgresCapture:
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
         self._former: Mapping[int, RemoteTable] = {}
         self._copying = False
+        self._notices: tuple[str, ...] = ()
 
     # ---- the protocol
 
@@ -137,7 +138,9 @@ class PostgresCapture:
                 landed = self._copied_on(locked, snapshot, ledger, touched)
         rows = sum(t.spooled.rows for t in landed)
         position = self.placed(now, start, self._counted + rows, published)
-        return Landing(landed, position, True, 0, rows, False, begins=True)
+        if once is None:  # else the slot begins earlier
+            position |= witness.NOTHING
+        return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read what was committed since a position."""
@@ -157,7 +160,8 @@ class PostgresCapture:
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
             same -= {f.table.oid for f in wanted.values()} | {self._oid(m) for m in mirrors}
             stale = self._stale(connection, now, same, found)
-            return self._replacing(connection, now, position, {**stale, **wanted})
+            landing = self._replacing(connection, now, position, {**stale, **wanted})
+            return replace(landing, notices=(*landing.notices, *self._notices))
 
     def acknowledge(self, position: Json) -> None:
         """Move the slot."""
@@ -206,6 +210,7 @@ class PostgresCapture:
             raise in_motion()
         landed = (*parts, *self._written(collector.changes))
         moved = self.placed(now, until, position["changes"] + collector.rows, position["published"])
+        moved |= witness.landed(collector.last, position)
         return Landing(landed, moved, True, collector.transactions, collector.rows, False)
 
     # ---- changes
@@ -252,6 +257,7 @@ class PostgresCapture:
         caught_up = end >= now.position
         worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
         moved = self.placed(now, end, position["changes"] + collector.rows, position["published"])
+        moved |= witness.landed(collector.last, position)
         return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
@@ -340,12 +346,15 @@ class PostgresCapture:
                 fresh = self._copied(locked, snapshot)
         parts: list[PostgresTable] = []
         collector = rest._collector(position, parts, start)
-        collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+        if kept:  # else what is in the log does not matter, and perhaps cannot be read
+            collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
         if collector.stale:
             raise in_motion()
         landed = (*parts, *rest._written(collector.changes), *fresh)
         rows = collector.rows + sum(t.spooled.rows for t in fresh)
         moved = self.placed(now, start, position["changes"] + rows, published)
+        if kept:
+            moved |= witness.landed(collector.last, position)
         gone = tuple(n for n, f in anew.items() if f is None)
         return Landing(landed, moved, True, collector.transactions, rows, False, gone)
 
@@ -447,6 +456,7 @@ class PostgresCapture:
             checks = tuple(c for c in checks if c.name != "slots")
         preflight.require(checks)
         self._check_text_columns([f for f in found if f.table.oid not in known])
+        self._notices = tuple(f"Table {f.table}: {f.without}." for f in found if f.without)
         by_name = {(f.table.schema, f.table.name): f for f in found}
         self._distinct([by_name[of].table.oid for of in names.values()])
         return {mirror: by_name[of] for mirror, of in names.items()}
@@ -500,8 +510,6 @@ class PostgresCapture:
             raise stopping.lost(self._what.slot, slot)
         if slot.confirmed > position["lsn"]:
             raise stopping.moved(self._what.slot)
-        if slot.confirmed < position["lsn"]:
-            slots.advance(connection, self._what.slot, position["lsn"])
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
@@ -510,6 +518,9 @@ class PostgresCapture:
                 f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
                 "it a row filter, a column list or other options.",
             )
+        if slot.confirmed < position["lsn"]:
+            witness.require_same_log(connection, self._what.slot, slot.confirmed, position)
+            slots.advance(connection, self._what.slot, position["lsn"])
         self._withdraw(connection, published)
         return told
 

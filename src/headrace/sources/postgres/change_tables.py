@@ -36,8 +36,8 @@ from headrace.sources.postgres.connection import OPTIONS
 from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.types import place_of
 
-MOMENTS, EMPTIED = "moments", "emptied"
-"""The sequence, and the table of TRUNCATEs, of a source's schema."""
+MOMENTS, EMPTIED, LANDINGS = "moments", "emptied", "landings"
+"""The sequence, the table of TRUNCATEs, and the one in which landings leave a row (`witness.py`)."""
 
 _STORAGE = (
     "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1"
@@ -81,10 +81,13 @@ def surroundings(schema: str) -> Iterator[sql.Composed]:
     """Statements that make a source's schema."""
     yield sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema))
     yield sql.SQL("CREATE SEQUENCE {}").format(sql.Identifier(schema, MOMENTS))
-    yield sql.SQL("CREATE TABLE {} (xid xid8 NOT NULL, moment bigint NOT NULL, suffix text NOT NULL)").format(
-        sql.Identifier(schema, EMPTIED)
-    )
-    yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(sql.Identifier(schema, EMPTIED))
+    for name, columns in (
+        (EMPTIED, "xid xid8 NOT NULL, moment bigint NOT NULL, suffix text NOT NULL"),
+        (LANDINGS, "xid xid8 NOT NULL, text text NOT NULL"),
+    ):
+        table = sql.Identifier(schema, name)
+        yield sql.SQL("CREATE TABLE {} (" + columns + ")").format(table)
+        yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(table)
 
 
 def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:

@@ -65,7 +65,7 @@ class Collector:
         messages: How many messages were read.
         transactions: How many transactions were taken in.
         rows: How many changes of rows they had.
-        committed: When the last one was committed, in microseconds since 2000-01-01 UTC.
+        last: Which was the last one.
     """
 
     tables: dict[int, RemoteTable]
@@ -81,11 +81,11 @@ class Collector:
     messages: int = 0
     transactions: int = 0
     rows: int = 0
-    committed: int | None = None
+    last: Begin | None = None
     _misfits: set[int] = field(default_factory=set)
     _old: dict[int, Places] = field(default_factory=dict)
     _skip: bool = True
-    _begun: int = 0
+    _begun: Begin | None = None
     _held: int = 0
     _bytes: int = 0
 
@@ -112,7 +112,7 @@ class Collector:
         """Take in a message that is not about a row."""
         if isinstance(message, Begin):
             self._skip = message.lsn < self.landed or (self.until is not None and message.lsn >= self.until)
-            self._begun = message.time
+            self._begun = message
         elif isinstance(message, Commit):
             self._commit(message)
         elif isinstance(message, Relation):
@@ -198,7 +198,7 @@ class Collector:
     def _commit(self, message: Commit) -> None:
         if not self._skip:
             self.transactions += 1
-            self.committed = self._begun
+            self.last = self._begun
         if self.until is None or message.lsn < self.until:
             self.end = max(self.end, message.end)
         self._skip = True

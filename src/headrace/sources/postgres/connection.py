@@ -132,7 +132,8 @@ def faults() -> Iterator[None]:
     """Turn what the driver raises into errors of ours.
 
     Raises:
-        EnvironmentFault: `SOURCE_LOST` (retryable) when the connection broke, `SLOT_IN_USE` (retryable) when another
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for bytes that are no text in their database's encoding,
+            `SOURCE_LOST` (retryable) when the connection broke, `SLOT_IN_USE` (retryable) when another
             session has the slot, `SOURCE_BUSY` (retryable) when a lock was
             not to be had, `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
     """
@@ -144,6 +145,13 @@ def faults() -> Iterator[None]:
             "The source's PostgreSQL server does not allow this.",
             detail=str(error).strip(),
             hint="`headrace source check` prints the statements that give the missing privileges.",
+        ) from error
+    except (psycopg.errors.CharacterNotInRepertoire, psycopg.errors.UntranslatableCharacter) as error:
+        raise EnvironmentFault(
+            "VALUE_NOT_REPRESENTABLE",
+            "A captured table has bytes that are no text in its database's encoding; nothing was landed.",
+            detail=str(error).strip(),
+            hint="Correct the value, then take a new snapshot: `headrace source resnapshot`.",
         ) from error
     except psycopg.errors.LockNotAvailable as error:
         raise EnvironmentFault(

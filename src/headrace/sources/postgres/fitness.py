@@ -158,7 +158,7 @@ class ChangeTable:
 
 
 def change_tables(connection: Connection, schema: str) -> list[ChangeTable]:
-    """The change tables of a source, and the one of TRUNCATEs."""
+    """The change tables of a source, and the two that are for all of it."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "SELECT c.relname::text, pg_relation_size(c.oid) / current_setting('block_size')::int, "
         "pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

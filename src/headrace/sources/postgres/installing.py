@@ -108,7 +108,7 @@ def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> 
         ("TABLE", [t.name for t in change_tables_of(connection, schema)]),
     ):
         for name in found:
-            if name != change_tables.EMPTIED and name.partition("_")[2] not in suffixes:
+            if name not in (change_tables.EMPTIED, change_tables.LANDINGS) and name.partition("_")[2] not in suffixes:
                 what = sql.SQL(kind + " IF EXISTS {}").format(sql.Identifier(schema, name))
                 patiently(connection, partial(_drop, connection, what))
 

@@ -47,16 +47,3 @@ def one(connection: Connection, query: str) -> str:
 def next_of(snapshot: str) -> int:
     """The first transaction id that was not given out when a snapshot was taken, or was given out last."""
     return int(snapshot.split(":")[1])
-
-
-def keep(connection: Connection) -> None:
-    """Have everything that was ever visible flushed to disk.
-
-    A commit with `synchronous_commit = off` is visible before it is safe. If it were landed and then lost in a crash,
-    the mirror would have rows that never were; worse, its transaction id would be given out once more, and what that
-    transaction writes would be taken for landed. So a transaction of ours is flushed before a landing counts: its
-    commit record is later in the log than all that the landing has seen.
-    """
-    with connection.transaction():
-        connection.execute("SET LOCAL synchronous_commit = local")
-        connection.execute("SELECT pg_logical_emit_message(true, 'headrace', '')")

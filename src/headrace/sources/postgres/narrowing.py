@@ -60,6 +60,7 @@ def _only(found: Found, numbers: Iterable[int], where: str | None) -> Found:
     rest = table.marks.partition(" ")[2]
     return replace(
         found,
+        left_out=(),
         stamps=stamps,
         table=replace(
             table,

@@ -124,6 +124,8 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
     if not table.columns:
         return (Check(label, False, "has no column that could be captured"),)
     checks = [_identity(found, name, label)]
+    if found.without:
+        checks.append(Check(label, True, found.without))
     if not found.owned:
         owner = _text("GRANT <owner of {}> TO {}; -- only owners can publish a table", name, role)
         checks.append(Check(label, False, f"does not belong to role {role}", owner))

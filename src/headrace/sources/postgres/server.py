@@ -95,7 +95,7 @@ class Found:
         row_security: Policies may hide rows from the connecting role.
         owned: The connecting role may add it to a publication.
         readable: The connecting role may read it.
-        left_out: Columns that the stream does not carry: generated ones.
+        left_out: Columns that the stream does not carry, and nobody has left out by a list: generated ones.
         primary: It has a primary key.
         stamps: For every column by number, generated ones too, a text that changes when the column is altered.
         filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`).
@@ -111,6 +111,13 @@ class Found:
     primary: bool
     stamps: Mapping[int, str] = field(default_factory=dict)
     filled: frozenset[int] = frozenset()
+
+    @property
+    def without(self) -> str:
+        """That its mirror is not all of it; empty where it is."""
+        if not self.left_out:
+            return ""
+        return f"its mirror has no {', '.join(self.left_out)}: the stream does not carry generated columns like that"
 
 
 _TABLES = """

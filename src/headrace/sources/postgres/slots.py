@@ -18,6 +18,7 @@ from psycopg import sql
 from headrace.errors import InternalError
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.narrowing import check_conditions, check_syntax, condition, reading
+from headrace.sources.postgres.pgoutput import Begin, decode
 from headrace.sources.postgres.server import STORED_GENERATED
 from headrace.sources.postgres.tables import RemoteTable
 
@@ -296,6 +297,28 @@ def _fields(data: bytes) -> Iterator[bytes]:
         start = at + 6
         at = start + int.from_bytes(data[at + 2 : start])
         yield data[start:at]
+
+
+_LAST_BEGUN = """
+SELECT substr(data, 1, 21) FROM pg_logical_slot_peek_binary_changes(
+    %s, %s, NULL, 'proto_version', '1', 'publication_names', %s) WITH ORDINALITY AS c (lsn, xid, data, place)
+WHERE get_byte(data, 0) = ascii('B') ORDER BY place DESC LIMIT 1
+"""
+
+
+def last_begun(connection: Connection, slot: str, publication: str, until: int) -> Begin | None:
+    """The last transaction that a slot would give up to a position; None when it would give none.
+
+    Args:
+        connection: A connection, not in a transaction.
+        slot: The slot.
+        publication: The publication.
+        until: See `peek`.
+    """
+    quoted = '"' + publication.replace('"', '""') + '"'
+    row: tuple[Any, ...] | None = connection.execute(_LAST_BEGUN, (slot, lsn_of(until), quoted)).fetchone()
+    message = None if row is None else decode(bytes(row[0]))
+    return message if isinstance(message, Begin) else None
 
 
 def advance(connection: Connection, slot: str, position: int) -> None:

@@ -36,7 +36,7 @@ from psycopg import sql
 
 from headrace.names import TableName
 from headrace.sources.landing import Json, Landing
-from headrace.sources.postgres import installing, moments, preflight, slots, stopping
+from headrace.sources.postgres import installing, moments, preflight, slots, stopping, witness
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.change_tables import (
     EMPTIED,
@@ -63,6 +63,7 @@ from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.transaction_ids import TransactionIds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ class Tally:
         deleted: Old rows that were among it.
     """
 
-    transactions: set[int] = field(default_factory=set)
+    transactions: TransactionIds = field(default_factory=TransactionIds)
     images: int = 0
     before: int = 0
     after: int = 0
@@ -98,7 +99,7 @@ class Tally:
 
         for batch in batches:
             xids, ops, columns = batch.column(0), batch.column(1), batch.columns[2:]
-            self.transactions.update(pc.unique(xids).to_pylist())
+            self.transactions.add(pc.unique(xids).to_numpy())
             deleted = pc.sum(pc.less(ops, 0)).as_py()
             self.deleted += deleted
             self.images += batch.num_rows
@@ -136,8 +137,9 @@ class TriggerCapture(PostgresCapture):
                 installing.remove(connection, self._schema)
                 installing.create_schema(connection, self._schema)
             landing = self._anew(connection, now, wanted, {}, None, (), ledger, first=True)
-            moments.keep(connection)
-            return replace(_with_names(landing, {}, list(wanted.values())), begins=True)
+            landing = _with_names(landing, {}, list(wanted.values()))
+            landing = replace(landing, notices=(*landing.notices, *self._notices), begins=True)
+            return self._witnessed(connection, landing)
 
     def land(self, position: Json) -> Landing:
         """Read the changes of the transactions that have come to their end since a position."""
@@ -146,7 +148,7 @@ class TriggerCapture(PostgresCapture):
             known = self._what.known
             try:
                 with moments.moment(connection, self._change_tables(known)) as at:
-                    _check_server(now, position, at)
+                    self._check_server(connection, now, position, at)
                     found = self._tables(connection, now.version, self._known)
                     same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
                     landing = None
@@ -164,9 +166,7 @@ class TriggerCapture(PostgresCapture):
                     connection, now, position, {n: _whole(f).table if f else None for n, f in stale.items()}
                 )
             landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
-            if landing.worth:
-                moments.keep(connection)
-            return landing
+            return self._witnessed(connection, landing) if landing.worth else landing
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
@@ -174,7 +174,7 @@ class TriggerCapture(PostgresCapture):
             now = server(connection)
             wanted = self._wanted(connection, now, mirrors)
             with moments.moment(connection) as at:
-                _check_server(now, position, at)
+                self._check_server(connection, now, position, at)
                 found = self._tables(connection, now.version, self._known)
                 same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
                 whole = {
@@ -184,8 +184,7 @@ class TriggerCapture(PostgresCapture):
             anew = {**{n: _whole(f).table if f else None for n, f in stale.items()}, **wanted}
             landing = self._taking_anew(connection, now, position, anew, whole)
             landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
-            moments.keep(connection)
-            return landing
+            return self._witnessed(connection, replace(landing, notices=(*landing.notices, *self._notices)))
 
     def acknowledge(self, position: Json) -> None:
         """Delete what is landed, and what captures tables that have no mirror."""
@@ -216,7 +215,7 @@ class TriggerCapture(PostgresCapture):
         known = self._what.known
         with connected(self._what.url) as reader, moments.moment(reader, self._change_tables(known), snapshot) as at:
             now = server(reader)
-            _check_server(now, position, at)
+            self._check_server(reader, now, position, at)
             self._same(reader, now)
             self._check_captured(reader, position, known)
             return self._changes(reader, now, position, known, at)
@@ -247,7 +246,9 @@ class TriggerCapture(PostgresCapture):
             moments.moment(reader, self._change_tables(known), snapshot) as at,
         ):
             names = {str(t.oid): str(t) for t in self._same(reader, now)}
-            return start, {**self._moved(now, at, 0, self._captured(reader, known)), "names": names}
+            moved = self._moved(now, at, 0, self._captured(reader, known))
+        with connected(self._what.url) as connection:
+            return start, {**moved, "names": names, "witness": witness.leave(connection, self._schema)}
 
     def _same(self, connection: Connection, now: Server) -> tuple[RemoteTable, ...]:
         """The tables under the names they have now, when all are as their mirrors."""
@@ -354,7 +355,7 @@ class TriggerCapture(PostgresCapture):
                 landing = self._changes(reader, now, position, kept, at)
             captured = self._captured(reader, before)
             if first:
-                moments.keep(connection)  # what is copied counts even if this process ends, and the server crashes
+                witness.leave(connection, self._schema)  # what is copied counts even if this process ends in a crash
                 ledger = ledger or Ledger(self._spool, self._mark(now, {"captured": captured}))
                 copied = self._copied_on(locked, moments.export(reader), ledger, partial(self._touched, reader))
             else:
@@ -440,6 +441,22 @@ class TriggerCapture(PostgresCapture):
                     "subscription."
                 )
 
+    def _check_server(self, connection: Connection, now: Server, position: Json, at: str) -> None:
+        """Refuse to go on with another server, or an earlier state of it.
+
+        Raises:
+            UserError: `SOURCE_CHANGED`; `CAPTURE_REMOVED`.
+        """
+        if (now.system, now.timeline) != (position["system"], position["timeline"]):
+            raise other_server(now, position)
+        if moments.next_of(at) < moments.next_of(position["snapshot"]):
+            raise stopping.changed("The source's server went back to an earlier state.")
+        witness.require(connection, self._schema, position)
+
+    def _witnessed(self, connection: Connection, landing: Landing) -> Landing:
+        """A landing that left its row on the server, as everything that is published does."""
+        return replace(landing, position={**landing.position, "witness": witness.leave(connection, self._schema)})
+
     def _intact(self, connection: Connection, position: Json, name: TableName) -> bool:
         """Whether what captures a table is what was installed, and always was since."""
         oid = self._what.known[name].oid
@@ -468,6 +485,7 @@ class TriggerCapture(PostgresCapture):
         )
         preflight.require(checks)
         self._check_text_columns([f for f in found if f.table.oid not in known])
+        self._notices = tuple(f"Table {f.table}: {f.without}." for f in found if f.without)
         by_name = {(f.table.schema, f.table.name): _whole(f).table for f in found}
         self._distinct([by_name[of].oid for of in names.values()])
         return {mirror: by_name[of] for mirror, of in names.items()}
@@ -500,15 +518,3 @@ def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[Re
     notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)
     position = {**landing.position, "names": names}
     return replace(landing, position=position, worth=landing.worth or bool(renamed), notices=notices)
-
-
-def _check_server(now: Server, position: Json, at: str) -> None:
-    """Refuse to go on with another server, or an earlier state of it.
-
-    Raises:
-        UserError: `SOURCE_CHANGED`.
-    """
-    if (now.system, now.timeline) != (position["system"], position["timeline"]):
-        raise other_server(now, position)
-    if moments.next_of(at) < moments.next_of(position["snapshot"]):
-        raise stopping.changed("The source's server went back to an earlier state.")

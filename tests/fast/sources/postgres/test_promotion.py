@@ -35,6 +35,7 @@ def in_step(primary: psycopg.Connection, replica: Standby, *followers: Follower)
     with replica.connect("postgres") as db:
         while db.execute(synced).fetchone() != (len(followers),):
             primary.execute("SELECT pg_log_standby_snapshot(), pg_logical_emit_message(false, 't', '', true)")
+            primary.execute("UPDATE t SET id = id")  # slots move when there is something to land
             for follower in followers:
                 follower.land()
             replica.catch_up()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -81,42 +78,11 @@ def test_a_privilege_that_was_taken_away_is_told(url: str, db: psycopg.Connectio
 # ---- reaching it
 
 
-@contextmanager
-def without_tls() -> Iterator[int]:
-    """A port that answers as every PostgreSQL without TLS does when it is asked for it: with an N."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def answer() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(8)
-                    connection.sendall(b"N")
-                    connection.recv(1)
-
-        threading.Thread(target=answer, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-
-
 def told(url: str, folder: Path) -> str:
     with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
         Follower(url, folder, "t").begin()
     assert caught.value.retryable
     return caught.value.detail or ""
-
-
-def test_tls_that_is_not_to_be_had_is_no_way_round(tmp_path: Path) -> None:
-    with without_tls() as port:
-        for mode in ("require", "verify-full&sslrootcert=system"):
-            url = f"postgresql://reader@127.0.0.1:{port}/shop?sslmode={mode}"
-            assert "SSL" in told(url, tmp_path)
-    assert "sslmode" in told("postgresql://reader@127.0.0.1:9/shop?sslmode=perhaps", tmp_path)
-    missing = f"postgresql://reader@127.0.0.1:9/shop?sslmode=verify-ca&sslrootcert={tmp_path / 'no.pem'}"
-    assert told(missing, tmp_path)
 
 
 def test_a_host_that_is_not_known(tmp_path: Path) -> None:

@@ -154,50 +154,6 @@ def test_a_crash_between_landing_and_deleting_doubles_nothing(orders: Follower, 
 # ---- statements
 
 
-@pytest.mark.parametrize(
-    "statements",
-    [
-        "INSERT INTO orders VALUES (1, 'again', 1) ON CONFLICT (id) DO UPDATE SET region = excluded.region",
-        "INSERT INTO orders VALUES (1, 'again', 1), (9, 'new', 1) ON CONFLICT DO NOTHING",
-        "MERGE INTO orders o USING (VALUES (1, 5), (2, 0), (3, 7)) v (id, n) ON o.id = v.id WHEN MATCHED AND n = 0 "
-        "THEN DELETE WHEN MATCHED THEN UPDATE SET amount = n WHEN NOT MATCHED THEN INSERT VALUES (v.id, 'm', n)",
-        "UPDATE orders SET id = -id; UPDATE orders SET id = 3 + id",
-        "BEGIN; UPDATE orders SET id = 0 WHERE id = 1; UPDATE orders SET id = 1 WHERE id = 2; "
-        "UPDATE orders SET id = 2 WHERE id = 0; COMMIT",
-        "BEGIN; INSERT INTO orders VALUES (7, 'gone', 1); TRUNCATE orders; INSERT INTO orders VALUES (8, 'after', 1); "
-        "UPDATE orders SET amount = 2; COMMIT",
-        "INSERT INTO orders VALUES (7, 'x', 1); TRUNCATE orders, beside CASCADE; TRUNCATE orders; "
-        "INSERT INTO orders VALUES (1, 'y', 1); DELETE FROM orders WHERE id = 1",
-        "WITH gone AS (DELETE FROM orders RETURNING *) INSERT INTO orders SELECT id + 100, region, amount FROM gone",
-        "SET session_replication_role = replica; INSERT INTO orders VALUES (3, 'replica', 1); DELETE FROM orders "
-        "WHERE id = 1; RESET session_replication_role",
-        "UPDATE orders SET amount = 1 WHERE false; DELETE FROM orders WHERE false",
-    ],
-    ids=["upsert", "ignore", "merge", "keys", "swap", "truncate", "cascade", "with", "replica", "nothing"],
-)
-def test_statements_of_all_kinds_are_followed(orders: Follower, db: psycopg.Connection, statements: str) -> None:
-    for statement in statements.split("; "):
-        db.execute(statement)
-    orders.land()
-    for table in ("orders", "beside"):
-        assert orders.rows(table) == truth(db, table)
-
-
-def test_copy_and_actions_of_foreign_keys_are_followed(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
-    db.execute("CREATE TABLE heads (id int PRIMARY KEY); CREATE TABLE lines (id int PRIMARY KEY, head int, alt int)")
-    db.execute("ALTER TABLE lines ADD FOREIGN KEY (head) REFERENCES heads ON DELETE CASCADE ON UPDATE CASCADE")
-    db.execute("ALTER TABLE lines ADD FOREIGN KEY (alt) REFERENCES heads ON DELETE SET NULL")
-    follower = following(url, tmp_path, "heads", "lines")
-    with db.cursor() as cursor:
-        for table, rows in (("heads", "1\n2\n3\n"), ("lines", "1\t1\t3\n2\t2\t3\n3\t2\t\\N\n")):
-            with cursor.copy(f"COPY {table} FROM STDIN") as copy:
-                copy.write(rows)
-    db.execute("DELETE FROM heads WHERE id = 3; UPDATE heads SET id = 20 WHERE id = 2; DELETE FROM heads WHERE id = 1")
-    follower.land()
-    for table in ("heads", "lines"):
-        assert follower.rows(table) == truth(db, table)
-
-
 def test_a_truncate_that_looks_at_an_old_snapshot(orders: Follower, url: str, db: psycopg.Connection) -> None:
     """TRUNCATE takes rows that its own transaction cannot see."""
     with psycopg.connect(url) as old:

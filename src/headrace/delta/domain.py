@@ -1,0 +1,132 @@
+"""What values columns of a derived relation can have, as a relation that is cheap to read, if they come from a change.
+
+Every row that a rule asks for is near a change: its key is in a column of the change itself, or of a step computed
+from it. Following columns back through joins and semi-joins finds where a key comes from: π_a(L ⋈_{a=b} R) ⊆ π_b(R).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import (
+    Aggregate,
+    Empty,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    LookupJoin,
+    Moment,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    Scan,
+    SemiJoin,
+    Stored,
+    TopK,
+    Union,
+    Values,
+    Window,
+)
+from headrace.algebra.scalar import as_column
+from headrace.algebra.tree import identity
+
+Names = tuple[str, ...]
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """Follows columns to where their values come from.
+
+    Args:
+        steps: The relation of each step, by name.
+        kept: Steps that may be read; others are looked into.
+        types: Types of columns by name, as far as known.
+    """
+
+    steps: Mapping[str, Relation]
+    kept: Set[str]
+    types: Mapping[str, str]
+
+    def of(self, node: Relation, columns: Names) -> Relation | None:
+        """A relation of as many columns that has all combinations of their values, perhaps more; None if none is known.
+
+        Args:
+            node: The relation.
+            columns: Columns of it, each once.
+        """
+        if self._small(node):
+            return Project(node, identity(columns))
+        match node:
+            case Stored() if node.name in self.steps:
+                return self.of(self.steps[node.name], columns)
+            case Project():
+                values = dict(node.items)
+                own = tuple(name for c in columns if (name := as_column(values[c])) is not None)
+                return self.of(node.input, own) if len(set(own)) == len(columns) else None
+            case Filter() | Replicate() | TopK():
+                return self.of(node.inputs[0], columns)
+            case Generate() | Window() if set(columns) <= set(node.inputs[0].columns):
+                return self.of(node.inputs[0], columns)
+            case Aggregate() if set(columns) <= set(node.keys):
+                return self.of(node.input, columns)
+            case Union():
+                return self._union(node, columns)
+            case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
+                return self._join(node, columns)
+        return None
+
+    def _small(self, node: Relation) -> bool:
+        """Whether a relation is no more than a selection from a change, or from what is kept."""
+        match node:
+            case Scan():
+                return node.moment is Moment.CHANGE
+            case Stored():
+                return node.name in self.kept
+            case Project() | Filter():
+                return self._small(node.input)
+        return isinstance(node, Values | Empty)
+
+    def _union(self, union: Union, columns: Names) -> Relation | None:
+        places = [union.columns.index(name) for name in columns]
+        found = [self.of(each, tuple(each.columns[i] for i in places)) for each in union.branches]
+        known = tuple(each for each in found if each is not None)
+        return Union(known) if len(known) == len(found) else None
+
+    def _join(self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin, columns: Names) -> Relation | None:
+        """Values of either side; of one side alone where the other one's columns equal its own."""
+        full = isinstance(join, OuterJoin) and join.full
+        equal = self.linked(join)
+        if set(columns) <= set(join.left.columns) and not full and (found := self.of(join.left, columns)) is not None:
+            return found
+        for side, pairs in ((0, tuple((r, a) for a, r in equal)), (1, equal)):
+            if not _says(join, side):
+                continue
+            partner = dict(pairs)
+            own = tuple(c if c in join.inputs[side].columns else partner.get(c) for c in columns)
+            names = tuple(name for name in own if name is not None)
+            if len(set(names)) == len(columns) and (found := self.of(join.inputs[side], names)) is not None:
+                return found
+        return None
+
+    def linked(self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin) -> Pairs:
+        """Columns of both sides, of one type, that are equal in every pair of partners."""
+        if isinstance(join, SemiJoin | LookupJoin):
+            pairs = join.on
+        else:
+            condition = join.condition
+            both = () if condition is None else equalities(condition, join.left.columns, join.right.columns)
+            pairs = tuple((a, b) for a, b, _ in both)
+        # a chain of comparisons that cast is no equality
+        return tuple((a, b) for a, b in pairs if a == b or (a in self.types and self.types[a] == self.types.get(b)))
+
+
+def _says(join: Relation, side: int) -> bool:
+    """Whether every row of a join has a partner's values on one of its sides."""
+    if isinstance(join, Join):
+        return True
+    return side == 1 and isinstance(join, SemiJoin | Existence) and not join.anti

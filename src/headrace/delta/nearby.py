@@ -1,0 +1,235 @@
+"""What is near a change is read once, however often a program asks for it.
+
+Rules ask for the rows of a source that have a change's keys: as they are, as they were, for one side of a join and for
+the other, one scan each. All of these are among N = S′ ⋉ K, with K all the keys that any of them asks for, and the rows
+as they were follow from the change: S ⋉ K = (S′ ⋉ K) − (ΔS ⋉ K). So N is read once, each different row with how often
+it is there now and how often it was, and becomes a step.
+Source: the subtraction is that of Z-sets: Budiu et al., DBSP, VLDB 2023, section 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Moment,
+    Project,
+    Relation,
+    Replicate,
+    Scan,
+    SemiJoin,
+    Stored,
+    Union,
+)
+from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, literal
+from headrace.algebra.tree import identity
+from headrace.algebra.types import groupable, mentions
+from headrace.delta.demand import Demand, Reading, Tracing
+from headrace.delta.domain import Domains, Names
+from headrace.delta.program import DeltaProgram, Step
+from headrace.names import WEIGHT, TableName
+
+NEAR = "near"
+"""Name of a step that holds rows near a change."""
+
+AFTERWARDS, REMOVED = "__hr_after", "__hr_removed"
+BEFOREHAND = "__hr_before"
+
+WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
+"""A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
+would be too many to keep even once."""
+
+Key = tuple[TableName, Names]
+"""A source, and the columns by which rows of it are near."""
+
+
+def read_once(
+    program: DeltaProgram,
+    changed: Set[TableName],
+    sizes: Mapping[TableName, int],
+    types: Mapping[str, str],
+    barred: Set[Key] = frozenset(),
+) -> DeltaProgram:
+    """The program, in which no two places read a source for the same keys.
+
+    Args:
+        program: What is derived and rewritten.
+        changed: The sources that changed.
+        sizes: Rows in each source, as far as known; small ones stay as they are.
+        types: Types of columns by name, as far as known.
+        barred: What is not to be read so, because too much of the source has such keys.
+    """
+    tried = set(barred)
+    while True:
+        found = _Program(program, changed, types)
+        counts = Counter(
+            key
+            for reading in found.readings()
+            for key in {(reading.scan.source, demand.columns) for demand in reading.demands}
+            if key not in tried and WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS
+        )
+        key, times = max(counts.items(), key=lambda item: (item[1], len(item[0][1])), default=(None, 0))
+        if key is None or times < 2:
+            return program
+        tried.add(key)
+        program = found.nearby(key) or program
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program that is looked through.
+
+    Args:
+        program: The program.
+        changed: The sources that changed.
+        types: Types of columns by name, as far as known.
+    """
+
+    program: DeltaProgram
+    changed: Set[TableName]
+    types: Mapping[str, str]
+
+    def readings(self, until: int | None = None) -> list[Reading]:
+        """Every scan that is always needed, with what matters of it.
+
+        Args:
+            until: Where the values that matter come from is told by changes and the first so many steps; None: by all
+                steps before.
+        """
+        found: list[Reading] = []
+
+        def use(reading: Reading) -> Relation:
+            found.append(reading)
+            return reading.scan
+
+        for place, step in enumerate(self.program.steps):
+            if step.only_if is None and step.near is None:
+                Tracing(self._domains(place if until is None else until), use).visit(step.relation)
+        return found
+
+    def _domains(self, until: int) -> Domains:
+        steps = self.program.steps
+        return Domains({s.name: s.relation for s in steps}, {s.name for s in steps[:until]}, self.types)
+
+    def nearby(self, key: Key) -> DeltaProgram | None:
+        """The program with one more step that is read instead of the source; None where that cannot be."""
+        first = self._first(key)
+        wanted = [(r, d) for r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
+        if len(wanted) < 2 or not self._exact(key[0], wanted):
+            return None
+        taken = {s.name for s in self.program.steps}
+        name = next(n for i in range(1, len(taken) + 2) if (n := NEAR if i == 1 else f"{NEAR}_{i}") not in taken)
+        near = Step(name, self._relation(key, wanted), near=key)
+        steps = [self._instead(key, near, step, first) for step in self.program.steps]
+        return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
+
+    def _first(self, key: Key) -> int:
+        """The first step that would read it."""
+        for place, step in enumerate(self.program.steps):
+            found: list[Reading] = []
+
+            def use(reading: Reading, into: list[Reading] = found) -> Relation:
+                into.append(reading)
+                return reading.scan
+
+            if step.only_if is None and step.near is None:
+                Tracing(self._domains(place), use).visit(step.relation)
+            if any((r.scan.source, d.columns) == key for r in found for d in r.demands):
+                return place
+        return len(self.program.steps)
+
+    def _exact(self, source: TableName, wanted: list[tuple[Reading, Demand]]) -> bool:
+        """Whether rows as they were can be told from rows as they are: equal ones must be the same in every respect."""
+        if source not in self.changed:
+            return True
+        used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
+        return all(out in self.types and _same_when_equal(self.types[out]) for out in used)
+
+    def _relation(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Relation:
+        source, columns = key
+        used = dict.fromkeys((*columns, *(name for reading, _ in wanted for _, name in reading.scan.fields)))
+        fields = tuple((name, name) for name in used)
+        # several places ask for the same keys under other names
+        terms = (_named(term, len(columns)) for _, demand in wanted for term in _terms(demand.values))
+        distinct = tuple(dict.fromkeys(terms))
+        keys = distinct[0] if len(distinct) == 1 else Union(distinct)
+        on = tuple(zip(columns, keys.columns, strict=True))
+        condition = all_of(
+            c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
+        )
+
+        def rows(moment: Moment) -> Relation:
+            scan = Scan(source, fields, moment)
+            return scan if condition is None else Filter(scan, condition)
+
+        near = SemiJoin(rows(Moment.AFTER), keys, on)
+        if source not in self.changed:
+            return near
+        names = tuple(used)
+        now = Project(near, (*identity(names), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
+        minus = compose("-{w}", w=column(WEIGHT))
+        # what changed and has none of the keys is there as well: nobody asks for it
+        gone = Project(rows(Moment.CHANGE), (*identity(names), (AFTERWARDS, literal(0)), (REMOVED, minus)))
+        sums = (_sum(AFTERWARDS), _sum(REMOVED))
+        before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
+        summed = Aggregate(Union((now, gone)), names, sums)
+        return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
+
+    def _instead(self, key: Key, near: Step, step: Step, first: int) -> Step:
+        """A step that reads what is near instead of the source."""
+        if step.only_if is not None or step.near is not None:
+            return step
+
+        def use(reading: Reading) -> Relation:
+            if not any((reading.scan.source, demand.columns) == key for demand in reading.demands):
+                return reading.scan
+            stored = Stored(near.name, near.relation.columns)
+            renamed = tuple((out, column(name)) for out, name in reading.scan.fields)
+            if key[0] not in self.changed:
+                return Project(stored, renamed)
+            copies = AFTERWARDS if reading.scan.moment is Moment.AFTER else BEFOREHAND
+            return Replicate(Project(stored, (*renamed, (copies, column(copies)))), copies)
+
+        return replace(step, relation=Tracing(self._domains(first), use).visit(step.relation))
+
+
+def _same_when_equal(type_: str) -> bool:
+    """Whether equal values of a type cannot be told apart: 0.0 and -0.0 can, and so can 'a' and 'A' in some order."""
+    return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
+
+
+def _quick(condition: Scalar) -> bool:
+    """Whether a condition is decided sooner than a key is looked up; others are left to those who read what is near."""
+    return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)
+
+
+def _terms(values: Relation) -> Iterator[Relation]:
+    """The relations whose union a relation is."""
+    match values:
+        case Union():
+            for branch in values.branches:
+                yield from _terms(branch)
+        case Project(input=Union() as below):
+            places = [below.columns.index(as_column(scalar) or "") for _, scalar in values.items]
+            for branch in below.branches:
+                yield from _terms(Project(branch, identity(tuple(branch.columns[i] for i in places))))
+        case _:
+            yield values
+
+
+def _named(values: Relation, count: int) -> Relation:
+    """Keys under names that do not depend on where they come from, so that equal ones are seen to be equal."""
+    names = values.columns
+    while isinstance(values, Project) and None not in (read := [as_column(dict(values.items)[n]) for n in names]):
+        values, names = values.input, tuple(filter(None, read))
+    return Project(values, tuple((f"__hr_key{i}", column(names[i])) for i in range(count)))
+
+
+def _sum(name: str) -> AggregateCall:
+    return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")

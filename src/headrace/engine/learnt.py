@@ -1,0 +1,20 @@
+"""What refreshes of this session have taught about tables; nothing that a result depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.lake.locators import Locators
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What is remembered from one refresh to the next.
+
+    Args:
+        locators: Of stored tables: columns that did not tell the rows to delete from others.
+        near: Of sources: columns with too few values for rows near a change to be few.
+    """
+
+    locators: Locators = field(default_factory=Locators)
+    near: Locators = field(default_factory=Locators)

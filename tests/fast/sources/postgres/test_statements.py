@@ -1,0 +1,144 @@
+"""Statements of all kinds are followed, whichever way captures them; of the named tables, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.mirrored import Follower, truth
+from kit.pg_child import Way
+
+from headrace.sources.postgres.capture import PostgresCapture
+from headrace.sources.postgres.health import check
+from headrace.sources.postgres.server import STORED_GENERATED
+from headrace.sources.postgres.trigger_capture import TriggerCapture
+
+WAYS = pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+
+
+def following(url: str, folder: Path, way: Way, *tables: str) -> Follower:
+    follower = Follower(url, folder / "spool", *tables, way=way)
+    follower.begin()
+    return follower
+
+
+STATEMENTS = {
+    "upsert": "INSERT INTO orders VALUES (1, 'again', 1) ON CONFLICT (id) DO UPDATE SET region = excluded.region",
+    "ignore": "INSERT INTO orders VALUES (1, 'again', 1), (9, 'new', 1) ON CONFLICT DO NOTHING",
+    "merge": "MERGE INTO orders o USING (VALUES (1, 5), (2, 0), (3, 7)) v (id, n) ON o.id = v.id "
+    "WHEN MATCHED AND n = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET amount = n "
+    "WHEN NOT MATCHED THEN INSERT VALUES (v.id, 'm', n)",
+    "keys": "UPDATE orders SET id = -id; UPDATE orders SET id = 3 + id",
+    "swap": "BEGIN; UPDATE orders SET id = 0 WHERE id = 1; UPDATE orders SET id = 1 WHERE id = 2; "
+    "UPDATE orders SET id = 2 WHERE id = 0; COMMIT",
+    "truncate": "BEGIN; INSERT INTO orders VALUES (7, 'gone', 1); TRUNCATE orders; "
+    "INSERT INTO orders VALUES (8, 'after', 1); UPDATE orders SET amount = 2; COMMIT",
+    "cascade": "INSERT INTO orders VALUES (7, 'x', 1); TRUNCATE orders, beside RESTART IDENTITY CASCADE; "
+    "TRUNCATE orders; INSERT INTO orders VALUES (1, 'y', 1); DELETE FROM orders WHERE id = 1",
+    "with": "WITH gone AS (DELETE FROM orders RETURNING *) "
+    "INSERT INTO orders SELECT id + 100, region, amount FROM gone",
+    "replica": "SET session_replication_role = replica; INSERT INTO orders VALUES (3, 'replica', 1); "
+    "DELETE FROM orders WHERE id = 1; RESET session_replication_role",
+    "nothing": "UPDATE orders SET amount = 1 WHERE false; DELETE FROM orders WHERE false",
+    "messages": "SELECT pg_logical_emit_message(true, 'app', 'x'); BEGIN; UPDATE orders SET amount = 0; "
+    "SELECT pg_logical_emit_message(true, 'headrace', 'y'), pg_logical_emit_message(false, 'app', 'z'); COMMIT",
+}
+
+
+@WAYS
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_statements_of_all_kinds(url: str, db: psycopg.Connection, tmp_path: Path, kind: str, way: Way) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, region text, amount bigint)")
+    db.execute("CREATE TABLE beside (id int PRIMARY KEY)")
+    db.execute("INSERT INTO orders VALUES (1, 'EU', 30), (2, NULL, 50)")
+    follower = following(url, tmp_path, way, "orders", "beside")
+    for statement in STATEMENTS[kind].split("; "):
+        db.execute(statement)
+    follower.land()
+    for table in ("orders", "beside"):
+        assert follower.rows(table) == truth(db, table)
+    follower.capture().remove()
+
+
+@WAYS
+def test_copy_and_actions_of_foreign_keys(url: str, db: psycopg.Connection, tmp_path: Path, way: Way) -> None:
+    db.execute("CREATE TABLE heads (id int PRIMARY KEY); CREATE TABLE lines (id int PRIMARY KEY, head int, alt int)")
+    db.execute("ALTER TABLE lines ADD FOREIGN KEY (head) REFERENCES heads ON DELETE CASCADE ON UPDATE CASCADE")
+    db.execute("ALTER TABLE lines ADD FOREIGN KEY (alt) REFERENCES heads ON DELETE SET NULL")
+    follower = following(url, tmp_path, way, "heads", "lines")
+    with db.cursor() as cursor:
+        for table, rows in (("heads", "1\n2\n3\n"), ("lines", "1\t1\t3\n2\t2\t3\n3\t2\t\\N\n")):
+            with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                copy.write(rows)
+    db.execute("DELETE FROM heads WHERE id = 3; UPDATE heads SET id = 20 WHERE id = 2; DELETE FROM heads WHERE id = 1")
+    follower.land()
+    for table in ("heads", "lines"):
+        assert follower.rows(table) == truth(db, table)
+    follower.capture().remove()
+
+
+def test_of_tables_that_inherit_the_named_ones_are_captured(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    """From the log; triggers refuse them."""
+    db.execute("CREATE TABLE base (id int PRIMARY KEY, v text); CREATE TABLE child (w int) INHERITS (base)")
+    db.execute("CREATE TABLE other (x int) INHERITS (base); ALTER TABLE child ADD PRIMARY KEY (id)")
+    db.execute("INSERT INTO base VALUES (1, 'b'); INSERT INTO child VALUES (2, 'c', 0); INSERT INTO other VALUES (3)")
+    follower = following(url, tmp_path, PostgresCapture, "base", "child")
+    for statement in (
+        "UPDATE base SET v = v || '!'",
+        "INSERT INTO child VALUES (4, 'd', 1); INSERT INTO base VALUES (4, 'd')",
+        "DELETE FROM base WHERE id = 4; UPDATE base SET id = id + 10",
+        "TRUNCATE ONLY base",
+        "INSERT INTO base VALUES (7, 'e'); TRUNCATE base",
+    ):
+        db.execute(statement)
+        follower.land()
+        for table in ("base", "child"):
+            assert follower.rows(table) == truth(db, f"ONLY {table}"), statement
+    follower.capture().remove()
+
+
+@WAYS
+def test_generated_columns_that_are_left_out_are_told(
+    url: str, db: psycopg.Connection, tmp_path: Path, way: Way
+) -> None:
+    sent = db.info.server_version >= STORED_GENERATED
+    kind = "VIRTUAL" if sent else "STORED"
+    db.execute(f"CREATE TABLE t (id int PRIMARY KEY, n int, twice int GENERATED ALWAYS AS (n * 2) {kind})")
+    db.execute("INSERT INTO t VALUES (1, 2)")
+    capture = "wal" if way is PostgresCapture else "trigger"
+    findings = [c.finding for c in check(url, [("public", "t")], capture=capture) if c.ok]
+    assert any("has no twice" in finding for finding in findings)
+    follower = Follower(url, tmp_path, "t", way=way)
+    landing = follower.capture().begin()
+    follower._take(landing)
+    assert ["has no twice" in notice for notice in landing.notices] == [True]
+    db.execute("UPDATE t SET n = 7; INSERT INTO t VALUES (2, NULL)")
+    assert not any(landing.notices for landing in follower.land())
+    assert follower.rows("t") == truth(db, "(SELECT id, n FROM t) AS s")
+    follower.capture().remove()
+
+
+@WAYS
+def test_a_schema_that_is_renamed(url: str, db: psycopg.Connection, tmp_path: Path, way: Way) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    follower = following(url, tmp_path, way, "t")
+    db.execute("INSERT INTO t VALUES (2)")
+    db.execute("ALTER SCHEMA public RENAME TO former; CREATE SCHEMA public; CREATE TABLE public.t (id int PRIMARY KEY)")
+    db.execute("INSERT INTO former.t VALUES (3); INSERT INTO public.t VALUES (77)")
+    assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+    assert follower.rows("t") == truth(db, "former.t")
+    follower.capture().remove()
+
+
+def test_what_somebody_adds_to_the_publication_is_taken_out(url: str, db: psycopg.Connection, tmp_path: Path) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE strange (id int PRIMARY KEY)")
+    follower = following(url, tmp_path, PostgresCapture, "t")
+    db.execute("INSERT INTO t VALUES (1)")
+    db.execute(f"ALTER PUBLICATION {follower.slot} ADD TABLE strange; INSERT INTO strange VALUES (1)")
+    db.execute("INSERT INTO t VALUES (2)")
+    follower.land()
+    assert follower.rows("t") == truth(db, "t")
+    held = "SELECT string_agg(tablename, ',') FROM pg_publication_tables WHERE pubname = %s"
+    assert db.execute(held, (follower.slot,)).fetchone() == ("t",)
+    follower.capture().remove()

@@ -194,6 +194,12 @@ def _check_output(output: tuple[Column, ...], query: str) -> None:
                 f"Column {column.name} has no type: it is always NULL.",
                 hint=f"Give it one: CAST(NULL AS STRING) AS {column.name}.",
             )
+        if mentions(column.type, "interval"):
+            raise Unsupported(
+                "TYPE_NOT_STORABLE",
+                f"Column {column.name} has type {column.type}, which no Iceberg table can hold.",
+                hint=f"Cast it in the query, for example CAST({column.name} AS STRING).",
+            )
     if not output:
         raise UserError("SYNTAX_ERROR", "The query returns no columns.", detail=query[:200])
 

@@ -105,7 +105,8 @@ class Cursor:
         while self.word != closing:
             if self.done or self.word in (")", "]"):
                 self.at = opened
-                raise self.error(f"a closing {closing} is missing")
+                place = place_at(self.sql, self.offset())
+                raise UserError("SYNTAX_ERROR", f"A bracket opens here that no {closing} closes.", place=place)
             if self.word in _CLOSING:
                 self.skip_group()
             else:

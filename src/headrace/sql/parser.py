@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.errors import Unsupported
+from headrace.errors import Unsupported, UserError, place_at
 from headrace.sql import sources
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
@@ -25,6 +25,7 @@ from headrace.sql.shape import (
     SetOperation,
     TableBody,
 )
+from headrace.sql.tokens import words
 
 _SET_OPERATORS = {
     "UNION": "UNION",
@@ -63,8 +64,25 @@ def parse(sql: str) -> tuple[Query, Cursor]:
     cursor.take(";")
     if not cursor.done:
         raise cursor.error("The query should end here", _QUALIFY if cursor.peek(-1).word == "QUALIFY" else None)
+    _refuse_quantified(cursor)
     return query, cursor
 
+
+def _refuse_quantified(cursor: Cursor) -> None:
+    """Spark does not read `= ANY (SELECT …)`, and says no more than that a bracket surprised it."""
+    tokens = cursor.tokens
+    for at in range(len(tokens) - 3):
+        if tokens[at + 1].word in _QUANTIFIERS and tokens[at].text in _COMPARISONS:
+            cursor.at = at + 2
+            if cursor.opens_query():
+                place = place_at(cursor.sql, tokens[at + 1].start)
+                message = f"Spark compares with no {tokens[at + 1].word} of a query."
+                raise UserError("SYNTAX_ERROR", message, place=place, hint=_IN)
+
+
+_QUANTIFIERS = words("ANY SOME ALL")
+_COMPARISONS = frozenset({"=", "==", "<>", "!=", "<", ">", "<=", ">="})
+_IN = "IN says the same as = ANY, and NOT IN as <> ALL; write other comparisons with EXISTS."
 
 _QUALIFY = "Spark has no QUALIFY: put the window function into a query in FROM, and its condition into WHERE."
 

@@ -89,11 +89,30 @@ def test_a_table_that_does_not_exist_is_shown_in_its_place() -> None:
     assert error.value.place == Place(2, 13, "FROM t JOIN nowhere")
 
 
+@pytest.mark.parametrize(("query", "closing"), [("SELECT (a FROM t", ")"), ("SELECT c[1 FROM (t)", "]")])
+def test_a_bracket_that_is_not_closed_is_shown_where_it_opens(query: str, closing: str) -> None:
+    with pytest.raises(UserError) as error:
+        reading(query)
+    assert error.value.message == f"A bracket opens here that no {closing} closes."
+    assert error.value.place == Place(1, 8 if closing == ")" else 9, query)
+
+
 def test_what_other_dialects_have_gets_a_hint() -> None:
     with pytest.raises(UserError) as error:
         reading("SELECT a FROM t QUALIFY rank() OVER (ORDER BY a) = 1")
     assert error.value.code == "SYNTAX_ERROR"
     assert "WHERE" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("comparison", ["= ANY", "<> ALL", "< some"])
+def test_a_comparison_with_all_of_a_query_gets_a_hint(comparison: str) -> None:
+    query = f"SELECT a FROM t WHERE b {comparison} (SELECT b FROM t) AND c LIKE ANY ('x', 'y')"
+    with pytest.raises(UserError) as error:
+        reading(query)
+    assert error.value.code == "SYNTAX_ERROR"
+    assert error.value.place == Place(1, query.index(comparison) + comparison.index(" ") + 2, query)
+    assert "NOT IN" in str(error.value.hint)
+    reading(query.replace(f"{comparison} (SELECT b FROM t)", "= any(array(true))"))
 
 
 def test_a_view_that_reads_itself() -> None:

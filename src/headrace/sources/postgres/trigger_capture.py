@@ -63,10 +63,17 @@ from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.snapshots import Told
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
-from headrace.sources.postgres.transaction_ids import TransactionIds
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyroaring import BitMap64
+
+
+def _no_ids() -> BitMap64:
+    """A set for numbers that lie close together: millions of ids take a bit each."""
+    from pyroaring import BitMap64
+
+    return BitMap64()
 
 
 @dataclass(slots=True)
@@ -81,7 +88,7 @@ class Tally:
         deleted: Old rows that were among it.
     """
 
-    transactions: TransactionIds = field(default_factory=TransactionIds)
+    transactions: BitMap64 = field(default_factory=_no_ids)
     images: int = 0
     before: int = 0
     after: int = 0
@@ -99,7 +106,7 @@ class Tally:
 
         for batch in batches:
             xids, ops, columns = batch.column(0), batch.column(1), batch.columns[2:]
-            self.transactions.add(pc.unique(xids).to_numpy())
+            self.transactions.update(pc.unique(xids).to_numpy())
             deleted = pc.sum(pc.less(ops, 0)).as_py()
             self.deleted += deleted
             self.images += batch.num_rows

@@ -6,8 +6,8 @@ from it. Following columns back through joins and semi-joins finds where a key c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 
 from headrace.algebra.joins import equalities
 from headrace.algebra.relations import (
@@ -31,8 +31,11 @@ from headrace.algebra.relations import (
     Values,
     Window,
 )
-from headrace.algebra.scalar import as_column
+from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import identity
+
+MOST_LOOKS, MOST_LEVELS, MOST_TERMS = 3_000, 60, 12
+"""Where values come from is no longer looked for in a program so large, so far back, or if it is so many places."""
 
 Names = tuple[str, ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -46,11 +49,14 @@ class Domains:
         steps: The relation of each step, by name.
         kept: Steps that may be read; others are looked into.
         types: Types of columns by name, as far as known.
+        found: What was found out so far, by node and columns.
     """
 
     steps: Mapping[str, Relation]
     kept: Set[str]
     types: Mapping[str, str]
+    found: dict[tuple[int, Names], Relation | None] = field(default_factory=dict)
+    _above: list[Relation] = field(default_factory=list)
 
     def of(self, node: Relation, columns: Names) -> Relation | None:
         """A relation of as many columns that has all combinations of their values, perhaps more; None if none is known.
@@ -59,6 +65,17 @@ class Domains:
             node: The relation.
             columns: Columns of it, each once.
         """
+        # a step may be read in many places, each of them by steps that are read in many places
+        key = (id(node), columns)
+        if key not in self.found:
+            if len(self.found) >= MOST_LOOKS or len(self._above) >= MOST_LEVELS:
+                return None
+            self._above.append(node)
+            self.found[key] = self._traced(node, columns)
+            self._above.pop()
+        return self.found[key]
+
+    def _traced(self, node: Relation, columns: Names) -> Relation | None:
         if self._small(node):
             return Project(node, identity(columns))
         match node:
@@ -94,8 +111,11 @@ class Domains:
     def _union(self, union: Union, columns: Names) -> Relation | None:
         places = [union.columns.index(name) for name in columns]
         found = [self.of(each, tuple(each.columns[i] for i in places)) for each in union.branches]
-        known = tuple(each for each in found if each is not None)
-        return Union(known) if len(known) == len(found) else None
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        values = united(known)
+        return None if isinstance(values, Union) and len(values.branches) > MOST_TERMS else values
 
     def _join(self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin, columns: Names) -> Relation | None:
         """Values of either side; of one side alone where the other one's columns equal its own."""
@@ -130,3 +150,35 @@ def _says(join: Relation, side: int) -> bool:
     if isinstance(join, Join):
         return True
     return side == 1 and isinstance(join, SemiJoin | Existence) and not join.anti
+
+
+def united(values: Iterable[Relation]) -> Relation:
+    """The union of some domains, each term of it once.
+
+    Args:
+        values: Relations with equally many columns.
+    """
+    terms = tuple(dict.fromkeys(_named(term) for each in values for term in _terms(each)))
+    return terms[0] if len(terms) == 1 else Union(terms)
+
+
+def _terms(values: Relation) -> Iterator[Relation]:
+    """The relations whose union a relation is."""
+    match values:
+        case Union():
+            for branch in values.branches:
+                yield from _terms(branch)
+        case Project(input=Union() as below):
+            places = [below.columns.index(as_column(scalar) or "") for _, scalar in values.items]
+            for branch in below.branches:
+                yield from _terms(Project(branch, identity(tuple(branch.columns[i] for i in places))))
+        case _:
+            yield values
+
+
+def _named(values: Relation) -> Relation:
+    """Keys under names that do not depend on where they come from, so that equal ones are seen to be equal."""
+    names, count = values.columns, len(values.columns)
+    while isinstance(values, Project) and None not in (read := [as_column(dict(values.items)[n]) for n in names]):
+        values, names = values.input, tuple(filter(None, read))
+    return Project(values, tuple((f"__hr_key{i}", column(names[i])) for i in range(count)))

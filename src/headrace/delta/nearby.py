@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import (
@@ -27,11 +27,11 @@ from headrace.algebra.relations import (
     Stored,
     Union,
 )
-from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, literal
+from headrace.algebra.scalar import Scalar, all_of, column, compose, literal
 from headrace.algebra.tree import identity
 from headrace.algebra.types import groupable, mentions
 from headrace.delta.demand import Demand, Reading, Tracing
-from headrace.delta.domain import Domains, Names
+from headrace.delta.domain import Domains, Names, united
 from headrace.delta.program import DeltaProgram, Step
 from headrace.names import WEIGHT, TableName
 
@@ -44,6 +44,9 @@ BEFOREHAND = "__hr_before"
 WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
 """A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
 would be too many to keep even once."""
+
+MOST_STEPS = 40
+"""A longer program is left as it is: looking through it would take longer than it saves."""
 
 Key = tuple[TableName, Names]
 """A source, and the columns by which rows of it are near."""
@@ -66,7 +69,7 @@ def read_once(
         barred: What is not to be read so, because too much of the source has such keys.
     """
     tried = set(barred)
-    while True:
+    while len(program.steps) <= MOST_STEPS:
         found = _Program(program, changed, types)
         counts = Counter(
             key
@@ -79,6 +82,7 @@ def read_once(
             return program
         tried.add(key)
         program = found.nearby(key) or program
+    return program
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,10 @@ class _Program:
             found.append(reading)
             return reading.scan
 
+        shared = None if until is None else self._domains(until)
         for place, step in enumerate(self.program.steps):
             if step.only_if is None and step.near is None:
-                Tracing(self._domains(place if until is None else until), use).visit(step.relation)
+                Tracing(shared or self._domains(place), use).visit(step.relation)
         return found
 
     def _domains(self, until: int) -> Domains:
@@ -126,7 +131,8 @@ class _Program:
         taken = {s.name for s in self.program.steps}
         name = next(n for i in range(1, len(taken) + 2) if (n := NEAR if i == 1 else f"{NEAR}_{i}") not in taken)
         near = Step(name, self._relation(key, wanted), near=key)
-        steps = [self._instead(key, near, step, first) for step in self.program.steps]
+        domains = self._domains(first)
+        steps = [self._instead(key, near, step, domains) for step in self.program.steps]
         return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
 
     def _first(self, key: Key) -> int:
@@ -155,10 +161,7 @@ class _Program:
         source, columns = key
         used = dict.fromkeys((*columns, *(name for reading, _ in wanted for _, name in reading.scan.fields)))
         fields = tuple((name, name) for name in used)
-        # several places ask for the same keys under other names
-        terms = (_named(term, len(columns)) for _, demand in wanted for term in _terms(demand.values))
-        distinct = tuple(dict.fromkeys(terms))
-        keys = distinct[0] if len(distinct) == 1 else Union(distinct)
+        keys = united(demand.values for _, demand in wanted)
         on = tuple(zip(columns, keys.columns, strict=True))
         condition = all_of(
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
@@ -181,7 +184,7 @@ class _Program:
         summed = Aggregate(Union((now, gone)), names, sums)
         return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
-    def _instead(self, key: Key, near: Step, step: Step, first: int) -> Step:
+    def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
         if step.only_if is not None or step.near is not None:
             return step
@@ -196,7 +199,7 @@ class _Program:
             copies = AFTERWARDS if reading.scan.moment is Moment.AFTER else BEFOREHAND
             return Replicate(Project(stored, (*renamed, (copies, column(copies)))), copies)
 
-        return replace(step, relation=Tracing(self._domains(first), use).visit(step.relation))
+        return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
 def _same_when_equal(type_: str) -> bool:
@@ -207,28 +210,6 @@ def _same_when_equal(type_: str) -> bool:
 def _quick(condition: Scalar) -> bool:
     """Whether a condition is decided sooner than a key is looked up; others are left to those who read what is near."""
     return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)
-
-
-def _terms(values: Relation) -> Iterator[Relation]:
-    """The relations whose union a relation is."""
-    match values:
-        case Union():
-            for branch in values.branches:
-                yield from _terms(branch)
-        case Project(input=Union() as below):
-            places = [below.columns.index(as_column(scalar) or "") for _, scalar in values.items]
-            for branch in below.branches:
-                yield from _terms(Project(branch, identity(tuple(branch.columns[i] for i in places))))
-        case _:
-            yield values
-
-
-def _named(values: Relation, count: int) -> Relation:
-    """Keys under names that do not depend on where they come from, so that equal ones are seen to be equal."""
-    names = values.columns
-    while isinstance(values, Project) and None not in (read := [as_column(dict(values.items)[n]) for n in names]):
-        values, names = values.input, tuple(filter(None, read))
-    return Project(values, tuple((f"__hr_key{i}", column(names[i])) for i in range(count)))
 
 
 def _sum(name: str) -> AggregateCall:

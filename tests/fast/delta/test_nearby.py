@@ -7,9 +7,11 @@ from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.maintained import Maintained, table_name
 
-from headrace.algebra.relations import Moment, Scan
+from headrace.algebra.relations import Filter, Moment, Project, Relation, Scan, SemiJoin, Stored, Union
+from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.delta.domain import Domains
 from headrace.delta.nearby import MOST_ROWS, WORTH_ROWS
 from headrace.delta.program import DeltaProgram
 from headrace.names import TableName
@@ -97,3 +99,27 @@ def test_duplicates_and_missing_keys_are_counted() -> None:
         view.step({"lines": ((-1, (2, 5)), (1, (1, 7))), "orders": ((1, (None, 10)), (-1, (None, 11)))})
         view.step({"lines": ((-1, (2, 5)),), "orders": ((-1, (1, 10)), (1, (2, 12)))})
         assert view.state == view.expected()
+
+
+def _deep(levels: int) -> tuple[Domains, Relation]:
+    """Steps that each read the one before in three places."""
+    change = Scan(table_name("orders"), (("id", "id"),), Moment.CHANGE)
+    steps: dict[str, Relation] = {"s0": Project(SemiJoin(change, change, (("id", "id"),)), (("id", column("id")),))}
+    for level in range(1, levels):
+        before = Stored(f"s{level - 1}", ("id",))
+        above = (Scalar(f"`id` > {i}", frozenset({"id"})) for i in range(3))
+        steps[f"s{level}"] = Union(tuple(Filter(before, condition) for condition in above))
+    return Domains(steps, frozenset(), {"id": "bigint"}), Stored(f"s{levels - 1}", ("id",))
+
+
+def test_where_keys_come_from_is_found_in_time_whatever_reads_what() -> None:
+    domains, last = _deep(18)
+    found = domains.of(last, ("id",))
+    assert found is not None
+    assert [type(node) for node in walk(found)] == [Project, Scan]
+    assert len(domains.found) < 18 * 6
+
+
+def test_what_is_far_back_is_not_looked_for() -> None:
+    domains, last = _deep(1000)
+    assert domains.of(last, ("id",)) is None

@@ -18,10 +18,14 @@ def walk(relation: Relation) -> Iterator[Relation]:
 
 def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
     """Apply a rule to every node, inputs first."""
-    inputs = tuple(transform(node, rule) for node in relation.inputs)
-    # identity, not equality: comparing trees at every level would make this quadratic
+    return rule(over(relation, *(transform(node, rule) for node in relation.inputs)))
+
+
+def over(relation: Relation, *inputs: Relation) -> Relation:
+    """The same operator over other inputs; itself where these are its own."""
+    # identity, not equality: comparing trees at every level would make a walk quadratic
     same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
-    return rule(relation if same else relation.with_inputs(*inputs))
+    return relation if same else relation.with_inputs(*inputs)
 
 
 def sources(relation: Relation) -> tuple[TableName, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.algebra.relations import (
+    AggregateCall,
     Empty,
     Filter,
     Generate,
@@ -17,9 +18,9 @@ from headrace.algebra.relations import (
     Union,
     Values,
 )
-from headrace.algebra.scalar import literal
+from headrace.algebra.scalar import column, literal
 from headrace.algebra.tree import at, identity, sources, unweighted
-from headrace.delta.program import Step
+from headrace.delta.program import Step, free_name
 from headrace.names import WEIGHT, TableName
 
 
@@ -86,12 +87,7 @@ class Change:
         for step in self.steps:
             if step.relation == relation and step.only_if == only_if:
                 return Stored(step.name, relation.columns)
-        taken = {step.name for step in self.steps}
-        number = 1
-        unique = name
-        while unique in taken:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = free_name(name, self.steps)
         self.steps.append(Step(unique, relation, only_if))
         return Stored(unique, relation.columns)
 
@@ -115,6 +111,11 @@ def empty(relation: Relation) -> Empty:
 def weigh(relation: Relation, weight: int) -> Project:
     """Give each row of an unweighted relation the same weight."""
     return Project(relation, (*identity(relation.columns), (WEIGHT, literal(weight))))
+
+
+def total(name: str) -> AggregateCall:
+    """The sum of a column of whole numbers, under its own name."""
+    return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")
 
 
 def arrange(relation: Relation, columns: tuple[str, ...]) -> Relation:

@@ -5,10 +5,10 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import Scalar, as_column, column
+from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
+from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import unweighted
-from headrace.delta.change import union_all, weigh
+from headrace.delta.change import total, union_all, weigh
 from headrace.names import WEIGHT, quote
 
 CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
@@ -19,8 +19,7 @@ def consolidate(change: Relation) -> Relation:
     """Add up the weights of equal rows and drop zeros; the weight comes last."""
     if isinstance(change, Empty) or (change.columns[-1] == WEIGHT and _consolidated(change)):
         return change
-    total = AggregateCall(WEIGHT, "sum", column(WEIGHT), argument_type="bigint", type="bigint")
-    return Filter(Aggregate(change, unweighted(change.columns), (total,)), CHANGED)
+    return Filter(Aggregate(change, unweighted(change.columns), (total(WEIGHT),)), CHANGED)
 
 
 def _consolidated(change: Relation) -> bool:

@@ -27,6 +27,7 @@ from headrace.algebra.relations import (
     Window,
 )
 from headrace.algebra.scalar import Scalar, as_column, column, conjuncts, substitute
+from headrace.algebra.tree import over
 from headrace.delta.domain import Domains, Names
 
 
@@ -89,24 +90,24 @@ class Tracing:
             case Scan():
                 return self._scan(node, demands, conditions)
             case Filter():
-                return _over(node, self.visit(node.input, demands, conditions + conjuncts(node.condition)))
+                return over(node, self.visit(node.input, demands, conditions + conjuncts(node.condition)))
             case Project():
                 own = dict(node.items)
                 kept = {name: read for name, scalar in own.items() if (read := as_column(scalar)) is not None}
-                return _over(node, self.visit(node.input, _renamed(demands, kept)))
+                return over(node, self.visit(node.input, _renamed(demands, kept)))
             case Replicate() | Generate():
-                return _over(node, self.visit(node.inputs[0], _within(demands, node.inputs[0].columns)))
+                return over(node, self.visit(node.inputs[0], _within(demands, node.inputs[0].columns)))
             case Window():
-                return _over(node, self.visit(node.input, _within(demands, node.partition)))
+                return over(node, self.visit(node.input, _within(demands, node.partition)))
             case Aggregate():
-                return _over(node, self.visit(node.input, _within(demands, node.keys)))
+                return over(node, self.visit(node.input, _within(demands, node.keys)))
             case Union():
                 own_names = [dict(zip(node.columns, each.columns, strict=True)) for each in node.branches]
                 below = zip(node.branches, own_names, strict=True)
-                return _over(node, *(self.visit(branch, _renamed(demands, names)) for branch, names in below))
+                return over(node, *(self.visit(branch, _renamed(demands, names)) for branch, names in below))
             case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
                 return self._join(node, demands, conditions)
-        return _over(node, *(self.visit(each) for each in node.inputs))
+        return over(node, *(self.visit(each) for each in node.inputs))
 
     def _scan(self, scan: Scan, demands: Demands, conditions: Conditions) -> Relation:
         if scan.moment is Moment.CHANGE or not demands:
@@ -120,17 +121,17 @@ class Tracing:
     ) -> Relation:
         of_left, of_right = _within(demands, join.left.columns), _within(demands, join.right.columns)
         if isinstance(join, OuterJoin) and join.full:
-            return _over(join, *map(self.visit, join.inputs))
+            return over(join, *map(self.visit, join.inputs))
         equal = self.domains.linked(join)
         right = self._across(join.left, of_left, equal)
         left = self._across(join.right, of_right, tuple((b, a) for a, b in equal))
         if isinstance(join, Join):
-            return _over(join, self.visit(join.left, of_left + left), self.visit(join.right, of_right + right))
+            return over(join, self.visit(join.left, of_left + left), self.visit(join.right, of_right + right))
         # rows of the left side stay or go by their partners; those without any, too, unless only they go
         both = isinstance(join, SemiJoin | Existence) and not join.anti
         above = conditions if isinstance(join, SemiJoin) else ()
         seen = self.visit(join.left, of_left + (left if both else ()), above)
-        return _over(join, seen, self.visit(join.right, right))
+        return over(join, seen, self.visit(join.right, right))
 
     def _across(self, side: Relation, demands: Demands, equal: tuple[tuple[str, str], ...]) -> Demands:
         """What the rows of one side say about the other: all pairs of equal columns together, else each by itself."""
@@ -142,11 +143,6 @@ class Tracing:
             if values is not None and len({b for _, b in chosen}) == len(chosen):
                 return (Demand(tuple(b for _, b in chosen), values),)
         return ()
-
-
-def _over(node: Relation, *inputs: Relation) -> Relation:
-    same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-    return node if same else node.with_inputs(*inputs)
 
 
 def _within(demands: Demands, columns: Names) -> Demands:

@@ -10,13 +10,12 @@ Source: the subtraction is that of Z-sets: Budiu et al., DBSP, VLDB 2023, sectio
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import (
     Aggregate,
-    AggregateCall,
     Filter,
     Moment,
     Project,
@@ -30,9 +29,10 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import Scalar, all_of, column, compose, literal
 from headrace.algebra.tree import identity
 from headrace.algebra.types import groupable, mentions
+from headrace.delta.change import total
 from headrace.delta.demand import Demand, Reading, Tracing
 from headrace.delta.domain import Domains, Names, united
-from headrace.delta.program import DeltaProgram, Step
+from headrace.delta.program import DeltaProgram, Step, free_name
 from headrace.names import WEIGHT, TableName
 
 NEAR = "near"
@@ -71,17 +71,16 @@ def read_once(
     tried = set(barred)
     while len(program.steps) <= MOST_STEPS:
         found = _Program(program, changed, types)
-        counts = Counter(
-            key
-            for reading in found.readings()
-            for key in {(reading.scan.source, demand.columns) for demand in reading.demands}
-            if key not in tried and WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS
-        )
-        key, times = max(counts.items(), key=lambda item: (item[1], len(item[0][1])), default=(None, 0))
-        if key is None or times < 2:
+        places: defaultdict[Key, list[int]] = defaultdict(list)
+        for place, reading in found.readings():
+            for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
+                if key not in tried and WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS:
+                    places[key].append(place)
+        most = max(places, key=lambda key: (len(places[key]), len(key[1])), default=None)
+        if most is None or len(places[most]) < 2:
             return program
-        tried.add(key)
-        program = found.nearby(key) or program
+        tried.add(most)
+        program = found.nearby(most, places[most][0]) or program
     return program
 
 
@@ -99,22 +98,22 @@ class _Program:
     changed: Set[TableName]
     types: Mapping[str, str]
 
-    def readings(self, until: int | None = None) -> list[Reading]:
-        """Every scan that is always needed, with what matters of it.
+    def readings(self, until: int | None = None) -> list[tuple[int, Reading]]:
+        """Every scan that is always needed, with the number of its step and what matters of it.
 
         Args:
             until: Where the values that matter come from is told by changes and the first so many steps; None: by all
                 steps before.
         """
-        found: list[Reading] = []
-
-        def use(reading: Reading) -> Relation:
-            found.append(reading)
-            return reading.scan
-
+        found: list[tuple[int, Reading]] = []
         shared = None if until is None else self._domains(until)
         for place, step in enumerate(self.program.steps):
-            if step.only_if is None and step.near is None:
+
+            def use(reading: Reading, place: int = place) -> Relation:
+                found.append((place, reading))
+                return reading.scan
+
+            if _looked_into(step):
                 Tracing(shared or self._domains(place), use).visit(step.relation)
         return found
 
@@ -122,33 +121,20 @@ class _Program:
         steps = self.program.steps
         return Domains({s.name: s.relation for s in steps}, {s.name for s in steps[:until]}, self.types)
 
-    def nearby(self, key: Key) -> DeltaProgram | None:
-        """The program with one more step that is read instead of the source; None where that cannot be."""
-        first = self._first(key)
-        wanted = [(r, d) for r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
+    def nearby(self, key: Key, first: int) -> DeltaProgram | None:
+        """The program with one more step that is read instead of the source; None where that cannot be.
+
+        Args:
+            key: The source, and by which columns.
+            first: The first step that reads it so.
+        """
+        wanted = [(r, d) for _, r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
         if len(wanted) < 2 or not self._exact(key[0], wanted):
             return None
-        taken = {s.name for s in self.program.steps}
-        name = next(n for i in range(1, len(taken) + 2) if (n := NEAR if i == 1 else f"{NEAR}_{i}") not in taken)
-        near = Step(name, self._relation(key, wanted), near=key)
+        near = Step(free_name(NEAR, self.program.steps), self._relation(key, wanted), near=key)
         domains = self._domains(first)
         steps = [self._instead(key, near, step, domains) for step in self.program.steps]
         return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
-
-    def _first(self, key: Key) -> int:
-        """The first step that would read it."""
-        for place, step in enumerate(self.program.steps):
-            found: list[Reading] = []
-
-            def use(reading: Reading, into: list[Reading] = found) -> Relation:
-                into.append(reading)
-                return reading.scan
-
-            if step.only_if is None and step.near is None:
-                Tracing(self._domains(place), use).visit(step.relation)
-            if any((r.scan.source, d.columns) == key for r in found for d in r.demands):
-                return place
-        return len(self.program.steps)
 
     def _exact(self, source: TableName, wanted: list[tuple[Reading, Demand]]) -> bool:
         """Whether rows as they were can be told from rows as they are: equal ones must be the same in every respect."""
@@ -179,14 +165,14 @@ class _Program:
         minus = compose("-{w}", w=column(WEIGHT))
         # what changed and has none of the keys is there as well: nobody asks for it
         gone = Project(rows(Moment.CHANGE), (*identity(names), (AFTERWARDS, literal(0)), (REMOVED, minus)))
-        sums = (_sum(AFTERWARDS), _sum(REMOVED))
+        sums = (total(AFTERWARDS), total(REMOVED))
         before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
         summed = Aggregate(Union((now, gone)), names, sums)
         return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
-        if step.only_if is not None or step.near is not None:
+        if not _looked_into(step):
             return step
 
         def use(reading: Reading) -> Relation:
@@ -202,6 +188,11 @@ class _Program:
         return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
+def _looked_into(step: Step) -> bool:
+    """Whether a step is always needed, and does not collect rows itself."""
+    return step.only_if is None and step.near is None
+
+
 def _same_when_equal(type_: str) -> bool:
     """Whether equal values of a type cannot be told apart: 0.0 and -0.0 can, and so can 'a' and 'A' in some order."""
     return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
@@ -210,7 +201,3 @@ def _same_when_equal(type_: str) -> bool:
 def _quick(condition: Scalar) -> bool:
     """Whether a condition is decided sooner than a key is looked up; others are left to those who read what is near."""
     return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)
-
-
-def _sum(name: str) -> AggregateCall:
-    return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.scalar import Scalar
@@ -31,6 +33,12 @@ class Step:
     relation: Relation
     only_if: Relation | None = None
     near: tuple[TableName, tuple[str, ...]] | None = None
+
+
+def free_name(stem: str, steps: Iterable[Step]) -> str:
+    """A name that no step has: the stem, with a number when it is taken."""
+    taken = {step.name for step in steps}
+    return next(name for i in count(1) if (name := stem if i == 1 else f"{stem}_{i}") not in taken)
 
 
 @dataclass(frozen=True, slots=True)

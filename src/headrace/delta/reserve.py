@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from headrace.algebra.relations import (
     Aggregate,
-    AggregateCall,
     Empty,
     Filter,
     Project,
@@ -27,7 +26,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.algebra.tree import identity
-from headrace.delta.change import Change
+from headrace.delta.change import Change, total
 from headrace.delta.consolidate import consolidate, difference
 from headrace.delta.monotone import only_gains
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, FullProgram, TableChange
@@ -83,10 +82,10 @@ def _followed(tree: TopK, kept: Stored, moved: Stored) -> Relation:
     lost = SemiJoin(Filter(moved, compose("{w} < 0", w=column(WEIGHT))), kept, same)
     came = _first(tree, Filter(moved, compose("{w} > 0", w=column(WEIGHT))))
     rows = Union((_counted(kept, literal(1), literal(0)), _counted(Union((lost, came)), literal(0), column(WEIGHT))))
-    each = Aggregate(rows, tree.columns, (_sum(_THERE), _sum(_MOVED)))
-    total = Scalar(f"sum(`{_THERE}`)", frozenset({_THERE}))
-    behind = WindowCall(_BEHIND, "sum", total, tree.order, "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
-    placed = Window(each, (), (behind, WindowCall(_ALL, "sum", total)))
+    each = Aggregate(rows, tree.columns, (total(_THERE), total(_MOVED)))
+    kept_rows = Scalar(f"sum(`{_THERE}`)", frozenset({_THERE}))
+    behind = WindowCall(_BEHIND, "sum", kept_rows, tree.order, "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
+    placed = Window(each, (), (behind, WindowCall(_ALL, "sum", kept_rows)))
     copies = compose("{t} + {m}", t=column(_THERE), m=column(_MOVED))
     left = Project(Filter(placed, _known(tree)), (*identity(tree.columns), (_THERE, copies)))
     return _first(tree, Replicate(Filter(left, compose("{c} > 0", c=column(_THERE))), _THERE))
@@ -101,7 +100,7 @@ def _refilled(tree: TopK, kept: Stored, followed: Stored, change: Change) -> Rel
     """The first rows, read again where too few are left of those that were kept."""
     was = Project(kept, ((_THERE, literal(1)), (_MOVED, literal(0))))
     now = Project(followed, ((_THERE, literal(0)), (_MOVED, literal(1))))
-    counts = Aggregate(Union((was, now)), (), (_sum(_THERE), _sum(_MOVED)))
+    counts = Aggregate(Union((was, now)), (), (total(_THERE), total(_MOVED)))
     few = compose("{t} >= {k} AND {m} < {k}", t=column(_THERE), m=column(_MOVED), k=literal(_wanted(tree)))
     short = change.keep("short", Filter(counts, few))
     again = change.keep("rescanned", _first(tree, change.after(tree.input)), only_if=short)
@@ -111,7 +110,3 @@ def _refilled(tree: TopK, kept: Stored, followed: Stored, change: Change) -> Rel
 def _counted(rows: Relation, there: Scalar, moved: Scalar) -> Project:
     columns = tuple(name for name in rows.columns if name != WEIGHT)
     return Project(rows, (*identity(columns), (_THERE, there), (_MOVED, moved)))
-
-
-def _sum(name: str) -> AggregateCall:
-    return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import replace
-from itertools import count
 
 from headrace.algebra.relations import Aggregate, Relation, Stored
-from headrace.algebra.tree import walk
+from headrace.algebra.tree import over, walk
 from headrace.delta.change import SHARED, cheap
-from headrace.delta.program import DeltaProgram, Step
+from headrace.delta.program import DeltaProgram, Step, free_name
 
 
 def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
@@ -28,18 +27,13 @@ def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
     steps = list(program.steps)
     while (found := _repeated(steps, changes)) is not None:
         step = next((each for each in steps if each.relation == found and each.only_if is None), None)
-        step = step or Step(_free(steps), found)
+        step = step or Step(free_name(SHARED, steps), found)
         # where it is first read, which may be before it was kept
         first = next(i for i, each in enumerate(steps) if _holds(each.relation, found))
         kept = Stored(step.name, found.columns)
         others = [replace(each, relation=_replaced(each.relation, found, kept)) for each in steps if each is not step]
         steps = [*others[:first], step, *others[first:]]
     return replace(program, steps=_needed(steps, program))
-
-
-def _free(steps: list[Step]) -> str:
-    taken = {step.name for step in steps}
-    return next(name for i in count(1) if (name := SHARED if i == 1 else f"{SHARED}_{i}") not in taken)
 
 
 def _needed(steps: list[Step], program: DeltaProgram) -> tuple[Step, ...]:
@@ -105,6 +99,4 @@ def _holds(relation: Relation, part: Relation) -> bool:
 def _replaced(relation: Relation, part: Relation, kept: Stored) -> Relation:
     if relation == part:
         return kept
-    inputs = tuple(_replaced(each, part, kept) for each in relation.inputs)
-    same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
-    return relation if same else relation.with_inputs(*inputs)
+    return over(relation, *(_replaced(each, part, kept) for each in relation.inputs))

@@ -45,6 +45,7 @@ def make_settings(root: Path) -> Settings:
     """Settings of the test session; jars come from HEADRACE_JARS_DIR, or are fetched."""
     options = {
         "spark.sql.shuffle.partitions": "2",
+        "spark.driver.maxResultSize": "64m",  # what does not fit is met by a test
         f"spark.sql.catalog.{FOREIGN}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{FOREIGN}.type": "hadoop",
         f"spark.sql.catalog.{FOREIGN}.warehouse": str(root / "foreign"),

@@ -100,6 +100,39 @@ def test_few_rows_stay_what_they_are_and_their_plan_ends_with_them(runner: Spark
         runner.run(f"SELECT * FROM {name}")
 
 
+def test_what_spark_knows_once_it_has_planned_is_held(runner: SparkRunner) -> None:
+    first, second = temp_name("x"), temp_name("x")
+    runner.materialize(first, FEW, {"n": "count(*)"}, few=True)
+    both = f"SELECT *, 1L AS w FROM {first} WHERE id > 0 UNION ALL SELECT *, -1L FROM {first}"
+    with runner.jobs("hold") as group:
+        size = runner.hold(second, both, runner.describe(FEW))
+    assert group.jobs == 0
+    assert 0 < (size or 0) < 100_000
+    runner.release(first)
+    assert "Range" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {second}")
+    assert runner.describe(f"SELECT * EXCEPT (w) FROM {second}") == runner.describe(FEW)
+    listed = "id, d, s, day, st.y, m['k'], bin, v:a[0]::int"
+    united = f"SELECT {listed}, 1L FROM ({FEW}) WHERE id > 0 UNION ALL SELECT {listed}, -1L FROM ({FEW})"
+    found, wanted = (runner.run(sql) for sql in (f"SELECT {listed}, w FROM {second}", united))
+    assert sorted(map(tuple, found), key=str) == sorted(map(tuple, wanted), key=str)
+    runner.release(second)
+
+
+def test_what_has_to_be_computed_or_converted_is_not_held(runner: SparkRunner) -> None:
+    first, second = temp_name("x"), temp_name("x")
+    runner.materialize(first, "SELECT id FROM range(9)", {"n": "count(*)"}, few=True)
+    (column,) = runner.describe("SELECT id FROM range(9)")
+    for sql in (
+        f"SELECT id FROM {first} WHERE id IN (SELECT id FROM range(3))",
+        "SELECT id FROM range(9)",
+        f"SELECT CAST(id AS INT) AS id FROM {first}",
+    ):
+        assert runner.hold(second, sql, (column,)) is None
+        with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
+            runner.run(f"SELECT * FROM {second}")
+    runner.release(first)
+
+
 def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None:
     name = temp_name("x")
     runner.materialize(name, f"SELECT id FROM range({MOST_ROWS + 1})", few=True)
@@ -120,6 +153,20 @@ def test_few_rows_that_are_long_are_left_where_they_are(runner: SparkRunner, lon
         runner.materialize(name, f"SELECT {long.format(text.format(length))} AS v FROM range(9)", few=True)
         assert ("LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")) == held
         runner.release(name)
+
+
+LONG = """
+SELECT array_join(transform(sequence(1, 120000), x -> sha2(CAST(x * 10 + id AS STRING), 512)), '') AS v FROM range(9)
+"""
+"""More than the session hands over at once, however it is compressed."""
+
+
+def test_few_rows_that_spark_does_not_hand_over_are_left_where_they_are(runner: SparkRunner) -> None:
+    name = temp_name("x")
+    runner.materialize(name, LONG, few=True)
+    assert not runner.is_literal(name)
+    assert runner.scalar(f"SELECT count(*) FROM {name}") == 9
+    runner.release(name)
 
 
 def test_results_of_common_table_expressions_are_found_within_other_statements(runner: SparkRunner) -> None:

@@ -14,7 +14,9 @@ class Learnt:
     Args:
         locators: Of stored tables: columns that did not tell the rows to delete from others.
         near: Of sources: columns with too few values for rows near a change to be few.
+        many: Of stream tables: steps, and of sources: their change, that had too many rows to be held as literal ones.
     """
 
     locators: Locators = field(default_factory=Locators)
     near: Locators = field(default_factory=Locators)
+    many: Locators = field(default_factory=Locators)

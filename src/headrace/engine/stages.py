@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.engine.facts import Common
 from headrace.names import TableName
 
 
@@ -16,14 +17,14 @@ class ReadChange:
         view: Temporary view.
         sql: Rows that changed, with weights.
         shared: Whether it is read more than once, so that it is worth keeping in memory.
-        common: Whether it is kept for other stream tables as well.
+        common: How it is kept for other stream tables as well.
     """
 
     source: TableName
     view: str
     sql: str
     shared: bool = False
-    common: bool = False
+    common: Common | None = None
 
     @property
     def title(self) -> str:

@@ -70,6 +70,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("NUM_COLUMNS_MISMATCH", _TYPE),
     ("INSERT_COLUMN_ARITY_MISMATCH", _TYPE),
     ("UNSUPPORTED_DATATYPE", _TYPE),
+    ("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE", _TYPE),
     ("DIVIDE_BY_ZERO", _ARITHMETIC),
     ("REMAINDER_BY_ZERO", _ARITHMETIC),
     ("ARITHMETIC_OVERFLOW", _ARITHMETIC),
@@ -220,6 +221,9 @@ _BY_CLASS: tuple[tuple[str, _Kind], ...] = (
 )
 
 
+_STATES = {"22": _VALUE, "42": _Kind("QUERY_INVALID", UserError)}
+
+
 @contextmanager
 def translated(sql: str | None = None) -> Iterator[None]:
     """Turn what Spark raises within the block into a `HeadraceError`.
@@ -246,7 +250,8 @@ def translate(error: Exception, sql: str | None = None) -> HeadraceError:
         )
     if failure := python_failure(_whole(error)):
         return failure
-    kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error) or _FALLBACK
+    kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error)
+    kind = kind or _by_state(texts) or _FALLBACK
     said, advice = _split_advice(_sentence(error, kind))
     message, detail = (kind.message, said) if kind.message else (said, None)
     if kind is _FALLBACK and isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
@@ -309,6 +314,12 @@ def _by_condition(condition: str | None, texts: str) -> _Kind | None:
 
 def _by_evidence(texts: str) -> _Kind | None:
     return next((kind for pattern, kind in EVIDENCE if re.search(pattern, texts)), None)
+
+
+def _by_state(texts: str) -> _Kind | None:
+    """SQL's own classes of failures, where Spark's exception is of no class that says as much."""
+    state = re.search(r"SQLSTATE: (\w\w)", texts)
+    return _STATES.get(state[1]) if state is not None else None
 
 
 def _sentence(error: Exception, kind: _Kind) -> str:

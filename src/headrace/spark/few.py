@@ -8,41 +8,117 @@ loses types, so that this file reaches behind it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from headrace.names import quote
+from py4j.protocol import Py4JJavaError
+from pyspark.serializers import CPickleSerializer
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_ROWS, MOST_BYTES = 20_000, 16 * 2**20
-"""More are left where they were computed: they would be sent anew with every statement that reads them."""
+"""More are left to Spark: they would be sent anew with every statement that reads them."""
+
+PARTITIONS = "spark.sql.limit.initialNumPartitions"
+"""How many partitions Spark looks into at first for the first rows of a query: by default one, then four times more."""
 
 
-_LONG = {"string": "{}", "char": "{}", "varchar": "{}", "binary": "{}", "variant": "to_json({})"}
-_LONG |= dict.fromkeys(("array", "map", "struct"), "CAST({} AS STRING)")
-"""Types whose values can be long, and what their length is taken of."""
-
-
-def bytes_of(frame: DataFrame) -> str:
-    """About how many bytes the long values of a frame take, as an aggregate expression over it."""
-    texts = [_LONG[f.dataType.typeName()].format(quote(f.name)) for f in frame.schema if f.dataType.typeName() in _LONG]
-    lengths = " + ".join(f"coalesce(octet_length({text}), 0)" for text in texts)
-    return f"coalesce(sum({lengths}), 0)" if lengths else "0"
-
-
-def literal_rows(frame: DataFrame) -> DataFrame:
-    """The rows of a computed frame, fetched into the driver, as a frame that reads nothing else.
+def literal_rows(frame: DataFrame) -> tuple[DataFrame, dict[str, Any] | None] | None:
+    """Compute a frame into the driver, as a frame that reads nothing else.
 
     Args:
-        frame: A frame of Spark in this process (not over Spark Connect), of at most `MOST_ROWS` rows.
+        frame: A frame of Spark in this process (not over Spark Connect).
+
+    Returns:
+        The frame of rows, and the observed metric of `frame`, if it observes one and Spark kept it: adaptive execution
+        replaces a plan that turns out empty, and the metric goes with it. None if the rows are too many or too long.
     """
+    session, java = frame.sparkSession, _classes(frame.sparkSession.sparkContext._jvm)
+    execution: Any = frame._jdf.queryExecution()
+    try:
+        with _configured(session, java):
+            rows = execution.executedPlan().executeTake(MOST_ROWS + 1)
+    except Py4JJavaError as error:  # as which PySpark leaves what its own classes have no name for
+        if "spark.driver.maxResultSize" in str(error):
+            return None
+        raise
+    if len(rows) > MOST_ROWS or java.sizes.estimate(rows) > MOST_BYTES:
+        return None
+    literal = _frame_of(session, java, execution.analyzed().output(), java.arrays.unsafeWrapArray(rows))
+    unpickled: Any = CPickleSerializer()
+    observed = java.converters.asJava(execution.observedMetrics())
+    for row in observed.values():
+        return literal, unpickled.loads(java.python.toPyRow(row)).asDict()
+    return literal, None
+
+
+def planned_rows(frame: DataFrame) -> tuple[DataFrame, int] | None:
+    """The rows of a frame that Spark knows once it has planned it, as literal rows; and about how many bytes they take.
+
+    So it is with projections, filters and unions of literal rows.
+
+    Args:
+        frame: A frame of Spark in this process.
+
+    Returns:
+        None where something has to be computed, or the rows are many.
+    """
+    plan: Any = frame._jdf.queryExecution().optimizedPlan()
+    parts = [plan.children().apply(i) for i in range(plan.children().size())] if plan.nodeName() == "Union" else [plan]
+    if any(part.nodeName() != "LocalRelation" for part in parts):
+        return None
+    rows = parts[0].data()
+    for part in parts[1:]:
+        rows = rows.concat(part.data())
+    if rows.size() > MOST_ROWS:
+        return None
+    session, java = frame.sparkSession, _classes(frame.sparkSession.sparkContext._jvm)
+    size = int(java.sizes.estimate(rows))
+    return (_frame_of(session, java, plan.output(), rows), size) if size <= MOST_BYTES else None
+
+
+def _frame_of(session: SparkSession, java: _Classes, output: Any, rows: Any) -> DataFrame:
+    """Rows in the JVM as a frame."""
     from pyspark.sql import DataFrame
 
-    java: Any = frame._jdf
-    jvm: Any = frame.sparkSession.sparkContext._jvm
-    execution = java.queryExecution()
-    rows = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(execution.executedPlan().executeCollect())
-    plans = jvm.org.apache.spark.sql.catalyst.plans.logical
-    relation = plans.LocalRelation(execution.analyzed().output(), rows, False, jvm.scala.Option.empty())
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java.sparkSession(), relation), frame.sparkSession)
+    held = java.relation(output, rows, False, java.nothing)
+    return DataFrame(java.datasets.ofRows(session._jsparkSession, held), session)
+
+
+class _Classes:
+    """Classes of a JVM; looking one up by its name takes a question for each part of the name."""
+
+    def __init__(self, jvm: Any) -> None:
+        sql = jvm.org.apache.spark.sql
+        self.sessions = sql.classic.SparkSession
+        self.datasets = sql.classic.Dataset
+        self.relation = sql.catalyst.plans.logical.LocalRelation
+        self.python = sql.api.python.PythonSQLUtils
+        self.sizes = jvm.org.apache.spark.util.SizeEstimator
+        self.arrays = jvm.scala.collection.immutable.ArraySeq
+        self.converters = jvm.scala.jdk.javaapi.CollectionConverters
+        self.nothing = jvm.scala.Option.empty()
+
+
+@cache
+def _classes(jvm: Any) -> _Classes:
+    return _Classes(jvm)
+
+
+@contextmanager
+def _configured(session: SparkSession, java: _Classes) -> Iterator[None]:
+    """Have planning and tasks know the session's options, as Spark does around the actions of its API."""
+    context: Any = session.sparkContext._jsc.sc()
+    own, active = context.getLocalProperties(), java.sessions.getActiveSession()
+    told = own.clone()
+    told.putAll(java.converters.asJava(session._jsparkSession.sessionState().conf().getAllConfs()))
+    context.setLocalProperties(told)
+    java.sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        java.sessions.setActiveSession(active.get()) if active.isDefined() else java.sessions.clearActiveSession()
+        context.setLocalProperties(own)

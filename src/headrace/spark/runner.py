@@ -15,7 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.names import quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.errors import translated
-from headrace.spark.few import MOST_BYTES, MOST_ROWS, bytes_of, literal_rows
+from headrace.spark.few import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.freeing import free
 from headrace.spark.functions import register
 
@@ -30,7 +30,6 @@ Row = tuple[Any, ...]
 _COMMON_TABLE_EXPRESSION = re.compile(r"\bWITH\s+\S+\s+AS\s*\(", re.IGNORECASE)
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 _POOL = "spark.scheduler.pool"
-_ROWS, _BYTES = "__hr_rows", "__hr_bytes"
 
 
 @dataclass(slots=True)
@@ -106,6 +105,8 @@ class SparkRunner:
             session: SparkSession = make()
             for key, value in {**self._carried(session), **semantics.options()}.items():
                 session.conf.set(key, value)
+            if self._local:
+                session.conf.set(PARTITIONS, "64")
             register(session, self._shared.functions)
             return session
 
@@ -184,8 +185,10 @@ class SparkRunner:
         from pyspark import StorageLevel
 
         with translated(sql):
-            if self._local and (few or (detached and aggregates)):
-                return self._detached(name, sql, aggregates or {}, few=few)
+            if few and self._local and (found := self._literal(name, sql, aggregates or {})) is not None:
+                return found
+            if detached and aggregates and self._local:
+                return self._detached(name, sql, aggregates)
             frame = self.session.sql(sql)
             if not _COMMON_TABLE_EXPRESSION.search(sql):
                 frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -202,24 +205,58 @@ class SparkRunner:
             self._frames[name] = frame
             return _force(frame, aggregates) if aggregates else {}
 
-    def _detached(self, name: str, sql: str, aggregates: Mapping[str, str], *, few: bool) -> dict[str, Any]:
+    def _literal(self, name: str, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any] | None:
+        """None if the rows are not so few; then nothing is kept."""
+        frame, measures = self.session.sql(sql), _measures(aggregates) if aggregates else None
+        held = literal_rows(frame.observe("measures", measures) if measures is not None else frame)
+        if held is None:
+            return None
+        rows, found = held
+        rows.createOrReplaceTempView(name)
+        self._frames[name] = None
+        if measures is None:
+            return {}
+        return _unpacked(found or _aggregated(rows, measures))
+
+    def _detached(self, name: str, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
         from pyspark.sql import Observation
 
         with self._without_constraints():
-            frame = self.session.sql(sql)
-            asked = {_ROWS: "count(*)", _BYTES: bytes_of(frame) if few else "0", **aggregates}
-            watch, measures = Observation(), _measures(asked)
-            frame = frame.observe(watch, measures).localCheckpoint(eager=True)
+            watch, measures = Observation(), _measures(aggregates)
+            frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
         found = _observed(watch, frame, measures)
-        if few and found[_ROWS] <= MOST_ROWS and found[_BYTES] <= MOST_BYTES:
-            literal_rows(frame).createOrReplaceTempView(name)
-            free(frame)
-            self._frames[name] = None
-        else:
-            self._checkpoints.add(name)
+        self._checkpoints.add(name)
+        frame.createOrReplaceTempView(name)
+        self._frames[name] = frame
+        return found
+
+    def is_literal(self, name: str) -> bool:
+        """Whether what was materialized under a name as `few` rows are so few that they are held as such."""
+        return self._local and self._frames.get(name, self) is None
+
+    def hold(self, name: str, sql: str, columns: tuple[Column, ...]) -> int | None:
+        """Keep the rows of a query as view `name` if they are known without running anything, and few.
+
+        Args:
+            name: Temporary view, unique within the application.
+            sql: The query.
+            columns: Its first columns as they must be: a table that it was written to would have converted others.
+
+        Returns:
+            About how many bytes they take; None where nothing was kept.
+        """
+        if not self._local:
+            return None
+        with translated(sql):
+            asked = self.session.sql(sql)
+            types = [field.dataType.simpleString() for field in asked.schema.fields]
+            found = planned_rows(asked) if types[: len(columns)] == [c.type for c in columns] else None
+            if found is None:
+                return None
+            frame, size = found
             frame.createOrReplaceTempView(name)
-            self._frames[name] = frame
-        return {alias: found[alias] for alias in aggregates}
+            self._frames[name] = None
+            return size
 
     @cached_property
     def _local(self) -> bool:
@@ -341,5 +378,12 @@ def _measures(aggregates: Mapping[str, str]) -> SparkColumn:
 
 def _observed(watch: Observation, frame: DataFrame, measures: SparkColumn) -> dict[str, Any]:
     # Adaptive execution replaces a plan that turns out empty, and the metrics go with it.
-    found = watch.get or frame.agg(measures).collect()[0].asDict()
+    return _unpacked(watch.get or _aggregated(frame, measures))
+
+
+def _aggregated(frame: DataFrame, measures: SparkColumn) -> dict[str, Any]:
+    return frame.agg(measures).collect()[0].asDict()
+
+
+def _unpacked(found: Mapping[str, Any]) -> dict[str, Any]:
     return dict(found["all"].asDict())

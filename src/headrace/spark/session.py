@@ -109,6 +109,9 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         "spark.sql.maxPlanStringLength": "200k",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",
+        # Every stream table has code of its own, generated and compiled again when it is no longer there: Spark keeps
+        # what a hundred stages run, which is what twenty tables need.
+        "spark.sql.codegen.cache.maxEntries": "5000",
         **catalog_options(settings),
         **(_local_options(settings, jars) if local else _cluster_options(jars)),
     }

@@ -119,3 +119,13 @@ Caused by: java.io.EOFException
     assert (told.code, told.retryable) == ("FUNCTION_FAILED", False)
     assert told.message == "A Python function failed: functions.PriceError: no price: x"
     assert told.detail == "/shop/functions.py, line 9, in price"
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("42704", "QUERY_INVALID"), ("22018", "VALUE_ERROR"), ("XX000", "SPARK_ERROR")]
+)
+def test_what_has_no_class_of_its_own_is_told_by_its_state(state, code):
+    """The name of a collation is looked up by Spark's core, which raises no AnalysisException."""
+    error = translate(pyspark_error("NOT_FORESEEN", f"[NOT_FORESEEN] NOPE is none. SQLSTATE: {state}"))
+    assert error.code == code
+    assert "SQLSTATE" not in error.message

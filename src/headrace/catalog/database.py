@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ class Database:
         read_level: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self.engine.execution_options(**read_level)
         self._writing = self.engine.execution_options(**{_WRITES: True})
+        # SQLite lets those sleep that find it locked, longer and longer; threads of one process can wait for each other
+        self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
 
     @property
     def is_sqlite(self) -> bool:
@@ -94,13 +97,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that is committed when the block ends well, else rolled back."""
-        with self.faults(), self._writing.begin() as connection:
+        with self.faults(), self._turn, self._writing.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that the block commits itself, to tell a failed commit from a failed statement."""
-        with self._writing.connect() as connection:
+        with self._turn, self._writing.connect() as connection:
             yield connection
 
     def close(self) -> None:

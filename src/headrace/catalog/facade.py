@@ -8,6 +8,7 @@ from typing import Self
 
 from headrace.catalog import leases as _leases
 from headrace.catalog import observing as _observing
+from headrace.catalog import pointers as _pointers
 from headrace.catalog import retired as _retired
 from headrace.catalog import source_health as _source_health
 from headrace.catalog import sources as _sources
@@ -339,5 +340,9 @@ class Catalog(Answers, Caring, Gating, Keying):
         Returns:
             The tables (as `lake` names) that were put back.
         """
+        names = None if names is None else tuple(names)
+        with self._database.read() as connection:  # mostly there is none, and writers wait for each other
+            if not _pointers.dirty(connection, names):
+                return ()
         with self._database.write() as connection:
             return _staging.reset_staging(connection, names, held, self._clock.now())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,12 +26,19 @@ def read(
     connection: Connection, name: TableName | None, limit: int | None, *, succeeded: bool = False
 ) -> tuple[HistoryEntry, ...]:
     """Entries of one stream table or of all, newest first; of refreshes that ended well only, if asked for."""
-    query = sa.select(t.history).order_by(t.history.c.id.desc()).limit(limit)
-    if name is not None:
-        query = query.where(t.history.c.stream_name == stored_name(name))
-    if succeeded:
-        query = query.where(t.history.c.outcome == Outcome.OK.value)
-    return tuple(_entry(row) for row in connection.execute(query).mappings())
+    query = _newest_first(one=name is not None, limited=limit is not None, succeeded=succeeded)
+    given = {"stream": None if name is None else stored_name(name), "most": limit}
+    return tuple(_entry(row) for row in connection.execute(query, given).mappings())
+
+
+@cache
+def _newest_first(*, one: bool, limited: bool, succeeded: bool) -> sa.Select[Any]:
+    query = sa.select(t.history).order_by(t.history.c.id.desc())
+    if limited:
+        query = query.limit(sa.bindparam("most", type_=sa.Integer))
+    if one:
+        query = query.where(t.history.c.stream_name == sa.bindparam("stream"))
+    return query.where(t.history.c.outcome == Outcome.OK.value) if succeeded else query
 
 
 def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:

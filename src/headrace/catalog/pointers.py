@@ -46,16 +46,19 @@ def one_of(
     return sa.true() if len(listed) > MANY else sa.tuple_(namespace, table).in_(listed)
 
 
+_EVERY = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location, _C.iceberg_type).where(
+    _C.catalog_name == sa.bindparam("catalog")
+)
+_SOME = _EVERY.where(sa.tuple_(_C.table_namespace, _C.table_name).in_(sa.bindparam("keys", expanding=True)))
+
+
 def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:
     """Pointers of one Iceberg catalog, of all its tables and views or of some."""
-    query = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location, _C.iceberg_type).where(
-        _C.catalog_name == catalog
-    )
     wanted = None if names is None else {key_of(n) for n in names}
-    if wanted is not None:
-        query = query.where(one_of(wanted, _C.table_namespace, _C.table_name))
+    few = wanted is not None and len(wanted) <= MANY
+    given = {"catalog": catalog, **({"keys": sorted(wanted or ())} if few else {})}
     found = {}
-    for namespace, table, location, kind in connection.execute(query):
+    for namespace, table, location, kind in connection.execute(_SOME if few else _EVERY, given):
         if wanted is None or (namespace, table) in wanted:
             name = name_of((namespace, table), catalog)
             found[name] = Pointer(name, location, kind == "VIEW")
@@ -79,8 +82,8 @@ def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -
     }
 
 
-def dirty(connection: Connection) -> tuple[TableName, ...]:
-    """Tables whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
+def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> tuple[TableName, ...]:
+    """Tables, of all or of some, whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
     staging, lake = t.iceberg_tables.alias("staging"), t.iceberg_tables.alias("lake")
     same = sa.and_(
         lake.c.catalog_name == LAKE,
@@ -94,7 +97,11 @@ def dirty(connection: Connection) -> tuple[TableName, ...]:
         .where(lake.c.metadata_location.is_distinct_from(staging.c.metadata_location))
         .order_by(staging.c.table_namespace, staging.c.table_name)
     )
-    return tuple(name_of((namespace, table)) for namespace, table in connection.execute(query))
+    wanted = None if names is None else {key_of(n) for n in names}
+    if wanted is not None:
+        query = query.where(one_of(wanted, staging.c.table_namespace, staging.c.table_name))
+    found = (tuple(row) for row in connection.execute(query))
+    return tuple(name_of(key) for key in found if wanted is None or key in wanted)
 
 
 def foreign(connection: Connection, names: Iterable[TableName] | None) -> tuple[ForeignWrite, ...]:

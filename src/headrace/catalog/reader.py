@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -36,6 +37,13 @@ from headrace.names import LAKE, TableName
 
 _SOURCE = t.relation.alias("source")
 _STREAM = t.relation.alias("stream")
+_FRONTIERS = (
+    sa.select(_STREAM.c.name, _SOURCE.c.name, t.frontier.c.version)
+    .select_from(t.frontier)
+    .join(_STREAM, _STREAM.c.id == t.frontier.c.stream_id)
+    .join(_SOURCE, _SOURCE.c.id == t.frontier.c.source_id)
+)
+_FRONTIER = _FRONTIERS.where(_STREAM.c.name == sa.bindparam("name"))
 
 
 class Reader:
@@ -124,28 +132,25 @@ class Reader:
 
     def frontier(self, name: TableName) -> Frontier:
         """A stream table's frontier; empty while it was never published."""
-        return self._frontiers(_STREAM.c.name == stored_name(name)).get(name, Frontier())
+        return self._frontiers(_FRONTIER, {"name": stored_name(name)}).get(name, Frontier())
 
     def frontiers(self) -> dict[TableName, Frontier]:
         """The frontiers of all published stream tables."""
-        return self._frontiers(sa.true())
+        return self._frontiers(_FRONTIERS, {})
 
-    def _frontiers(self, condition: sa.ColumnElement[bool]) -> dict[TableName, Frontier]:
-        query = (
-            sa.select(_STREAM.c.name, _SOURCE.c.name, t.frontier.c.version)
-            .select_from(t.frontier)
-            .join(_STREAM, _STREAM.c.id == t.frontier.c.stream_id)
-            .join(_SOURCE, _SOURCE.c.id == t.frontier.c.source_id)
-            .where(condition)
-        )
+    def _frontiers(self, query: sa.Select[Any], given: Mapping[str, str]) -> dict[TableName, Frontier]:
         found: defaultdict[TableName, dict[TableName, int]] = defaultdict(dict)
-        for stream, source, number in self._connection.execute(query):
+        for stream, source, number in self._connection.execute(query, given):
             found[parse_name(stream)][parse_name(source)] = number
         return {stream: Frontier(moves) for stream, moves in found.items()}
 
     def newest_versions(self) -> dict[TableName, Version]:
         """The newest version of every relation that has one."""
         return versions.newest(self._connection)
+
+    def newest_version(self, name: TableName) -> Version | None:
+        """The newest version of one relation, or None."""
+        return versions.newest_of(self._connection, [name]).get(name)
 
     def version_at(self, name: TableName, version: int) -> Version | None:
         """A given version of a relation, or None when there is no such."""

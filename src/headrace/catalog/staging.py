@@ -19,8 +19,7 @@ def reset_staging(
     connection: Connection, names: Iterable[TableName] | None, held: Sequence[Lease], now: dt.datetime
 ) -> tuple[TableName, ...]:
     """Put `staging` pointers back to their `lake` pointers; see `Catalog.reset_staging`."""
-    dirty = pointers.dirty(connection)
-    wanted = dirty if names is None else sorted({n.within(LAKE) for n in names}.intersection(dirty))
+    wanted = pointers.dirty(connection, names)
     if not wanted:
         return ()
     busy = _busy(connection, wanted, held, now)

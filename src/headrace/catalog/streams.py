@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
@@ -12,28 +16,41 @@ from headrace.catalog.records import RefreshMode, Status, StreamTable
 from headrace.catalog.relations import optional_name, parse_name, stored_name
 from headrace.names import TableName
 
+# built once: SQLAlchemy takes longer to build a statement than SQLite to answer it
+_DETAILS = sa.cast(t.stream_table.c.definition_json, sa.Text).label("details")
+_ALL = (
+    sa.select(t.relation.c.name, *(c for c in t.stream_table.c if c.name != "definition_json"), _DETAILS)
+    .join(t.relation, t.relation.c.id == t.stream_table.c.relation_id)
+    .order_by(t.relation.c.name)
+)
+_SOURCES = (
+    sa.select(t.dependency.c.stream_id, t.relation.c.name)
+    .join(t.relation, t.relation.c.id == t.dependency.c.source_id)
+    .order_by(t.dependency.c.stream_id, t.dependency.c.position)
+)
+_ONE = _ALL.where(t.relation.c.name == sa.bindparam("name"))
+_SOURCES_OF = _SOURCES.where(t.dependency.c.stream_id.in_(sa.bindparam("ids", expanding=True)))
+
 
 def read_streams(connection: Connection, name: TableName | None = None) -> tuple[StreamTable, ...]:
     """Stream tables by name, from two queries: all, or the one of that name if it exists."""
-    tables = (
-        sa.select(t.relation.c.name, t.stream_table)
-        .join(t.relation, t.relation.c.id == t.stream_table.c.relation_id)
-        .order_by(t.relation.c.name)
-    )
-    sources = (
-        sa.select(t.dependency.c.stream_id, t.relation.c.name)
-        .join(t.relation, t.relation.c.id == t.dependency.c.source_id)
-        .order_by(t.dependency.c.stream_id, t.dependency.c.position)
-    )
-    if name is not None:
-        tables = tables.where(t.relation.c.name == stored_name(name))
-    rows = connection.execute(tables).mappings().all()
-    if name is not None:
-        sources = sources.where(t.dependency.c.stream_id.in_([r["relation_id"] for r in rows]))
+    if name is None:
+        rows = connection.execute(_ALL).mappings().all()
+        sources = connection.execute(_SOURCES)
+    else:
+        rows = connection.execute(_ONE, {"name": stored_name(name)}).mappings().all()
+        sources = connection.execute(_SOURCES_OF, {"ids": [row["relation_id"] for row in rows]})
     of: defaultdict[int, list[TableName]] = defaultdict(list)
-    for stream_id, text in connection.execute(sources):
+    for stream_id, text in sources:
         of[stream_id].append(parse_name(text))
     return tuple(_stream(row, tuple(of[row["relation_id"]])) for row in rows)
+
+
+@lru_cache(maxsize=4096)
+def _details(text: str) -> Mapping[str, Any]:
+    """A definition's details, which nobody changes: of hundreds of tables, read for each refresh, few are others."""
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def _stream(row: RowMapping, sources: tuple[TableName, ...]) -> StreamTable:
@@ -44,7 +61,7 @@ def _stream(row: RowMapping, sources: tuple[TableName, ...]) -> StreamTable:
         sources=sources,
         refresh_mode=RefreshMode(row["refresh_mode"]),
         schedule=row["schedule"],
-        details=row["definition_json"],
+        details=_details(row["details"]),
         companion=optional_name(row["companion"]),
         log=optional_name(row["log"]),
         generation=row["generation"],

@@ -25,12 +25,14 @@ def stand_in_line(connection: Connection) -> None:
 
 def newest(connection: Connection) -> dict[TableName, Version]:
     """The newest version of every relation that has one."""
-    return _fetch(connection, _newest(sa.true()))
+    return _fetch(connection, _EVERY_NEWEST)
 
 
 def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableName, Version]:
     """The newest version of some relations; more may be returned when there are many."""
-    return _fetch(connection, _newest(sa.true()).where(name_condition(names)))
+    if len(names) == 1:
+        return _fetch(connection, _NEWEST_OF_ONE, {"one": stored_name(names[0])})
+    return _fetch(connection, _newest(sa.true(), name_condition(names)))
 
 
 def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
@@ -131,8 +133,15 @@ def published_at(connection: Connection, publication_id: int) -> dt.datetime:
     return found
 
 
-def _newest(condition: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
-    """Of each relation the newest version that meets a condition, looked for from its end: others are many."""
+def _newest(
+    condition: sa.ColumnElement[bool], of: sa.ColumnElement[bool] | None = None
+) -> sa.Select[tuple[object, ...]]:
+    """Of each relation the newest version that meets a condition, looked for from its end: others are many.
+
+    Args:
+        condition: Of versions.
+        of: Of relations; None for all.
+    """
     last = (
         sa.select(t.version.c.version)
         .where(t.version.c.relation_id == t.relation.c.id, condition)
@@ -141,12 +150,20 @@ def _newest(condition: sa.ColumnElement[bool]) -> sa.Select[tuple[object, ...]]:
         .correlate(t.relation)
     )
     heads = sa.select(t.relation.c.id, last.scalar_subquery())
+    if of is not None:
+        heads = heads.where(of)
     # a condition, not a join, for SQLite would look for the newest once for each version there is
     return _ALL.where(sa.tuple_(t.version.c.relation_id, t.version.c.version).in_(heads))
 
 
-def _fetch(connection: Connection, query: sa.Select[tuple[object, ...]]) -> dict[TableName, Version]:
-    return {v.relation: v for v in (_version(r) for r in connection.execute(query).mappings())}
+_EVERY_NEWEST = _newest(sa.true())
+_NEWEST_OF_ONE = _newest(sa.true(), t.relation.c.name == sa.bindparam("one"))
+
+
+def _fetch(
+    connection: Connection, query: sa.Select[tuple[object, ...]], given: Mapping[str, str] | None = None
+) -> dict[TableName, Version]:
+    return {v.relation: v for v in (_version(r) for r in connection.execute(query, given or {}).mappings())}
 
 
 def _version(row: sa.RowMapping) -> Version:

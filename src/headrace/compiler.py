@@ -93,7 +93,7 @@ class CompiledView:
             return None
         tidied = self._tidied_program(program)
         once = read_once(tidied, changed, sizes or {}, self.types, barred)
-        return tidied if once is tidied else self._tidied_program(once)
+        return tidied if once is tidied else self._tidied_program(once, done=tidied)
 
     def delta_by_rules(
         self,
@@ -124,10 +124,15 @@ class CompiledView:
         program = None if self.tree is None else gains_program(self.tree, changed, ansi=self.ansi, types=self.types)
         return None if program is None else self._tidied_program(program)
 
-    def _tidied_program(self, program: DeltaProgram) -> DeltaProgram:
+    def _tidied_program(self, program: DeltaProgram, done: DeltaProgram | None = None) -> DeltaProgram:
+        """The program rewritten, but for steps that are those of one that is."""
         passes = step(self.types)
+        as_they_are = frozenset() if done is None else frozenset(map(id, done.steps))
         steps = tuple(
-            replace(s, relation=rewrite(s.relation, passes), only_if=self._tidied(s.only_if)) for s in program.steps
+            s
+            if id(s) in as_they_are
+            else replace(s, relation=rewrite(s.relation, passes), only_if=self._tidied(s.only_if))
+            for s in program.steps
         )
         companion = None if program.companion is None else self._tidied_change(program.companion)
         return DeltaProgram(steps, self._tidied_change(program.state), companion)

@@ -628,12 +628,14 @@ class Recursive(Relation):
         again: What follows from the rows of a round, a `Round` of this name; it reads them once in each branch.
         name: Unique among the recursions around it.
         levels: How many rounds may give rows, the first rows being one; None where Spark's own limit holds.
+        settled: Whether rows that compare as equal are the same, so that what follows from one follows from the other.
     """
 
     start: Relation
     again: Relation
     name: str
     levels: int | None = None
+    settled: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -644,7 +646,7 @@ class Recursive(Relation):
         return (self.start, self.again)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return Recursive(inputs[0], inputs[1], self.name, self.levels)
+        return Recursive(inputs[0], inputs[1], self.name, self.levels, self.settled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,7 @@ _TOKEN = re.compile(
     r"|(?P<text>\b[rR]'[^']*'|\b[rR]\"[^\"]*\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")"
     r"|(?P<comment>--[^\n]*|/\*.*?\*/)"
 )
+_CALLED = re.compile(r"\s*\(")
 _WORD = re.compile(r"(?i)[()\[\]]|\b(?:and|or|between|case|end)\b")
 
 
@@ -157,7 +158,10 @@ def _is_column(sql: str, token: re.Match[str], columns: frozenset[str]) -> bool:
     """A quoted name after a dot is a field of a struct, and one before a parenthesis a function."""
     if token.lastgroup != "name" or _unquoted(token) not in columns:
         return False
-    return not sql[: token.start()].rstrip().endswith(".") and not sql[token.end() :].lstrip().startswith("(")
+    before = token.start() - 1
+    while before >= 0 and sql[before].isspace():
+        before -= 1
+    return not (before >= 0 and sql[before] == ".") and not _CALLED.match(sql, token.end())
 
 
 def _shape(sql: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
-from headrace.delta import accumulate, first_groups, partitions, recursive, reserve, topk
+from headrace.delta import accumulate, first_groups, kept_recursion, partitions, recursive, reserve, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
@@ -14,7 +14,7 @@ from headrace.delta.root import root_of
 from headrace.delta.share import share
 from headrace.names import TableName
 
-LAYOUT = 5
+LAYOUT = 6
 """Number of the rules' layout. Raise it when queries get other companions than before, or when what was refused is
 maintained: stream tables that were defined under another number are defined and loaded again at their next refresh."""
 
@@ -26,6 +26,9 @@ def companion_relation(tree: Relation) -> Relation | None:
 
 def full_program(tree: Relation) -> FullProgram:
     """How to compute a query's stored tables from nothing."""
+    below = kept_recursion.recursion_below(tree)
+    if below is not None:
+        return kept_recursion.full(tree, below)
     groups = first_groups.grouped(tree)
     if groups is not None and isinstance(tree, TopK):
         return first_groups.full(tree, groups)
@@ -67,6 +70,9 @@ def delta_program(
 
 
 def _program(tree: Relation, change: Change) -> DeltaProgram | None:
+    below = kept_recursion.recursion_below(tree)
+    if below is not None:
+        return kept_recursion.follow(tree, below, change)
     root = root_of(tree)
     if root is not None:
         return accumulate.follow(root, change)

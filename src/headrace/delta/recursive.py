@@ -1,9 +1,10 @@
-"""WITH RECURSIVE: computed again, or followed on from the rows that came.
+"""WITH RECURSIVE: followed on from the rows that came, less what rested on those that went.
 
 A recursion ρ over a start A and a step S gives T = A ⊎ S(T), copies and all: a row as often as there are ways to it.
-In general Δρ = ρ′ − ρ, both computed. At the root ρ is the stream table. There, as long as sources only gain rows and S
-is monotone in them, ΔT = ΔA ⊎ ΔS(T) ⊎ S′(ΔT), which is a recursion again: it starts from what the new rows give at
-once, and goes on from there (semi-naive evaluation). S takes each row by itself, so nothing is counted twice.
+As long as sources only gain rows and S is monotone in them, ΔT = ΔA ⊎ ΔS(T) ⊎ S′(ΔT), which is a recursion again: it
+starts from what the new rows give at once, and goes on from there (semi-naive evaluation). S takes each row by itself,
+so nothing is counted twice. Else rows are taken back and found again; see `delta.rederive`. At the root T is the stream
+table. Below another operator T has to be computed, as it was, and Δρ = ρ′ − ρ where rows may have gone.
 Source: Bancilhon, Ramakrishnan, An Amateur's Introduction to Recursive Query Processing Strategies, SIGMOD 1986.
 """
 
@@ -16,13 +17,18 @@ from headrace.delta.change import Change, empty, weigh
 from headrace.delta.consolidate import consolidate, difference
 from headrace.delta.monotone import only_gains
 from headrace.delta.program import STATE
+from headrace.delta.rederive import rederived
+from headrace.names import WEIGHT
 
 
 def delta(recursive: Recursive, change: Change) -> Relation:
     """The rows after, minus those before."""
     # each takes many jobs, and a plan around it may run it more than once
-    was, now = change.keep("rounds", change.before(recursive)), change.keep("rounds", change.after(recursive))
-    return difference(was, now)
+    was = change.keep("rounds", change.before(recursive))
+    if recursive.settled and only_gains(recursive, change):
+        came = _came(recursive, was, change)
+        return empty(recursive) if isinstance(came, Empty) else weigh(change.keep("came", came), 1)
+    return difference(was, change.keep("rounds", change.after(recursive)))
 
 
 def recursion_at_root(tree: Relation) -> Recursive | None:
@@ -39,18 +45,37 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
     if recursive is None:
         return None
     state = Stored(STATE, tree.columns)
-    if not only_gains(recursive, change):
+    if not recursive.settled:
         return difference(state, change.after(tree))
-    came = _came(recursive, state, tree, change)
-    if isinstance(came, Empty):
-        return empty(tree)
-    return consolidate(weigh(came if tree is recursive else tree.with_inputs(came), 1))
-
-
-def _came(recursive: Recursive, state: Stored, tree: Relation, change: Change) -> Relation:
-    """The rows that come, each as often as it comes."""
     shown = _shown(tree)
     known = Project(state, tuple((name, column(shown[name])) for name in recursive.columns))
+    found = moved(recursive, known, change)
+    if isinstance(found, Empty):
+        return empty(tree)
+    return consolidate(found if tree is recursive else _through(tree, found))
+
+
+def moved(recursive: Recursive, known: Relation, change: Change) -> Relation:
+    """The change of a recursion's rows, weighted; not consolidated.
+
+    Args:
+        recursive: The recursion, whose equal rows are the same.
+        known: Its rows as they were.
+        change: Keeps what is computed once.
+    """
+    if not only_gains(recursive, change):
+        return rederived(recursive, known, change)
+    came = _came(recursive, known, change)
+    return came if isinstance(came, Empty) else weigh(came, 1)
+
+
+def _through(tree: Relation, found: Relation) -> Relation:
+    assert isinstance(tree, Project)
+    return Project(found, (*tree.items, (WEIGHT, column(WEIGHT))))
+
+
+def _came(recursive: Recursive, known: Relation, change: Change) -> Relation:
+    """The rows that come, each as often as it comes."""
 
     def all_rounds(node: Relation) -> Relation:
         return known if isinstance(node, Round) and node.name == recursive.name else node

@@ -32,6 +32,7 @@ from headrace.algebra.scalar import Scalar
 from headrace.algebra.text import call_text, window_text
 from headrace.algebra.tree import walk
 from headrace.delta.accumulators import Kind, plan
+from headrace.delta.kept_recursion import recursion_below
 from headrace.delta.partitions import window_at_root
 from headrace.delta.recursive import recursion_at_root
 from headrace.delta.reserve import reserved
@@ -62,12 +63,12 @@ def strategies(tree: Relation) -> tuple[Strategy, ...]:
     Args:
         tree: The query, with types.
     """
-    root = root_of(tree)
+    root, below = root_of(tree), recursion_below(tree)
     kept = (
-        root.aggregate if root is not None else None,
+        root.aggregate if root is not None and below is None else None,
         window_at_root(tree),
-        tree if isinstance(tree, TopK) else None,
-        recursion_at_root(tree),
+        tree if isinstance(tree, TopK) and below is None else None,
+        recursion_at_root(tree) or below,
     )
     nodes = tuple(_outside_recursions(tree))
     made = {id(part) for node in nodes for part in _parts_of_comparisons(node)}
@@ -117,11 +118,15 @@ def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
         case TopK():
             yield _topk(node, at_root=at_root)
         case Recursive():
-            again = "where sources only gained rows, what follows from these is added; else it is computed again"
-            yield Strategy("WITH RECURSIVE", ", ".join(node.columns), again if at_root else _TWICE)
+            how = _REDERIVED if node.settled else "computed again, as values that are equal need not be the same"
+            yield Strategy("WITH RECURSIVE", ", ".join(node.columns), how if at_root else _TWICE)
         case Generate():
             yield Strategy("generator", _written(node.generator), THROUGH)
 
+
+_REDERIVED = (
+    "its rows are kept; what follows from new ones is added, what rested on lost ones taken back and found again"
+)
 
 _TWICE = "the whole recursion is computed as it was and as it is"
 

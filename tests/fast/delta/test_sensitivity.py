@@ -28,7 +28,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import TRUE, Scalar, literal
 from headrace.algebra.tree import identity
-from headrace.delta import accumulate, accumulators, existence, first_groups, program, reserve, rules, topk
+from headrace.delta import accumulate, accumulators, existence, first_groups, program, rederive, reserve, rules, topk
 from headrace.delta.change import Change, arrange, union_all, weigh
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
@@ -181,6 +181,29 @@ def test_groups_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(first_groups, "_companion_after", forgetful)
     with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+def _never_taken_from_pairs(pairs: object, rows: Relation, turned: Stored, *, anti: bool = False) -> Relation:
+    """Goes on by pairs that changed, too, when rows are taken back."""
+    return rows if anti else rederive_among(pairs, rows, turned)
+
+
+def _found_no_more(*_: object) -> Relation:
+    """Forgets what still follows, another way."""
+    return Empty(("a", "col_2"))
+
+
+rederive_among = rederive._among
+
+
+@pytest.mark.parametrize(("part", "wrong"), [("_among", _never_taken_from_pairs), ("_came", _found_no_more)])
+def test_a_recursion_that_takes_back_too_much_is_noticed(
+    part: str, wrong: Callable[..., Relation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = parse((ACID / "ways_through_a_graph.txt").read_text()).case
+    monkeypatch.setattr(rederive, part, wrong)
+    with pytest.raises(Exception, match=r"missing|STATE_DIVERGED"):
         replay(EXECUTOR, case)
 
 

@@ -62,9 +62,25 @@ class Mirrors:
             return
         self._alter(landed)
         change = translated(landed.change_sql("`before`", small=len(self.tables) % 2 > 0)).replace('"before"', name)
-        found = self._duck.execute(f'SELECT * FROM ({change}) ORDER BY "{WEIGHT}"').fetchall()
-        for *row, weight in found:
-            self._weigh(name, row, int(weight))
+        together = f'SELECT * REPLACE (sum("{WEIGHT}")::bigint AS "{WEIGHT}") FROM ({change}) GROUP BY ALL'
+        self._duck.execute(f"CREATE OR REPLACE TEMP TABLE landed AS {together}")
+        self._remove(name)
+        columns = ", ".join(self._columns(name))
+        repeated = f'SELECT {columns}, unnest(range("{WEIGHT}")) FROM landed WHERE "{WEIGHT}" > 0'
+        self._duck.execute(f"INSERT INTO {name} SELECT {columns} FROM ({repeated})")
+
+    def _remove(self, name: str) -> None:
+        """Take away the rows of `landed` that have gone, each as often as it has."""
+        same = " AND ".join(f"m.{c} IS NOT DISTINCT FROM g.{c}" for c in self._columns(name))
+        gone = f'SELECT *, row_number() OVER () AS numbered FROM landed WHERE "{WEIGHT}" < 0'
+        met = f'SELECT m.rowid AS place, -g."{WEIGHT}" AS times, row_number() OVER (PARTITION BY numbered) AS nth'
+        doomed = f"SELECT place FROM ({met} FROM {name} AS m JOIN ({gone}) AS g ON {same}) WHERE nth <= times"
+        deleted = self._duck.execute(f"DELETE FROM {name} WHERE rowid IN ({doomed})").fetchone()
+        wanted = f'SELECT coalesce(sum(-"{WEIGHT}"), 0)::bigint FROM landed WHERE "{WEIGHT}" < 0'
+        assert deleted == self._duck.execute(wanted).fetchone(), f"{name} does not hold what was deleted from it"
+
+    def _columns(self, name: str) -> list[str]:
+        return [f'"{d[0]}"' for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
 
     def _alter(self, landed: PostgresTable) -> None:
         if not landed.reshaped:
@@ -73,17 +89,6 @@ class Mirrors:
         for statement in evolution(landed, meta):
             self._duck.execute(f'ALTER TABLE "{landed.name.table}" {statement}'.replace("`", '"'))
         self.tables[landed.name] = landed.table
-
-    def _weigh(self, name: str, row: list[Any], weight: int) -> None:
-        if weight > 0:
-            for _ in range(weight):
-                self._duck.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
-            return
-        columns = [f'"{d[0]}"' for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
-        same = " AND ".join(f"{c} IS NOT DISTINCT FROM ?" for c in columns)
-        doomed = f"SELECT rowid FROM {name} WHERE {same} LIMIT {-weight}"
-        gone = self._duck.execute(f"DELETE FROM {name} WHERE rowid IN ({doomed})", row).fetchone()
-        assert gone == (-weight,), f"{name} does not hold {row} {-weight} times"
 
 
 def translated(sql: str) -> str:

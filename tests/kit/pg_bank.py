@@ -1,16 +1,26 @@
-"""Accounts in two tables of a database, and clients that move money between them all the time."""
+"""Accounts in two tables of a database, clients that move money between them all the time, and whoever looks on."""
 
 from __future__ import annotations
 
+import multiprocessing
 import random
+import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
 
 import psycopg
+from pyiceberg.table import StaticTable
 
 from headrace.api import Headrace
+from headrace.catalog import Catalog
+from headrace.engine.pinned import PinnedState
+from headrace.errors import UserError
+from headrace.names import LAKE, TableName
 
 TABLES = ("here", "there")
 ACCOUNTS, TOTAL = 40, 8_000
@@ -47,15 +57,109 @@ class Transfers:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        threads = [threading.Thread(target=self.move, args=(seed,)) for seed in (1, 2)]
-        for thread in threads:
-            thread.start()
-        try:
+        with side_by_side(self.leave, [partial(self.move, seed) for seed in (1, 2)]):
             yield
-        finally:
-            self.leave.set()
-            for thread in threads:
-                thread.join()
+
+
+@contextmanager
+def side_by_side(leave: threading.Event, doing: Sequence[Callable[[], None]]) -> Iterator[None]:
+    """Threads that do something until the end of the block, of which the event tells them."""
+    threads = [threading.Thread(target=one) for one in doing]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        leave.set()
+        for thread in threads:
+            thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a reader has seen.
+
+    Args:
+        looks: How often it looked at what was published last.
+        back: And at one of the publications before.
+        states: How many different states those were.
+        torn: What it saw that no moment of the database has.
+    """
+
+    looks: int
+    back: int
+    states: int
+    torn: tuple[object, ...]
+
+
+Sum = tuple[Sequence[TableName], str]
+"""Tables of `lake`, and the column of theirs that adds up to TOTAL."""
+
+LOOK_BACK = 4
+"""So many publications, at the most; each third look."""
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["kit.pg_bank"])
+
+
+@contextmanager
+def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[list[Seen]]:
+    """A reader in a process of its own, without Spark, which reads files as PyIceberg finds them.
+
+    Args:
+        catalog_url: The project's catalog.
+        sums: What adds up to TOTAL in every published state.
+
+    Yields:
+        What it has seen, once the block is over.
+    """
+    ours, theirs = _context.Pipe()
+    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums), daemon=True)
+    child.start()
+    theirs.close()
+    seen: list[Seen] = []
+    try:
+        yield seen
+        ours.send(None)
+        seen.append(ours.recv())
+    finally:
+        child.kill()
+        child.join()
+
+
+def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum]) -> None:
+    looks = back = 0
+    states, torn = set[int](), list[object]()
+    with Catalog.open(catalog_url) as catalog:
+        while not told.poll():
+            looks += 1
+            when = None
+            if looks % 3 == 0:
+                when = catalog.publications(LOOK_BACK)[-1].id
+                back += 1
+            try:
+                found = [_sum(catalog, PinnedState(catalog, when), *of) for of in sums]
+            except UserError as error:  # a table that was not there yet, as of then
+                if when is None or error.code != "HISTORY_EXPIRED":
+                    raise
+                continue
+            states |= {snapshot for _, snapshots in found for snapshot in snapshots}
+            if any(total != TOTAL for total, _ in found):
+                torn.append((when, found))
+    told.send(Seen(looks, back, len(states), tuple(torn)))
+
+
+def _sum(catalog: Catalog, state: PinnedState, tables: Sequence[TableName], column: str) -> tuple[int, list[int]]:
+    """The sum over tables as of a state, and their snapshots."""
+    total, snapshots = 0, []
+    for name in tables:
+        snapshot = re.search(r"VERSION AS OF (\d+)", state.expression(name))
+        if snapshot is not None:
+            table = StaticTable.from_metadata(catalog.pointers(LAKE, [name])[name].metadata_location)
+            scan = table.scan(selected_fields=(column,), snapshot_id=int(snapshot[1]))
+            total += sum(scan.to_arrow()[column].to_pylist())
+            snapshots.append(int(snapshot[1]))
+    return total, snapshots
 
 
 def same(hr: Headrace, source: str, db: psycopg.Connection) -> bool:

@@ -118,7 +118,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
                 "The source's PostgreSQL server cannot be reached.",
                 detail=str(error).strip(),
                 hint="Check host, port, database, user and TLS settings; the password comes from PGPASSWORD or "
-                "~/.pgpass. Nothing is lost meanwhile: the slot keeps what was not landed.",
+                "~/.pgpass. Of a source that was landed nothing is lost: the server keeps what was not landed.",
                 retryable=True,
             ) from error
         with connection:
@@ -171,13 +171,7 @@ def faults() -> Iterator[None]:
             retryable=True,
         ) from error
     except psycopg.OperationalError as error:
-        raise EnvironmentFault(
-            "SOURCE_LOST",
-            "The connection to the source's PostgreSQL server broke.",
-            detail=str(error).strip(),
-            hint="Try again: what was not landed is still there.",
-            retryable=True,
-        ) from error
+        raise lost(error) from error
     except psycopg.Error as error:
         raise EnvironmentFault(
             "SOURCE_ERROR",
@@ -185,6 +179,17 @@ def faults() -> Iterator[None]:
             detail=str(error).strip(),
             hint="See the server's message; `headrace source check` may say more.",
         ) from error
+
+
+def lost(error: psycopg.Error) -> EnvironmentFault:
+    """The error for a connection that broke, of ours or of the one that another depends on."""
+    return EnvironmentFault(
+        "SOURCE_LOST",
+        "The connection to the source's PostgreSQL server broke.",
+        detail=str(error).strip(),
+        hint="Try again: what was not landed is still there.",
+        retryable=True,
+    )
 
 
 def in_motion() -> EnvironmentFault:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import psycopg
 from psycopg import sql
 
-from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.connection import Connection, lost
 
 
 @contextmanager
@@ -26,10 +27,26 @@ def moment(connection: Connection, locked: Sequence[sql.Identifier] = (), snapsh
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if snapshot is not None:
-            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+            show(connection, snapshot)
         if locked:
             connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.SQL(", ").join(locked)))
         yield one(connection, "SELECT pg_current_snapshot()::text")
+
+
+def show(connection: Connection, snapshot: str) -> None:
+    """Have a transaction that has just begun show what an exported snapshot does.
+
+    Raises:
+        EnvironmentFault: `SOURCE_LOST`: the connection that exported it is gone, and the snapshot with it.
+    """
+    try:
+        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+    except (
+        psycopg.errors.UndefinedObject,
+        psycopg.errors.InvalidParameterValue,  # what servers before 16 call it
+        psycopg.errors.ObjectNotInPrerequisiteState,
+    ) as error:
+        raise lost(error) from error
 
 
 def export(connection: Connection) -> str:

@@ -127,7 +127,7 @@ WITH wanted AS (
         OR (n.nspname, c.relname) IN (SELECT * FROM unnest(%(schemas)s::text[], %(names)s::text[]))
 )
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relreplident::text,
-    c.relrowsecurity AND (c.relforcerowsecurity OR NOT pg_has_role(c.relowner, 'USAGE')),
+    row_security_active(c.oid),
     pg_has_role(c.relowner, 'USAGE'),
     has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
     EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
@@ -137,7 +137,8 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts AND CASE c.relreplident
             WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
-            (SELECT e.typname FROM pg_type e WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1),
+            (SELECT e.typname FROM pg_type e
+                WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1 AND e.typdelim = ','),
             a.attgenerated, a.atthasmissing, a.xmin::text) ORDER BY a.attnum)
         FROM pg_attribute a, LATERAL (
             WITH RECURSIVE base AS (
@@ -162,8 +163,13 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
                         SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
                 ) part (oid))
             SELECT encode(sha256(convert_to(
-                string_agg(e.oid || ' ' || e.enumlabel, ',' ORDER BY e.oid), 'UTF8')), 'hex')
-            FROM used JOIN pg_enum e ON e.enumtypid = used.oid)),
+                string_agg(parts.text, ',' ORDER BY parts.oid, parts.number), 'UTF8')), 'hex')
+            FROM (SELECT e.oid, 0 AS number, e.oid || ' ' || e.enumlabel AS text
+                    FROM used JOIN pg_enum e ON e.enumtypid = used.oid
+                UNION ALL
+                    SELECT t.oid, a.attnum, concat_ws(' ', t.oid, a.attnum, a.atttypid)
+                    FROM used JOIN pg_type t USING (oid) JOIN pg_attribute a ON a.attrelid = t.typrelid
+                    WHERE a.attnum > 0 AND NOT a.attisdropped) parts)),
     c.relfilenode::bigint
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """

@@ -19,6 +19,7 @@ from headrace.names import TableName
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.landing_sql import Spooled
 from headrace.sources.postgres.ledger import Ledger, Range
+from headrace.sources.postgres.moments import show
 from headrace.sources.postgres.narrowing import condition
 from headrace.sources.postgres.spool import Spool, csv_batches
 from headrace.sources.postgres.tables import RemoteTable
@@ -225,7 +226,7 @@ def reading(url: str, snapshot: str) -> Iterator[Connection]:
     """A connection in a transaction that has an exported snapshot."""
     with connected(url) as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+        show(connection, snapshot)
         yield connection
 
 

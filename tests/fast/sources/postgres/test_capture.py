@@ -10,10 +10,13 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
+from kit.pg_child import Way
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import check, health
+from headrace.sources.postgres.trigger_capture import TriggerCapture
 
 
 @pytest.fixture
@@ -89,6 +92,7 @@ def test_what_is_kept_as_text_stays_text_under_another_name(
     follower.capture().remove()
 
 
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
@@ -101,17 +105,37 @@ def test_what_is_kept_as_text_stays_text_under_another_name(
     ],
 )
 def test_a_renamed_value_of_an_enum_is_followed(
-    url: str, db: psycopg.Connection, tmp_path: Path, type_: str, value: str
+    url: str, db: psycopg.Connection, tmp_path: Path, type_: str, value: str, way: Way
 ) -> None:
     db.execute("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN felt AS mood")
     db.execute("CREATE TYPE pair AS (a int, b mood); CREATE TYPE many AS (a mood[])")
     db.execute("CREATE TYPE moods AS RANGE (subtype = mood, multirange_type_name = multimoods)")
     db.execute(f"CREATE TABLE people (id int PRIMARY KEY, m {type_}); INSERT INTO people VALUES (1, '{value}')")
-    follower = Follower(url, tmp_path / "spool", "people")
+    follower = Follower(url, tmp_path / "spool", "people", way=way)
     follower.begin()
     db.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
     follower.land()
     assert follower.rows("people") == Counter([(1, value.replace("sad", "blue"))])
+    assert not any(landing.tables for landing in follower.land())
+    follower.capture().remove()
+
+
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+@pytest.mark.parametrize("type_", ["pair", "pairs", "pair[]"])
+def test_attributes_of_a_composite_type_come_and_go(
+    url: str, db: psycopg.Connection, tmp_path: Path, type_: str, way: Way
+) -> None:
+    """No row is written for it, and every row reads otherwise."""
+    db.execute("CREATE TYPE pair AS (a int, b text); CREATE TYPE pairs AS (p pair, ps pair[])")
+    db.execute(f"CREATE TABLE t (id int PRIMARY KEY, v {type_}); ALTER TABLE t REPLICA IDENTITY FULL")
+    value = {"pair": "(1,x)", "pairs": '("(1,x)","{""(2,y)""}")', "pair[]": '{"(1,x)","(2,y)"}'}[type_]
+    db.execute("INSERT INTO t VALUES (1, %s), (2, NULL)", (value,))
+    follower = Follower(url, tmp_path, "t", as_text=("public.t.v",), way=way)
+    follower.begin()
+    for change in ("ADD ATTRIBUTE c int", "DROP ATTRIBUTE a", "RENAME ATTRIBUTE b TO bb"):
+        db.execute(f"ALTER TYPE pair {change} CASCADE; UPDATE t SET id = id + 10")
+        follower.land()
+        assert follower.rows("t") == truth(db, "(SELECT id, v::text FROM t) AS s"), change
     assert not any(landing.tables for landing in follower.land())
     follower.capture().remove()
 

@@ -100,6 +100,14 @@ def test_a_part_that_fails_ends_them_all(url: str, db: psycopg.Connection, tmp_p
         time.sleep(0.05)
 
 
+def test_a_snapshot_that_went_with_its_connection_is_tried_again(url: str, db: psycopg.Connection) -> None:
+    with db.transaction():
+        (snapshot,) = db.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
+    with pytest.raises(EnvironmentFault, match="SOURCE_LOST") as caught, snapshots.reading(url, snapshot):
+        raise AssertionError("nobody has it any more")
+    assert caught.value.retryable
+
+
 def test_progress_is_told(url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "TELL_SECONDS", 0.0)
     follower, told = Follower(url, tmp_path / "spool", "t"), list[str]()

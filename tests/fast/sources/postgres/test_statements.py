@@ -9,6 +9,7 @@ import pytest
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
+from headrace.errors import UserError
 from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.health import check
 from headrace.sources.postgres.server import STORED_GENERATED
@@ -141,4 +142,49 @@ def test_what_somebody_adds_to_the_publication_is_taken_out(url: str, db: psycop
     assert follower.rows("t") == truth(db, "t")
     held = "SELECT string_agg(tablename, ',') FROM pg_publication_tables WHERE pubname = %s"
     assert db.execute(held, (follower.slot,)).fetchone() == ("t",)
+    follower.capture().remove()
+
+
+def test_without_an_identity_rows_come_and_the_table_is_emptied(
+    url: str, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    """From the log; nothing else can happen to such a table while it is published."""
+    db.execute("CREATE TABLE t (a int, b text); ALTER TABLE t REPLICA IDENTITY NOTHING")
+    db.execute("INSERT INTO t VALUES (1, 'x'), (1, 'x')")
+    follower = following(url, tmp_path, PostgresCapture, "t")
+    for statement in (
+        "INSERT INTO t VALUES (1, 'x'), (2, NULL)",
+        "BEGIN; INSERT INTO t VALUES (3, 'gone'); TRUNCATE t; INSERT INTO t VALUES (4, 'a'), (4, 'a'); COMMIT",
+        "INSERT INTO t SELECT 4, 'a' FROM generate_series(1, 3)",
+    ):
+        db.execute(statement)
+        follower.land()
+        assert follower.rows("t") == truth(db, "t"), statement
+    for statement in ("UPDATE t SET a = 1", "DELETE FROM t"):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="replica identity"):
+            db.execute(statement)
+    follower.capture().remove()
+
+
+@WAYS
+def test_row_security_hides_nothing(url: str, db: psycopg.Connection, tmp_path: Path, way: Way) -> None:
+    """A role from whom policies would hide rows is refused, with what helps; everybody else's rows are captured."""
+    role, capture = f"seer_{db.info.dbname}", "wal" if way is PostgresCapture else "trigger"
+    db.execute(f"CREATE ROLE {role} LOGIN REPLICATION; CREATE ROLE other_{role}")
+    db.execute(f"GRANT CREATE ON DATABASE {db.info.dbname} TO {role}")
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, whose text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    db.execute(f"ALTER TABLE t OWNER TO {role}; ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    db.execute("CREATE POLICY own ON t USING (whose = current_user); ALTER TABLE t FORCE ROW LEVEL SECURITY")
+    theirs = url.replace("postgres@", f"{role}@")
+    with pytest.raises(UserError, match=f'ALTER ROLE "{role}" BYPASSRLS') as caught:
+        following(theirs, tmp_path, way, "t")
+    assert caught.value.code == "SOURCE_NOT_READY"
+    db.execute(f"ALTER ROLE {role} BYPASSRLS")
+    assert all(c.ok for c in check(theirs, [("public", "t")], capture=capture))
+    follower = following(theirs, tmp_path, way, "t")
+    db.execute(f"GRANT ALL ON t TO other_{role}; SET ROLE other_{role}")
+    db.execute("INSERT INTO t VALUES (3, current_user); UPDATE t SET id = 30")
+    db.execute("RESET ROLE; UPDATE t SET id = id + 100 WHERE whose = 'a'; DELETE FROM t WHERE whose = 'b'")
+    follower.land()
+    assert follower.rows("t") == truth(db, "t")
     follower.capture().remove()

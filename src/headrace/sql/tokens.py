@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from headrace.errors import UserError, place_at
 
@@ -68,8 +69,14 @@ _DOLLAR = re.compile(r"(\$\w*\$).*?\1", re.DOTALL)
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LSYFD])?(?!\w)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _OP = re.compile(r"<=>|<=|<>|>=|!=|==|\|\||\|>|->|=>|::|.", re.DOTALL)
+_USUAL = re.compile(
+    r"""\s*+(?:(?P<WORD>[^\W\d]\w*+)(?!['"])|(?P<OP>[(),])|(?<!\.)(?P<NUMBER>\d++)(?![\w.])|(?P<STRING>'[^'\\]*+'(?!')))"""
+)
+"""Tokens that need no second look: a text may be a list of hundreds of thousands of them."""
 
 
+# a text is looked at several times: for its tables, its clauses, what replaces its tables
+@lru_cache(maxsize=2)
 def tokenize(sql: str) -> tuple[Token, ...]:
     """Cut a text into tokens; white space and comments fall between them.
 
@@ -79,12 +86,22 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     at = 0
     while True:
+        while usual := _USUAL.match(sql, at):
+            tokens.append(_usual_token(usual))
+            at = usual.end()
         at = _skip_blank(sql, at)
         if at == len(sql):
             return tuple(tokens)
         token = _token_at(sql, at, after_dot=bool(tokens) and tokens[-1].text == "." and tokens[-1].end == at)
         tokens.append(token)
         at = token.end
+
+
+def _usual_token(match: re.Match[str]) -> Token:
+    kind = match.lastgroup or ""
+    text = match.group(kind)
+    word = text.upper() if kind == "WORD" else text if kind == "OP" else ""
+    return Token(Kind[kind], text, match.start(kind), match.end(), word)
 
 
 def _skip_blank(sql: str, at: int) -> int:

@@ -32,6 +32,7 @@ READ = {
     "joins": chain("JOIN", 60),
     "unions": " UNION ALL ".join(f"SELECT a, {i} AS b FROM t" for i in range(600)),
     "values": f"SELECT a FROM t WHERE a IN ({', '.join(map(str, range(20_000)))})",
+    "conditions": f"SELECT a FROM t WHERE {' OR '.join(f'a = {i} AND b <> {i}' for i in range(3_000))}",
     "brackets": f"SELECT {'(' * 150}a{')' * 150} AS x FROM t",
     "nested": f"SELECT a FROM {'(SELECT a FROM ' * 50}t{')' * 50}",
     "comment": f"SELECT a /* {'x' * 2_000_000} */ FROM t",

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import UserError
+from headrace.sql import tokens
 from headrace.sql.tokens import Kind, tokenize
 
 PIECES = [
@@ -34,9 +35,9 @@ GAPS = [" ", "\n", " -- line ; ' comment\n", "/* a /* nested */ b */", "\t"]
 @given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(GAPS))))
 def test_tokens_are_found_whatever_lies_between(parts: list[tuple[str, str]]) -> None:
     text = "".join(piece + gap for piece, gap in parts)
-    tokens = tokenize(text)
-    assert [t.text for t in tokens] == [piece for piece, _ in parts]
-    assert all(text[t.start : t.end] == t.text for t in tokens)
+    found = tokenize(text)
+    assert [t.text for t in found] == [piece for piece, _ in parts]
+    assert all(text[t.start : t.end] == t.text for t in found)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,24 @@ def test_quoted_names_lose_their_quotes() -> None:
     (token,) = tokenize("`a``b`")
     assert token.name == "a`b"
     assert not re.search("``", token.name)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [*PIECES, "r", "'a'", '"', "1", "x1", "1x", "12", ".", ",", "²", "_", " ", "\u00a0", "--", "::"]
+        )
+    )
+)
+def test_what_is_taken_at_first_sight_is_what_a_second_look_takes(parts: list[str]) -> None:
+    assert _tokens("".join(parts), tokens._USUAL) == _tokens("".join(parts), re.compile(r"(?!)"))
+
+
+def _tokens(text: str, usual: re.Pattern[str]) -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "_USUAL", usual)
+        try:
+            return tokenize.__wrapped__(text)
+        except UserError as error:
+            return str(error)

@@ -253,7 +253,12 @@ class Headrace:
         return self._parts
 
     def _name(self, text: str) -> TableName:
-        return qualify(split_identifier(text), self._lazy.namespace(), self._lazy.catalogs())
+        return self._names([text])[0]
+
+    def _names(self, texts: Iterable[str]) -> list[TableName]:
+        """Names in full; what the session says of them is asked once."""
+        namespace, catalogs = self._lazy.namespace(), self._lazy.catalogs()
+        return [qualify(split_identifier(text), namespace, catalogs) for text in texts]
 
     # ---- statements
 
@@ -480,7 +485,7 @@ class Headrace:
         """
         if isinstance(names, str):
             return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full, wait))
-        wanted = [self._name(n) for n in names] if names is not None else None
+        wanted = self._names(names) if names is not None else None
         return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait))
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
@@ -664,7 +669,7 @@ class Headrace:
         """
         from headrace.safeguards.watermarks import create_group
 
-        wanted = tuple(dict.fromkeys(self._name(s) for s in sources))
+        wanted = tuple(dict.fromkeys(self._names(sources)))
         create_group(self._catalog, name, wanted, tolerance, self._heads())
 
     def drop_watermark_group(self, name: str, *, if_exists: bool = False) -> None:
@@ -762,7 +767,7 @@ class Headrace:
 
         if isinstance(names, str):
             return one(self._name(names))
-        wanted = [t.name for t in self._catalog.stream_tables()] if names is None else [self._name(n) for n in names]
+        wanted = [t.name for t in self._catalog.stream_tables()] if names is None else self._names(names)
         return tuple(one(n) for n in wanted)
 
     # ---- running by themselves
@@ -844,7 +849,7 @@ class Headrace:
     def _several(self, names: str | Names | None) -> list[TableName]:
         if names is None:
             return [t.name for t in self._catalog.stream_tables()]
-        return [self._name(n) for n in ([names] if isinstance(names, str) else names)]
+        return self._names([names] if isinstance(names, str) else names)
 
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
         """The groups of stream tables that are refreshed and published together; reads the catalog only."""
@@ -869,7 +874,7 @@ class Headrace:
 
         if not name.strip() or len(set(members)) < 2:
             raise UserError("INVALID_OPTION", "A refresh group has a name and two or more stream tables.")
-        declare_group(self._catalog, name.strip(), [self._name(n) for n in dict.fromkeys(members)])
+        declare_group(self._catalog, name.strip(), self._names(dict.fromkeys(members)))
 
     def drop_refresh_group(self, name: str, *, if_exists: bool = False) -> tuple[str, ...]:
         """Let the members of a declared group go their own ways again; returns their names.
@@ -966,7 +971,7 @@ class Headrace:
 
         heads = Heads(self._catalog, lambda _: None)
         moved = heads.versions(_status.lake_sources(self._catalog))
-        infos = _status.status(self._catalog, moved, None if names is None else [self._name(n) for n in names])
+        infos = _status.status(self._catalog, moved, None if names is None else self._names(names))
         return with_schedules(infos, self.settings, self._catalog, heads)
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:

@@ -1,13 +1,16 @@
-"""A change that several stream tables read is looked for once, and let go when the next one comes."""
+"""A change that several stream tables read is looked for once, and let go when all have it or the next one comes."""
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode
+from headrace.errors import EnvironmentFault, HeadraceError
 
 MODES = ("merge-on-read", "copy-on-write")
 QUERIES = {
@@ -39,18 +42,20 @@ def change(hr: Headrace, ns: str, turn: int) -> None:
 
 
 def test_it_is_kept_for_those_that_have_yet_to_read_it(hr: Headrace, ns: str, names: list[str]) -> None:
-    change(hr, ns, 1)
     before = kept(hr)
-    assert all(result.mode is Mode.DIFFERENTIAL for result in hr.refresh(names))
+    change(hr, ns, 1)
+    hr.refresh(names[:2])
     first = kept(hr) - before
     assert len(first) == 1
     change(hr, ns, 2)
-    hr.refresh(names[0])
+    assert hr.refresh(names[0]).mode is Mode.DIFFERENTIAL
     second = kept(hr) - before
     assert len(second) == 1
     assert not first & second
-    hr.refresh(names)
-    assert kept(hr) - before == second
+    assert hr.refresh(names[1]).mode is Mode.DIFFERENTIAL
+    assert kept(hr) == before
+    hr.refresh(names[2])
+    assert kept(hr) == before
     assert all(v.ok for v in hr.verify(names))
 
 
@@ -70,3 +75,81 @@ def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) ->
         with ThreadPoolExecutor(len(names)) as pool:
             assert all(result.mode is Mode.DIFFERENTIAL for result in pool.map(hr.refresh, names))
         assert all(v.ok for v in hr.verify(names))
+
+
+HANDED = """
+CREATE TABLE {0}.t (k INT, v INT, s STRING) USING iceberg;
+INSERT INTO {0}.t SELECT id % 7, id, concat('s', id) FROM range(40);
+CREATE STREAM TABLE {0}.rows REFRESH MODE DIFFERENTIAL AS SELECT k, v, s FROM {0}.t WHERE v > 1;
+CREATE STREAM TABLE {0}.totals REFRESH MODE DIFFERENTIAL
+    AS SELECT k, count(*) AS n, sum(v) AS v, max(s) AS s FROM {0}.rows GROUP BY k;
+CREATE STREAM TABLE {0}.high REFRESH MODE DIFFERENTIAL AS SELECT k, v, s FROM {0}.totals WHERE n > 1;
+CREATE STREAM TABLE {0}.others REFRESH MODE DIFFERENTIAL AS SELECT a.k, b.s FROM {0}.rows AS a JOIN {0}.t AS b USING (v)
+"""
+CHAIN = ("rows", "totals", "high", "others")
+
+
+@pytest.fixture
+def chain(hr: Headrace, ns: str) -> list[str]:
+    hr.sql(HANDED.format(ns))
+    return [f"{ns}.{name}" for name in CHAIN]
+
+
+@pytest.fixture
+def asked(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that Spark is given and that reads a change log of the test's tables."""
+    found: list[str] = []
+    sql, read = type(hr.spark).sql, re.compile(rf"FROM `?(lake|staging)`?\.`?_headrace`?\.`?{ns}_\w+_log\b")
+
+    def told(session: SparkSession, text: str, *args: object, **kwargs: object) -> DataFrame:
+        if read.search(text):
+            found.append(text)
+        return sql(session, text, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(hr.spark), "sql", told)
+    return found
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_consumers_are_handed_the_change_and_read_no_log(
+    hr: Headrace, ns: str, chain: list[str], asked: list[str], grouped: bool
+) -> None:
+    before = kept(hr)
+    if grouped:  # each reads what the others have staged
+        hr.sql(f"CREATE REFRESH GROUP {ns} AS {', '.join(chain)}")
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        assert {result.mode for result in hr.refresh(chain)} == {Mode.DIFFERENTIAL}
+        assert asked == []
+        assert kept(hr) == before
+    assert all(v.ok for v in hr.verify(chain))
+
+
+def test_those_who_come_later_than_the_next_change_read_the_log_once(
+    hr: Headrace, ns: str, chain: list[str], asked: list[str]
+) -> None:
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        hr.refresh(chain[0])
+    assert asked == []
+    assert {result.mode for result in hr.refresh(chain)} == {Mode.DIFFERENTIAL, Mode.NO_CHANGE}
+    assert len(asked) == 1
+    assert f"{ns}_rows_" in asked[0]
+    assert all(v.ok for v in hr.verify(chain))
+
+
+def test_what_was_not_published_is_handed_to_nobody(
+    hr: Headrace, ns: str, chain: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(hr, ns, 1)
+
+    def broken(*_: object) -> None:
+        raise EnvironmentFault("CATALOG_UNAVAILABLE", "It went away.", retryable=True)
+
+    with monkeypatch.context() as broke:
+        broke.setattr(hr._catalog, "publish", broken)
+        with pytest.raises(HeadraceError, match="CATALOG_UNAVAILABLE"):
+            hr.refresh(chain[0])
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (3, 5000, 'later')")  # the same version will have other rows
+    assert {result.mode for result in hr.refresh(chain)} == {Mode.DIFFERENTIAL}
+    assert all(v.ok for v in hr.verify(chain))

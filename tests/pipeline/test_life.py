@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -193,3 +194,20 @@ def test_a_table_that_is_always_recomputed_stores_no_more_than_its_rows(hr: Head
     hr.spark.sql(f"INSERT INTO {source} VALUES (6, 'EU', 1.00)")
     assert hr.refresh(name).mode is Mode.DIFFERENTIAL
     assert hr.verify(name).ok
+
+
+def test_starting_spark_is_no_part_of_what_a_refresh_takes(
+    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr.sql(f"CREATE TABLE {ns}.t (k INT) USING iceberg; CREATE STREAM TABLE {ns}.s AS SELECT k FROM {ns}.t")
+    hr.sql(f"INSERT INTO {ns}.t VALUES (1)")
+    runner, asked = hr._lazy.runner, []
+
+    def slow() -> object:
+        asked.append(time.sleep(3))
+        return runner()
+
+    monkeypatch.setattr(hr._lazy, "runner", slow)
+    seconds = hr.refresh(f"{ns}.s").seconds
+    assert asked
+    assert abs(hr.history(f"{ns}.s", limit=1)[0].seconds - seconds) < 2

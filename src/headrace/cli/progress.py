@@ -150,6 +150,8 @@ def news(event: Event) -> str | None:
             left = "" if event.left is None else f"; {fmt.size(max(0, event.left))} left"
             soon = "" if event.seconds is None else f", {fmt.span(event.seconds)} at the present rate"
             return f"{event.source}: its replication slot will be lost unless it is landed: {event.reason}{left}{soon}"
+        case Waiting() if event.table == event.for_table:
+            return f"{event.table}: {event.reason}"
         case Waiting():
             return f"{event.table}: waits, as {event.for_table} is {event.reason}"
         case _:

@@ -136,7 +136,8 @@ class Circling:
         outside = gather.outside(know, circle.names)
         observed = {s: circle.observed[s] for s in outside.table.sources}
         facts = gather.gather(outside, observed, forced=circle.forced, tag=tag)
-        return replace(facts, sources=tuple(replace(s, common=None) for s in facts.sources))
+        alone = tuple(replace(s, common=None) for s in facts.sources)
+        return replace(facts, sources=alone, readers=facts.readers.difference(circle.names))
 
     def _changed(self, circle: Circle, know: gather.Known, facts: Facts) -> dict[TableName, int]:
         if circle.definitions or facts.name in circle.resolved:

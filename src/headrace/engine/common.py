@@ -1,16 +1,19 @@
 """Changes of sources that several stream tables read: computed once, and kept until the next change of that source.
 
 Rows deleted in place are found by reading the files they are in, of a large table about all of them. Were each of the
-stream tables over it to do that by itself, a cycle would cost as many scans as there are readers.
+stream tables over it to do that by itself, a cycle would cost as many scans as there are readers. And the change of a
+stream table is known when it has been refreshed: where its rows are few, its consumers are handed them, and nobody
+reads its change log.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from headrace.algebra.schema import Column
 from headrace.catalog import StreamTable, Version
 from headrace.engine.details import from_json
 from headrace.engine.facts import Common, Facts
@@ -18,9 +21,16 @@ from headrace.engine.ports import Runner
 from headrace.engine.results import RefreshMode
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import VERSION
 from headrace.names import RESERVED_PREFIX, WEIGHT, TableName, quote
 from headrace.sources.history import AllRows, AppendRange, ChangePlan
 from headrace.sources.lakehouse import changes_sql
+
+FEW_CHANGED = 20_000
+"""Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
+
+MOST_BYTES = 64 * 2**20
+"""So much memory may be taken by all changes that consumers have yet to read."""
 
 
 def common_change(
@@ -51,8 +61,7 @@ def common_change(
     before, after = (version.version for version in span)
     readers = {n: from_json(t.details) for n, t in streams.items() if source in t.sources and _follows(t)}
     at = {n: frontiers[n].get(source) for n in readers if n in frontiers and readers[n].incremental and n != reader}
-    along = [version for version in at.values() if version in (before, after)]
-    if not along:
+    if not {before, after}.intersection(at.values()):
         return None
     uses = (use for n in (*at, reader) for use in readers[n].sources if use.name == source)
     used = {column.name.lower() for use in uses for column in use.columns}
@@ -60,22 +69,107 @@ def common_change(
     sql = changes_sql(source, meta, plan, every)
     if sql is None:
         return None
-    digest = hashlib.sha256(f"{source.sql} {span[0].table_uuid} {sql}".encode()).hexdigest()[:16]
-    view = f"{RESERVED_PREFIX}change_{digest}"
-    listed = "".join(f"{quote(c)}, " for c in columns)
-    own = f"SELECT {listed}{quote(WEIGHT)} FROM {quote(view)}"
-    return Common(view, sql, own, waiting=before in along)
+    view = _view(f"{source.sql} {span[0].table_uuid} {sql}")
+    own = f"SELECT {_listed(columns)} FROM {quote(view)}"
+    return Common(view, sql, own, frozenset(n for n, version in at.items() if version == before))
+
+
+def logged_change(
+    reader: TableName,
+    source: TableName,
+    span: tuple[Version, Version],
+    *,
+    columns: tuple[str, ...],
+    log: TableMeta,
+    sql: str,
+    rows: int | None,
+    streams: Mapping[TableName, StreamTable],
+    frontiers: Mapping[TableName, Frontier],
+) -> Common | None:
+    """The change of a source that keeps a change log: kept, if its rows are few, by whoever made it or reads it first.
+
+    Args:
+        reader: The stream table that is refreshed.
+        source: What it reads.
+        span: The source's versions at the reader's frontier and at the cut.
+        columns: The columns that `reader` reads.
+        log: The log's metadata.
+        sql: The rows of the log between the two: the query without its list of columns.
+        rows: How many rows these are, if known.
+        streams: All stream tables.
+        frontiers: Their frontiers.
+    """
+    if rows is None or rows > FEW_CHANGED:
+        return None
+    before, after = (version.version for version in span)
+    waiting = followers(source, before, streams, frontiers) - {reader}
+    every = (column.name for column in log.columns if column.name not in (WEIGHT, VERSION))
+    view = view_of(log, before, after)
+    own = f"SELECT {_listed(columns)} FROM {quote(view)}"
+    return Common(view, f"SELECT {_listed(every)} {sql}", own, waiting)
+
+
+def view_of(log: TableMeta, before: int, after: int) -> str:
+    """The temporary name of the rows that a change log, as it is, has between two versions.
+
+    A log that was put back and written anew has another snapshot, and so has one that something was added to.
+    """
+    return _view(f"{log.uuid} {log.current_snapshot_id} {before} {after}")
+
+
+def _view(text: str) -> str:
+    """The temporary name of what a text says."""
+    return f"{RESERVED_PREFIX}change_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def followers(
+    source: TableName, version: int, streams: Mapping[TableName, StreamTable], frontiers: Mapping[TableName, Frontier]
+) -> frozenset[TableName]:
+    """The stream tables that read a source's changes and stand at a version of it."""
+    reading = (name for name, table in streams.items() if source in table.sources and _follows(table))
+    return frozenset(name for name in reading if name in frontiers and frontiers[name].get(source) == version)
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return ", ".join((*map(quote, columns), quote(WEIGHT)))
 
 
 def _follows(table: StreamTable) -> bool:
     return table.refresh_mode is not RefreshMode.FULL
 
 
+def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts:
+    """The facts, without what would be kept for nobody: no other table waits for it, and it is not there yet.
+
+    Args:
+        facts: As gathered.
+        there: Whether something is kept under a name.
+    """
+    sources = tuple(
+        replace(s, common=None) if s.common and not s.common.waiting and not there(s.common.view) else s
+        for s in facts.sources
+    )
+    return replace(facts, sources=sources)
+
+
 @dataclass(slots=True)
 class _Kept:
+    """What is kept under a name.
+
+    Args:
+        source: Whose change it is.
+        users: How many refreshes read it just now.
+        ready: Whether it is there.
+        readers: Who has yet to read it; the last to leave lets it go.
+        size: The bytes it takes, where it was handed over.
+        lock: Held while it is computed.
+    """
+
     source: TableName
     users: int = 0
     ready: bool = False
+    readers: set[TableName] = field(default_factory=set)
+    size: int = 0
     lock: Lock = field(default_factory=Lock)
 
 
@@ -93,62 +187,101 @@ class CommonChanges:
             return frozenset(view for _, view in self._kept)
 
     def worth_it(self, facts: Facts, runner: Runner) -> Facts:
-        """The facts, without what would be kept for nobody: no other table waits for it, and it is not there yet.
+        """The facts, without what would be kept for nobody.
 
         Args:
             facts: As gathered.
             runner: Whose temporary views are read.
         """
-        sources = tuple(
-            replace(s, common=None) if s.common and not s.common.waiting and not self._has(runner, s.common) else s
-            for s in facts.sources
-        )
-        return replace(facts, sources=sources)
 
-    def _has(self, runner: Runner, common: Common) -> bool:
+        def there(view: str) -> bool:
+            with self._lock:
+                return (runner, view) in self._kept
+
+        return worth(facts, there)
+
+    def hand_over(
+        self,
+        runner: Runner,
+        source: TableName,
+        view: str,
+        sql: str,
+        columns: tuple[Column, ...],
+        readers: Iterable[TableName],
+    ) -> None:
+        """Keep the change of a stream table for its consumers, if its rows are known by now and few.
+
+        It is kept until all of them have read it, at most until the source's next change, or newer ones need the room.
+
+        Args:
+            runner: Knows the rows.
+            source: The stream table.
+            view: Temporary name.
+            sql: The change.
+            columns: Its columns, without the weight, as its change log has them.
+            readers: Its consumers.
+        """
+        size = runner.hold(view, sql, columns)
+        if size is None:
+            return
         with self._lock:
-            return (runner, common.view) in self._kept
+            self._outdate(source, view)
+            self._kept[runner, view] = _Kept(source, ready=True, readers=set(readers), size=size)
+            self._make_room()
 
-    def read(self, runner: Runner, source: TableName, view: str, sql: str, *, few: bool = False) -> None:
-        """Make a change readable as `view` and keep it there; `leave` must follow.
+    def read(self, runner: Runner, source: TableName, common: Common, *, few: bool = False) -> None:
+        """Make a change readable under its name and keep it there; `leave` must follow.
 
         What was kept of earlier changes of the source, and nobody reads any more, is let go.
 
         Args:
             runner: Reads it.
             source: The source.
-            view: Temporary name.
-            sql: The change.
+            common: The change.
             few: Whether its rows are few.
         """
+        view = common.view
         with self._lock:
-            kept = self._kept.setdefault((runner, view), _Kept(source))
+            kept = self._kept.setdefault((runner, view), _Kept(source, readers=set(common.waiting)))
             kept.users += 1
-            old = [k for k, v in self._kept.items() if v.source == source and k[1] != view and not v.users]
-            for key in old:
-                del self._kept[key]
-                self._release(key)
+            self._outdate(source, view)
         with kept.lock:
             if not kept.ready:
-                runner.materialize(view, sql, few=few)
+                runner.materialize(view, common.sql, few=few)
                 kept.ready = True
 
-    def leave(self, runner: Runner, view: str) -> None:
-        """Say that a reader is done; what it read stays for others."""
+    def leave(self, runner: Runner, view: str, reader: TableName) -> None:
+        """Say that a reader is done; what it read stays for the others."""
         with self._lock:
             kept = self._kept[runner, view]
             kept.users -= 1
+            kept.readers.discard(reader)
             if not kept.ready and not kept.users:
                 del self._kept[runner, view]
+            elif not kept.readers and not kept.users:
+                self._let_go((runner, view))
 
     def clear(self) -> None:
         """Let go of everything."""
         with self._lock:
-            old, self._kept = list(self._kept), {}
-            for key in old:
-                self._release(key)
+            for key in list(self._kept):
+                self._let_go(key)
 
-    def _release(self, key: tuple[Runner, str]) -> None:
+    def _outdate(self, source: TableName, view: str) -> None:
+        for key in [k for k, v in self._kept.items() if v.source == source and k[1] != view and not v.users]:
+            self._let_go(key)
+
+    def _make_room(self) -> None:
+        """Let go of what was handed over first, while all that was is too much."""
+        handed = {k: v for k, v in self._kept.items() if v.size}
+        total = sum(kept.size for kept in handed.values())
+        for key, kept in handed.items():
+            if total > MOST_BYTES and not kept.users:
+                self._let_go(key)
+                total -= kept.size
+
+    def _let_go(self, key: tuple[Runner, str]) -> None:
         """Under the lock: who reads the same change again meanwhile makes the view anew, and must not lose that one."""
+        del self._kept[key]
         runner, view = key
         runner.release(view)

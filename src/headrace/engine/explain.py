@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.algebra.text import text as tree_text
@@ -41,7 +41,7 @@ def explain_refresh(
     modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, view, catalogs)}
     shown = sorted(modes, key=lambda mode: mode is not choice.mode)
     sections = [
-        *_algebra(view, frozenset(s.name for s in facts.sources)),
+        *_algebra(view, frozenset(s.name for s in facts.sources), plan.sizes(facts)),
         ("functions", functions),
         ("keys", _keys(facts.details)),
         ("choice", _choice(facts, choice)),
@@ -86,14 +86,16 @@ def _explanation(
     return Explanation(name, mode, reason, details.refusals, tuple(section for section in sections if section[1]))
 
 
-def _algebra(view: CompiledView | None, sources: frozenset[TableName]) -> Iterator[Section]:
+def _algebra(
+    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
+) -> Iterator[Section]:
     """The query, and its change before and after the rewrites."""
     if view is None or view.tree is None:
         return
     yield "algebra", tree_text(view.tree)
     for title, program in (
-        ("delta by the rules (all sources changed)", view.delta_by_rules(sources)),
-        ("delta after the rewrites", view.delta_program(sources)),
+        ("delta by the rules (all sources changed)", view.delta_by_rules(sources, sizes=sizes)),
+        ("delta after the rewrites", view.delta_program(sources, sizes=sizes)),
     ):
         steps = () if program is None else program.steps
         yield title, "\n".join(f"{step.name}:\n{tree_text(step.relation, 1)}" for step in steps)
@@ -108,9 +110,11 @@ def _keys(details: Details) -> str:
     return "\n".join((*known, use))
 
 
-def _outline(view: CompiledView | None, sources: frozenset[TableName]) -> Iterator[Section]:
+def _outline(
+    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
+) -> Iterator[Section]:
     """The SQL of a change of all sources, with words for what only a refresh can name."""
-    program = view.delta_program(sources) if view is not None else None
+    program = view.delta_program(sources, sizes=sizes) if view is not None else None
     if program is not None:
         text = "\n\n".join(f"-- compute {step.name}\n{lower(step.relation, _in_words)};" for step in program.steps)
         yield "DIFFERENTIAL: SQL (all sources changed)", text
@@ -127,7 +131,7 @@ def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
     known = not facts.first_load and all(s.change is not None for s in facts.sources if s.name in facts.changed)
     program = plan.delta(facts, view) if view is not None and known else None
     if program is None:
-        yield from _outline(view, frozenset(s.name for s in facts.sources))
+        yield from _outline(view, frozenset(s.name for s in facts.sources), plan.sizes(facts))
         return
     stages = (*plan.compute_stages(facts, program), *plan.apply_outline(facts, program))
     yield from _stages(Mode.DIFFERENTIAL, facts, stages)

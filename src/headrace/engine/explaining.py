@@ -8,6 +8,7 @@ from headrace.catalog import Catalog
 from headrace.engine import gather
 from headrace.engine.calls import changed_functions, functions_section, refuse_missing
 from headrace.engine.choose import choose
+from headrace.engine.common import worth
 from headrace.engine.cycles import choose_cycle
 from headrace.engine.define import define, require_differential
 from headrace.engine.explain import explain_cycle, explain_query, explain_refresh
@@ -49,7 +50,7 @@ def explain(
     if cycle:
         return _cycle(subject, cycle, catalog=catalog, plans=plans, heads=heads)
     observed = heads.of(know.table.sources, frozenset(know.streams))
-    facts = gather.gather(know, observed, forced=False, tag="explain")
+    facts = worth(gather.gather(know, observed, forced=False, tag="explain"))
     refuse_missing(subject, facts.details, session)
     if changed := changed_functions(facts.details, session):
         facts = replace(

@@ -33,13 +33,13 @@ class Common:
         view: Temporary name; the same for everyone who reads this change with these columns.
         sql: The change, with every column that any of them reads.
         own: What this table reads of `view`.
-        waiting: Whether others have yet to read it.
+        waiting: Who else has yet to read it.
     """
 
     view: str
     sql: str
     own: str
-    waiting: bool
+    waiting: frozenset[TableName]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class Facts:
         companion_at: Table expression of the published companion.
         companion_rows: Rows in the companion, 0 when unknown.
         log: The change log's name, if it has consumers.
+        readers: The consumers that will read the change from the table as it is.
         version: The newest version of the table; None before the first load.
         pace: How fast it has been.
         forced: The user asked for a FULL refresh.
@@ -135,6 +136,7 @@ class Facts:
     companion: TableName | None
     log: TableName | None
     version: int | None
+    readers: frozenset[TableName] = frozenset()
     state_at: str | None = None
     companion_at: str | None = None
     companion_rows: int = 0

@@ -8,7 +8,7 @@ from itertools import islice
 
 from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.reader import Reader
-from headrace.engine.common import common_change
+from headrace.engine.common import common_change, followers, logged_change
 from headrace.engine.details import Details, SourceUse, from_json, to_json
 from headrace.engine.facts import Facts, Obstacle, SourceFacts
 from headrace.engine.heads import Head, metadata
@@ -56,7 +56,7 @@ def known(catalog: Catalog, name: TableName) -> Known:
     """Read one stream table's surroundings from one state of the catalog."""
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
-        table = reader.stream_table(name)
+        table = streams.get(name) or reader.stream_table(name)
         frontiers = reader.frontiers()
         frontier = frontiers.get(name, Frontier())
         logs = {t.name: t.log for t in streams.values() if t.log is not None}
@@ -67,7 +67,7 @@ def known(catalog: Catalog, name: TableName) -> Known:
             frontier,
             frontiers,
             reader.versions_at(frontier),
-            reader.newest_versions().get(name),
+            reader.newest_version(name),
             reader.history(name, 4 * PACE_ENTRIES, succeeded=True),
             _locations(reader, table, logs),
             logs,
@@ -158,6 +158,7 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
         companion=know.table.companion,
         log=know.table.log,
         version=know.newest.version if know.newest else None,
+        readers=_readers(know),
         state_at=_published(know, know.table.name),
         companion_at=_published(know, know.table.companion),
         companion_rows=_rows(know, know.table.companion),
@@ -166,6 +167,12 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
         obstacle=None if loaded or know.newest is None else _redefined(know),
         tag=tag,
     )
+
+
+def _readers(know: Known) -> frozenset[TableName]:
+    if know.newest is None or know.table.log is None:
+        return frozenset()
+    return followers(know.table.name, know.newest.version, know.streams, know.frontiers)
 
 
 def _published(know: Known, table: TableName | None) -> str | None:
@@ -228,14 +235,23 @@ def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version
     if kept is None:
         detail = f"{use.name} keeps no change log"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
-    columns = "".join(f"{quote(c.name)}, " for c in use.columns)
-    change = (
-        f"SELECT {columns}{WEIGHT} FROM {head.found_at(kept).sql} "
-        f"WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
-    )
+    columns = tuple(column.name for column in use.columns)
+    listed = ", ".join((*map(quote, columns), WEIGHT))
+    entries = f"FROM {head.found_at(kept).sql} WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
     rows = _logged(head.version.version - old.version, head.newer, log)
-    return _with(facts, before=before, change=change, change_rows=rows)
+    common = log and logged_change(
+        know.table.name,
+        use.name,
+        (old, head.version),
+        columns=columns,
+        log=log,
+        sql=entries,
+        rows=rows,
+        streams=know.streams,
+        frontiers=know.frontiers,
+    )
+    return _with(facts, before=before, change=f"SELECT {listed} {entries}", change_rows=rows, common=common)
 
 
 def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import Fuse, Resolution, blown, changed_rows, judge
 from headrace.engine.gather import Known
 from headrace.engine.ports import Session
 from headrace.events import Events, FuseBlown
+from headrace.lake.compare import consolidate, incomparable
 from headrace.names import WEIGHT, TableName, quote
 from headrace.schedule.options import parse_options
 
@@ -29,9 +31,10 @@ def guarded(
 ) -> dict[TableName, int]:
     """How many rows changed, by source, if that is not too much; nothing where that is not known.
 
-    The snapshots' counters say how many at most: they include rows that an update carried over into new files. Rows are
-    counted only where that matters: if these may be too many; and if changes are compared with earlier ones, for which
-    a counter of carried rows would be no measure.
+    The snapshots' counters say how many at most: they include rows that an update carried over into new files, and rows
+    that went and came again unchanged. Rows are counted only where that matters: if these may be too many; if changes
+    are compared with earlier ones, for which a counter of carried rows would be no measure; and where it is noted how
+    large a change was that somebody decided about.
 
     Args:
         know: What the catalog says of the table.
@@ -48,7 +51,7 @@ def guarded(
     changed = changed_rows(facts.sources, know.frontier, know.at_frontier)
     fuse = Fuse() if resolved is not None else default.of(parse_options(know.table.options))
     carried = any(facts.by_name[name].carried for name in changed)
-    if judge(fuse, changed, know.history) is not None or (carried and (fuse.factor or resolved in COUNTED)):
+    if judge(fuse, changed, know.history) is not None or (carried and fuse.factor) or resolved in COUNTED:
         changed, carried = _counted(facts, changed, session), False
     evidence = judge(fuse, changed, know.history)
     if evidence is None:
@@ -59,14 +62,22 @@ def guarded(
 
 
 def _counted(facts: Facts, changed: Mapping[TableName, int], session: Session) -> dict[TableName, int]:
-    """Cancelled as the refresh is, when it takes too long."""
-    runner = session.runner().under(facts.details.semantics)
-    found = {}
-    with runner.jobs(f"refresh {facts.name}"):
-        for name, rows in changed.items():
-            change = facts.by_name[name].change
-            if change is not None:
-                counted = runner.run(f"SELECT coalesce(sum(abs({quote(WEIGHT)})), 0) FROM ({change})")
-                rows = int(counted[0][0])
-            found[name] = rows
+    """The changed rows that are left when those that went and came again are taken off, as the table reads them.
+
+    Of rows that were only appended, the counters tell that.
+    """
+    exact = {n: rows for n, rows in changed.items() if facts.by_name[n].appended or facts.by_name[n].change is None}
+    found = dict(exact)
+    if len(exact) < len(changed):
+        runner = session.runner().under(facts.details.semantics)
+        columns = {use.name: use.columns for use in facts.details.sources}
+        with runner.jobs(f"refresh {facts.name}"):  # cancelled as the refresh is, when it takes too long
+            for name in changed.keys() - exact.keys():
+                net = _net(facts.by_name[name].change or "", columns[name])
+                found[name] = int(runner.run(f"SELECT coalesce(sum(abs({quote(WEIGHT)})), 0) FROM ({net})")[0][0])
     return {name: rows for name, rows in sorted(found.items(), key=lambda item: -item[1]) if rows}
+
+
+def _net(change: str, columns: tuple[Column, ...]) -> str:
+    """A change without what cancels out; as it is where values cannot be compared."""
+    return change if incomparable(columns) else consolidate(change, columns)

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from headrace.catalog import Catalog, Observation, Version
 from headrace.errors import HeadraceError, UserError
+from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import LAKE, STAGING, TableName
 
@@ -104,6 +105,12 @@ class Heads:
                 heads[name] = Head(newest[name], metadata(locations[name]))
         return {n: heads[n] for n in names}
 
+    def passed(self, frontier: Frontier) -> bool:
+        """Whether a base table, as already observed, is at another version than at a frontier."""
+        with self._lock:
+            seen = {n: self._seen[n].version.version for n in frontier if n in self._seen}
+        return any(frontier[n] != version for n, version in seen.items())
+
     def take_mirrors(self) -> None:
         """Take the heads of mirrors, if that was not done: what is asked about their keys then is no older."""
         self._mirrored()
@@ -170,7 +177,8 @@ class Heads:
                 self._seen[name] = Head(seen.version, meta)
 
     def _kept(self, names: Iterable[TableName]) -> dict[TableName, str]:
-        pointers = self._catalog.pointers(LAKE, [n for n in names if n.catalog == LAKE])
+        kept = [n for n in names if n.catalog == LAKE]
+        pointers = self._catalog.pointers(LAKE, kept) if kept else {}
         return {name: pointer.metadata_location for name, pointer in pointers.items()}
 
     def _locations(self, names: Iterable[TableName]) -> dict[TableName, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
+from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
@@ -32,6 +33,11 @@ BROADCAST_ROWS = 500_000
 """A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
+def sizes(facts: Facts) -> dict[TableName, int]:
+    """Rows in each source, where that is known."""
+    return {s.name: s.rows for s in facts.sources if s.rows is not None}
+
+
 def delta(facts: Facts, view: CompiledView, near: Locators | None = None) -> DeltaProgram | None:
     """The program for what changed; what is known of sizes decides between equal ways only.
 
@@ -40,15 +46,19 @@ def delta(facts: Facts, view: CompiledView, near: Locators | None = None) -> Del
         view: The definition.
         near: Columns of sources by which rows near a change are not few.
     """
-    sizes = {s.name: s.rows for s in facts.sources if s.rows is not None}
     appended = frozenset(s.name for s in facts.sources if s.appended)
     barred = {(s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())}
-    return view.delta_program(facts.changed, appended, sizes, facts.companion_rows, barred)
+    return view.delta_program(facts.changed, appended, sizes(facts), facts.companion_rows, barred)
 
 
 def view_name(facts: Facts, stem: str) -> str:
     """A temporary name unique to this refresh."""
     return f"__hr_{facts.tag}_{stem}"
+
+
+def stem(facts: Facts, view: str) -> str:
+    """What the temporary name of one refresh has in common with those of others of its table."""
+    return view.removeprefix(view_name(facts, ""))
 
 
 def is_small(facts: Facts) -> bool:
@@ -86,8 +96,6 @@ def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], 
     return bind
 
 
-FEW_CHANGED = 20_000
-"""Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
 MUCH = 0.1
 """The share of a source above which its rows near a change are not kept: reading them again costs less."""
 
@@ -143,7 +151,7 @@ def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
     for source in facts.sources:
         if source.common is not None:
             common = source.common
-            stages.append(ReadChange(source.name, common.view, common.sql, shared=True, common=True))
+            stages.append(ReadChange(source.name, common.view, common.sql, shared=True, common=common))
             stages.append(ReadChange(source.name, views[source.name], common.own))
         elif source.change is not None:
             several = readers.count(quote(views[source.name])) > 1

@@ -57,6 +57,20 @@ class Runner(Protocol):
         """
         ...
 
+    def is_literal(self, name: str) -> bool:
+        """Whether what was expected to be few rows is; on a cluster, and elsewhere, it never is."""
+        ...
+
+    def hold(self, name: str, sql: str, columns: tuple[Column, ...]) -> int | None:
+        """Keep a query's rows under a temporary name if they are known without running anything, and few.
+
+        Its columns must begin with these, of just these types.
+
+        Returns:
+            The bytes they take; None where nothing was kept.
+        """
+        ...
+
     def view(self, name: str, sql: str) -> None:
         """Give a query a temporary name; whoever reads it computes it."""
         ...

@@ -303,6 +303,8 @@ class Refresher:
         """The results, if all tables stand at the cut already; found out without a lease."""
         frontiers: list[Frontier] = []
         for name in names:
+            if self._has_moved(name, heads):
+                return None
             know = gather.known(self.catalog, name)
             self._refuse_stopped(know)
             self._refuse_missing(know)
@@ -310,6 +312,12 @@ class Refresher:
                 return None
             frontiers.append(know.frontier)
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
+
+    def _has_moved(self, name: TableName, heads: Heads) -> bool:
+        """Whether what a table reads has certainly moved, as mostly it has; found out from little."""
+        with self.catalog.reading() as reader:
+            table, frontier = reader.stream_table(name), reader.frontier(name)
+        return heads.passed(frontier) and not wants_alignment(table, self.defaults)
 
     def _seen_by_all(self, names: Sequence[TableName], heads: Heads) -> dict[TableName, Head]:
         """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
@@ -468,7 +476,9 @@ class Refresher:
         """The session's runner; starting Spark is no part of the time that a refresh takes."""
         begin = time.perf_counter()
         runner = self.session.runner()
-        attempt.clock += time.perf_counter() - begin
+        spent = time.perf_counter() - begin
+        attempt.clock += spent
+        attempt.started += dt.timedelta(seconds=spent)
         return runner
 
     def _publish(

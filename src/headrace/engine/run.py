@@ -16,7 +16,7 @@ from headrace.compiler import CompiledView
 from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram
 from headrace.engine import plan
-from headrace.engine.common import CommonChanges
+from headrace.engine.common import CommonChanges, view_of
 from headrace.engine.facts import Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
@@ -37,7 +37,7 @@ from headrace.lake.apply import (
     run_apply,
 )
 from headrace.lake.metadata import TableMeta
-from headrace.names import LAKE, STAGING, TableName, quote
+from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
 from headrace.sql.lower import lower
 
@@ -97,13 +97,14 @@ class Run:
         self._views: list[str] = []
         self._common: list[str] = []
         self._texts: dict[str, str] = {}
+        self._many: dict[TableName, frozenset[tuple[str, ...]]] = {}
 
     def close(self) -> None:
         """Free temporary results."""
         for name in reversed(self._views):
             self.runner.release(name)
         for name in self._common:
-            self.changes.leave(self.runner, name)
+            self.changes.leave(self.runner, name, self.facts.name)
 
     # ---- the two ways
 
@@ -227,10 +228,10 @@ class Run:
         return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
 
     def _read(self, stage: ReadChange) -> None:
-        if stage.common:
+        if stage.common is not None:
             self._common.append(stage.view)
-            few = plan.is_few(self.facts)
-            self.changes.read(self.runner, stage.source, stage.view, stage.sql, few=few)
+            with self._expecting(stage.source, "change", stage.view) as few:
+                self.changes.read(self.runner, stage.source, stage.common, few=few)
         elif stage.shared:
             self._keep(stage.view, stage.sql)
         else:
@@ -239,7 +240,7 @@ class Run:
     def _near(self, stage: Compute, source: TableName, columns: tuple[str, ...]) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
         rows = self._keep(stage.view, self._spliced(stage.sql), {"rows": "count(*)"})["rows"]
-        if int(str(rows)) > plan.MUCH * (self.facts.by_name[source].rows or 0):
+        if rows > plan.MUCH * (self.facts.by_name[source].rows or 0):
             self.learnt.near.failed(source, columns)
 
     def _spliced(self, sql: str) -> str:
@@ -265,9 +266,20 @@ class Run:
 
     def _keep(
         self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
-    ) -> Mapping[str, object]:
+    ) -> Mapping[str, Any]:
         self._views.append(name)
-        return self.runner.materialize(name, sql, aggregates, detached=detached, few=plan.is_few(self.facts))
+        with self._expecting(self.facts.name, plan.stem(self.facts, name), name) as few:
+            return self.runner.materialize(name, sql, aggregates, detached=detached, few=few)
+
+    @contextmanager
+    def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
+        """Whether few rows are to be expected under a name: not where they were more the last times."""
+        if table not in self._many:
+            self._many[table] = self.learnt.many.barred(table)
+        few = plan.is_few(self.facts) and (stem,) not in self._many[table]
+        yield few
+        if few and not self.runner.is_literal(view):
+            self.learnt.many.failed(table, (stem,))
 
     def _apply(
         self,
@@ -315,6 +327,13 @@ class Run:
         log = facts.log.within(STAGING)
         sql = self._spliced(plan_log(log, facts.details.output, change, facts.next_version))
         self._write(Write(log, "log", (sql,)))
+        if facts.readers and facts.version is not None:
+            view = view_of(self.outcome.written[facts.log], facts.version, facts.next_version)
+            listed = ", ".join(
+                (*(quote(c.name) for c in facts.details.output), f"CAST({WEIGHT} AS BIGINT) AS {WEIGHT}")
+            )
+            rows = self._spliced(f"SELECT {listed} FROM {quote(change.view)}")
+            self.changes.hand_over(self.runner, facts.name, view, rows, facts.details.output, facts.readers)
 
     def _difference(self, before: TableMeta, after: TableMeta) -> Change:
         facts = self.facts

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
+from dataclasses import dataclass
 
-from headrace.events import Events
+from headrace.events import Events, Notice
 from headrace.scheduler.courier import Courier, Document
 
 TRIES = 5
@@ -26,20 +28,40 @@ class Webhook(Courier):
         super().__init__(events, "headrace-webhook")
         self._url = url
         self._first_pause = first_pause
+        self._told = False
 
     def deliver(self, document: Document) -> None:
-        """Post an event, again while the other side is down."""
+        """Post an event, again while the other side is down; that one is lost is told once, until one arrives."""
         body = json.dumps(document, default=str).encode()
         for tried in range(TRIES):
-            if self._post(body) or self._ended.wait(self._first_pause * 2**tried):
+            trouble = self._post(body)
+            if trouble is None or not trouble.passing or self._ended.wait(self._first_pause * 2**tried):
                 break
+        if trouble is not None and not self._told and not self._ended.is_set():
+            self._events.emit(
+                Notice(f"The webhook at {self._host} does not take events: {trouble.why}. They are lost.")
+            )
+        self._told = trouble is not None
 
-    def _post(self, body: bytes) -> bool:
+    @property
+    def _host(self) -> str:
+        """The host alone: whoever knows the whole address may be able to post there."""
+        return urllib.parse.urlsplit(self._url).hostname or "?"
+
+    def _post(self, body: bytes) -> _Trouble | None:
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
-                return True
-        except urllib.error.HTTPError as error:
-            return 400 <= error.code < 500  # it was heard and refused; saying it again does not help
-        except (OSError, ValueError):
-            return False
+                return None
+        except urllib.error.HTTPError as error:  # one that was heard and refused is not said again
+            return _Trouble(f"it answers {error.code} {error.reason}", passing=not 400 <= error.code < 500)
+        except (OSError, ValueError) as error:
+            return _Trouble(str(getattr(error, "reason", error)), passing=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why an event was not taken, and whether saying it again may help."""
+
+    why: str
+    passing: bool

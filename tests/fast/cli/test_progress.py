@@ -17,6 +17,7 @@ from headrace.events import (
     RefreshStarted,
     StageFinished,
     StageStarted,
+    Waiting,
 )
 
 STARTED = RefreshStarted("shop.a", "DIFFERENTIAL", None, ("compute", "apply"))
@@ -32,6 +33,8 @@ FAILED = RefreshFailed("shop.b", "DIVIDE_BY_ZERO", "Division by zero.")
         (FINISHED, "shop.a: DIFFERENTIAL +12 −3 in 250 ms"),
         (FAILED, "shop.b: failed [DIVIDE_BY_ZERO] Division by zero."),
         (Notice("The catalog was migrated."), "The catalog was migrated."),
+        (Waiting("shop.c", "shop.b", "paused"), "shop.c: waits, as shop.b is paused"),
+        (Waiting("shop.b", "shop.b", "paused"), "shop.b: paused"),
     ],
 )
 def test_events_as_lines(event: Event, line: str | None) -> None:

@@ -8,10 +8,11 @@ import pytest
 from fast.cli.samples import NOW, info, past, refreshed, refusal
 from rich.console import Console, RenderableType
 
-from headrace.cli.render import answers, explanation, tables, validation
+from headrace.cli.render import answers, explanation, running, tables, validation
 from headrace.doctor import Check, Outcome
 from headrace.engine.results import Explanation, Mode, Status, StrategyInfo, Validation, VerifyResult
 from headrace.reasons import FullReason
+from headrace.running import LoggedEvent
 
 
 def drawn(parts: Iterable[RenderableType]) -> str:
@@ -187,3 +188,11 @@ def test_a_blown_fuse_and_what_was_skipped_are_said() -> None:
     )
     differs = VerifyResult("shop.a", False, 4, 1, 0, 0, 0.1, (), 1200, NOW)
     assert "--full repairs it" in " ".join(drawn(tables.verifications([differs])).split())
+
+
+def test_an_event_is_a_line() -> None:
+    event = LoggedEvent(
+        1, NOW, "refresh_finished", {"table": "shop.a", "rows_inserted": 2, "seconds": 21.60989915799928}
+    )
+    line = running.event_line(event)
+    assert line.endswith(" refresh_finished table=shop.a, rows_inserted=2, seconds=21.61")

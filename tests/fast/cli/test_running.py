@@ -45,6 +45,16 @@ def test_groups(run: Run, pipeline: Path) -> None:
     assert "s.b, s.c, s.d" in run("diamonds", "-p", pipeline).output
 
 
+def test_a_project_says_what_diamonds_are_to_it(run: Run, pipeline: Path) -> None:
+    file = pipeline / "headrace.toml"
+    wishes = "[headrace]\ndiamond_consistency = 'none'\ndiamond_schedule_policy = 'slowest'"
+    file.write_text(file.read_text(encoding="utf-8").replace("[headrace]", wishes), encoding="utf-8")
+    assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []
+    run("sql", "ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = atomic)", "-p", pipeline)
+    (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+    assert (group["members"], group["policy"]) == (["s.b", "s.c", "s.d"], "slowest")
+
+
 def test_pausing_and_resuming(run: Run, pipeline: Path) -> None:
     assert run("resume", "s.e", "-p", pipeline).output == "Resumed s.e.\n"
     assert "waits" not in run("run", "--dry-run", "-p", pipeline).output
@@ -173,6 +183,9 @@ def test_groups_that_users_declare(run: Run, pipeline: Path) -> None:
     (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
     assert (group["members"], group["declared"], group["converge"]) == (["s.b", "s.e"], ["ours"], [])
     assert "declared as ours" in run("diamonds", "-p", pipeline).output
+    sql("ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = atomic)")
+    assert "s.d; declared as ours" in run("diamonds", "-p", pipeline).output
+    sql("ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = none)")
     for wrong, code in (
         ("CREATE REFRESH GROUP ours AS s.b, s.c", "GROUP_EXISTS"),
         ("CREATE REFRESH GROUP theirs AS s.c, s.e", "GROUP_MEMBER_TAKEN"),

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import threading
 
-from catalog_kit.samples import ORDERS
+from catalog_kit.samples import ORDERS, REVENUE
 
-from headrace.engine.common import CommonChanges
+from headrace.engine.common import MOST_BYTES, CommonChanges
+from headrace.engine.facts import Common
+from headrace.names import TableName
+
+FIRST, SECOND = (TableName("lake", ("shop",), name) for name in ("first", "second"))
+
+
+def change(view: str) -> Common:
+    return Common(view, "SELECT 1", f"SELECT * FROM {view}", frozenset({SECOND}))
 
 
 class Views:
     """Temporary views; letting go of one gives others time to come in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int | None = 1) -> None:
         self.there: set[str] = set()
+        self.size = size
         self.letting_go = threading.Event()
         self.made_again = threading.Event()
 
@@ -21,6 +30,11 @@ class Views:
         self.there.add(view)
         if self.letting_go.is_set():
             self.made_again.set()
+
+    def hold(self, view: str, _sql: str, _columns: object) -> int | None:
+        if self.size is not None:
+            self.there.add(view)
+        return self.size
 
     def release(self, view: str) -> None:
         self.letting_go.set()
@@ -31,19 +45,19 @@ class Views:
 def raced(second: str | None) -> Views:
     """`old` is let go, and read again by another thread at that moment."""
     views, changes = Views(), CommonChanges()
-    changes.read(views, ORDERS, "old", "SELECT 1")
-    changes.leave(views, "old")
+    changes.read(views, ORDERS, change("old"))
+    changes.leave(views, "old", FIRST)
 
     def again() -> None:
         assert views.letting_go.wait(10)
-        changes.read(views, ORDERS, "old", "SELECT 1")
+        changes.read(views, ORDERS, change("old"))
 
     other = threading.Thread(target=again)
     other.start()
     if second is None:
         changes.clear()
     else:
-        changes.read(views, ORDERS, second, "SELECT 2")
+        changes.read(views, ORDERS, change(second))
     other.join(10)
     return views
 
@@ -51,3 +65,44 @@ def raced(second: str | None) -> Views:
 def test_a_change_that_is_read_again_while_it_is_let_go_stays() -> None:
     assert {"old", "new"} <= raced("new").there
     assert "old" in raced(None).there
+
+
+def handed(views: Views, *, to: tuple[TableName, ...] = (FIRST, SECOND)) -> CommonChanges:
+    views.made_again.set()  # no other thread is waited for
+    changes = CommonChanges()
+    changes.hand_over(views, ORDERS, "one", "SELECT 1", (), to)
+    return changes
+
+
+def test_the_last_consumer_lets_go_of_what_it_was_handed() -> None:
+    views = Views()
+    changes = handed(views)
+    for reader, left in ((FIRST, {"one"}), (SECOND, set())):
+        changes.read(views, ORDERS, change("one"))
+        assert views.there == {"one"}
+        changes.leave(views, "one", reader)
+        assert views.there == changes.views == left
+
+
+def test_what_was_handed_over_goes_when_it_is_outdated_but_not_under_its_readers() -> None:
+    views = Views()
+    changes = handed(views)
+    changes.read(views, ORDERS, change("one"))
+    changes.hand_over(views, ORDERS, "two", "SELECT 1", (), (FIRST,))
+    assert views.there == {"one", "two"}
+    changes.leave(views, "one", FIRST)
+    changes.hand_over(views, ORDERS, "three", "SELECT 1", (), (FIRST,))
+    assert views.there == changes.views == {"three"}
+
+
+def test_what_was_handed_over_takes_so_much_room_and_no_more() -> None:
+    views = Views(MOST_BYTES // 2)
+    changes = handed(views)
+    for number, source in enumerate((REVENUE, FIRST, SECOND)):
+        changes.hand_over(views, source, f"{number}", "SELECT 1", (), (FIRST,))
+    assert views.there == changes.views == {"1", "2"}
+
+
+def test_what_is_not_known_is_not_handed_over() -> None:
+    views = Views(None)
+    assert handed(views).views == views.there == frozenset()

@@ -19,7 +19,7 @@ from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.project import init_project
 from headrace.running import EngineWorker
-from headrace.schedule.options import Policy
+from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
@@ -468,6 +468,23 @@ def test_the_slowest_wish_of_where_ways_meet_wins(lake_, catalog, project, wishe
     cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults(policy=Policy(project)))
     (unit,) = cut.units.members
     assert (cut.policy(unit) is Policy.SLOWEST) == slowest
+
+
+@pytest.mark.parametrize(
+    ("project", "wish", "together"),
+    [
+        ("atomic", None, True),
+        ("none", None, False),
+        ("aligned", None, False),
+        ("none", "atomic", True),
+        ("atomic", "none", False),
+        ("aligned", "atomic", True),
+    ],
+)
+def test_what_the_project_wants_holds_where_a_table_says_nothing(catalog, project, wish, together):
+    define(catalog, "b: a; c: a; d: b c", d={"diamond_consistency": wish} if wish else {})
+    cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults(Consistency(project)))
+    assert (len(cut.members(full("d"))) == 3) == together
 
 
 def test_a_wish_where_no_consistency_is_wanted_is_none(lake_, catalog):

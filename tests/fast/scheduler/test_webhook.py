@@ -78,3 +78,17 @@ def test_one_that_is_down_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> No
         for number in range(1500):
             events.emit(Notice(str(number)))
     assert time.monotonic() - begun < 2
+
+
+def test_that_events_are_lost_is_told_once_until_one_arrives(server: Server) -> None:
+    events, told = Events(), list[str]()
+    server.codes = [404, 403, 200, *[503] * 5, 200]
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    webhook = Webhook(server.url, events, first_pause=0.001)  # not open: what it tells itself is not posted
+    for _ in range(5):
+        webhook.deliver({"event": "notice"})
+    assert [text.split(" does")[0] for text in told] == 2 * ["The webhook at 127.0.0.1"]
+    assert ["404" in text for text in told] == [True, False]
+    assert "503" in told[1]
+    assert "hook" not in told[0].replace("webhook", "")  # the path may be a secret
+    assert len(server.heard) == 2

@@ -36,7 +36,7 @@ def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
         table.add_row(
             group.name,
             ", ".join(group.members),
-            ", ".join(group.converge) or _why(group),
+            _why(group),
             group.policy,
             str(group.epoch),
             str(group.last_publication or fmt.NOTHING),
@@ -46,11 +46,17 @@ def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
 
 
 def _why(group: DiamondGroup) -> str:
-    """Why tables are published together that no diamond has in common."""
-    return f"declared as {', '.join(group.declared)}" if group.declared else f"cycle of {' ⇄ '.join(group.cyclic)}"
+    """Why tables are published together: where diamonds meet, and what else there may be."""
+    declared = f"declared as {', '.join(group.declared)}" if group.declared else ""
+    cycle = f"cycle of {' ⇄ '.join(group.cyclic)}" if group.cyclic else ""
+    return "; ".join(filter(None, (", ".join(group.converge), declared, cycle)))
 
 
 def event_line(event: LoggedEvent) -> str:
     """An event as a line: time, what happened, what it is about."""
-    fields = ", ".join(f"{name}={value}" for name, value in event.fields.items())
+    fields = ", ".join(f"{name}={_shown(value)}" for name, value in event.fields.items())
     return f"{event.at:%Y-%m-%d %H:%M:%S} {event.event} {fields}"
+
+
+def _shown(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value

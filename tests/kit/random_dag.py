@@ -31,6 +31,15 @@ _QUERIES = (
 )
 """All have the columns k, g, v, so that any can read any; few rows come of few, and small numbers of small ones."""
 
+_FIRST = (
+    (FRAGILE, SOURCES[0], "none"),
+    (_QUERIES[1], "c.t00", "none"),
+    (_QUERIES[3], "c.t00", "none"),
+    (_QUERIES[6], "c.t01", "atomic"),  # and c.t02
+)
+"""What every pipeline begins with: a table that can fail, and a diamond below it. Each has what it reads first, and
+what it wants of diamonds."""
+
 _CONSISTENCIES = ("none", "none", "none", "atomic", "aligned")
 
 NEAR = 6
@@ -46,9 +55,11 @@ def make_pipeline(hr: Headrace, chance: random.Random, tables: int) -> None:
     names = [f"c.t{number:02}" for number in range(tables)]
     for place, name in enumerate(names):
         a, b = chance.sample([*SOURCES, *names[max(0, place - NEAR) : place]], 2)
-        query = chance.choice(_QUERIES).format(a=a, b=b) if place else FRAGILE.format(a=SOURCES[0])
-        options = {"diamond_consistency": chance.choice(_CONSISTENCIES)}
-        hr.create_stream_table(name, query, schedule="ON CHANGE", initialize=False, options=options)
+        query, consistency = chance.choice(_QUERIES), chance.choice(_CONSISTENCIES)
+        if place < len(_FIRST):
+            (query, a, consistency), b = _FIRST[place], names[place - 1]
+        options = {"diamond_consistency": consistency}
+        hr.create_stream_table(name, query.format(a=a, b=b), schedule="ON CHANGE", initialize=False, options=options)
 
 
 def statement(chance: random.Random) -> str:

@@ -195,6 +195,8 @@ class Maintained:
         self.contents[table.name] = after
         self.executor.define(f"{table.name}__before", table.columns, before)
         self.executor.define(table.name, table.columns, after)
+        if all(weight > 0 for weight, _ in change):  # as rows of appended files are
+            change = tuple((1, row) for weight, row in change for _ in range(weight))
         weighted = [(*row, weight) for weight, row in change]
         self.executor.define(f"{table.name}__change", (*table.columns, _WEIGHT), weighted)
 
@@ -206,7 +208,8 @@ class Maintained:
         self.executor.keep(f"{name}_change", self.sql(change.change))
         kept = Stored(f"{name}_change", (*columns, WEIGHT))
         rows = self.executor.rows(self.sql(kept))
-        moved = _checked(rows, columns, change.key)
+        moved = _signed(rows) if change.gains else _checked(rows, columns, change.key)
+        assert not change.gains or {row[-1] for row in rows} <= {1}, f"not only rows that are added: {rows}"
         before = self.stored[name]
         self.executor.keep(name, self.sql(merged_state(stored, kept, change.key)))
         after = self._read(name)

@@ -21,6 +21,7 @@ BUSY_TIMEOUT = dt.timedelta(seconds=30)
 """How long a statement waits for another writer before CATALOG_LOCKED."""
 
 _WRITES = "headrace_writes"
+_PASSING = "headrace_passing"
 
 
 def parse_url(url: str) -> URL:
@@ -67,6 +68,7 @@ class Database:
         read_level: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self.engine.execution_options(**read_level)
         self._writing = self.engine.execution_options(**{_WRITES: True})
+        self._passing = self.engine.execution_options(**{_WRITES: True, _PASSING: True})
         # SQLite lets those sleep that find it locked, longer and longer; threads of one process can wait for each other
         self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
 
@@ -101,6 +103,16 @@ class Database:
             yield connection
 
     @contextmanager
+    def write_passing(self) -> Iterator[Connection]:
+        """The same for what may be lost when the whole machine fails, such as leases of processes that fail with it.
+
+        SQLite need not wait for the disk then, of which others would wait for their turn. PostgreSQL, which can fail
+        by itself, writes it as it does everything.
+        """
+        with self.faults(), self._turn, self._passing.begin() as connection:
+            yield connection
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that the block commits itself, to tell a failed commit from a failed statement."""
         with self._turn, self._writing.connect() as connection:
@@ -117,13 +129,16 @@ def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(raw: Any, _record: object) -> None:
         raw.isolation_level = None  # the driver must not begin transactions behind our back: `_begin` does
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
             raw.execute(f"PRAGMA {pragma}").close()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         # A writer takes its place in line at once: upgrading a read transaction later could only fail as busy.
-        writes = connection.get_execution_options().get(_WRITES)
+        options = connection.get_execution_options()
+        writes = options.get(_WRITES)
+        if writes:  # whoever used this connection before may have wanted the other
+            connection.exec_driver_sql(f"PRAGMA synchronous = {'NORMAL' if options.get(_PASSING) else 'FULL'}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine

@@ -30,7 +30,7 @@ class Change:
 
     Args:
         changed: The sources that changed.
-        appended: Those among them that only gained rows.
+        appended: Those among them that only gained rows, each listed with weight 1.
         sizes: Rows in each source, as far as known; the order of joins follows them.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.

@@ -9,6 +9,7 @@ from headrace.algebra.tree import sources
 from headrace.delta import accumulate, first_groups, kept_groups, kept_recursion, partitions, recursive, reserve, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
+from headrace.delta.monotone import only_gains
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import root_of
 from headrace.delta.share import share
@@ -73,7 +74,7 @@ def delta_program(
     Args:
         tree: The query.
         changed: Sources that changed.
-        appended: Those among them that only gained rows.
+        appended: Those among them that only gained rows, each listed with weight 1.
         sizes: Rows in each source, as far as known.
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
@@ -106,8 +107,9 @@ def _program(tree: Relation, change: Change) -> DeltaProgram | None:
     if isinstance(tree, TopK) and reserve.reserved(tree):
         return reserve.follow(tree, change)
     at_root = partitions.delta(tree, change) or topk.at_root(tree, change) or recursive.at_root(tree, change)
-    delta = at_root or consolidate(change.of(tree))
+    gains = at_root is None and only_gains(tree, change)
+    delta = at_root or (change.of(tree) if gains else consolidate(change.of(tree)))
     if isinstance(delta, Empty):
         return None
     kept = change.keep("change", delta)
-    return DeltaProgram(tuple(change.steps), TableChange(kept, None))
+    return DeltaProgram(tuple(change.steps), TableChange(kept, None, gains=gains))

@@ -132,5 +132,5 @@ def estimate_differential(facts: Facts) -> float:
     state = (facts.state_rows or 0) if facts.companion is None else 0
     fixed = DIFFERENTIAL_FIXED if facts.companion is None else DIFFERENTIAL_FIXED + COMPANION_FIXED
     # rows deleted in place are found by reading the files they are in
-    deleting = sum(s.rows or 0 for s in changed if not s.appended)
+    deleting = sum(s.rows or 0 for s in changed if not (s.appended or s.logged))
     return fixed + delta / CHANGE_ROWS_PER_SECOND + (others + state + deleting / 2) / READ_ROWS_PER_SECOND

@@ -15,7 +15,7 @@ from threading import Lock
 
 from headrace.algebra.schema import Column
 from headrace.catalog import StreamTable, Version
-from headrace.engine.details import from_json
+from headrace.engine.details import columns_read
 from headrace.engine.facts import Common, Facts
 from headrace.engine.ports import Runner
 from headrace.engine.results import RefreshMode
@@ -28,6 +28,9 @@ from headrace.sources.lakehouse import changes_sql
 
 FEW_CHANGED = 20_000
 """Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
+
+FEW_APPENDED = 1_000
+"""So many appended rows are kept for all that read them; more are read from their files as quickly."""
 
 MOST_BYTES = 64 * 2**20
 """So much memory may be taken by all changes that consumers have yet to read."""
@@ -56,15 +59,17 @@ def common_change(
         streams: All stream tables.
         frontiers: Their frontiers.
     """
-    if all(isinstance(part, AllRows | AppendRange) for part in plan.parts) or not _follows(streams[reader]):
+    cheap = all(isinstance(part, AllRows | AppendRange) for part in plan.parts)
+    if (cheap and plan.rows > FEW_APPENDED) or not _follows(streams[reader]):
         return None
     before, after = (version.version for version in span)
-    readers = {n: from_json(t.details) for n, t in streams.items() if source in t.sources and _follows(t)}
-    at = {n: frontiers[n].get(source) for n in readers if n in frontiers and readers[n].incremental and n != reader}
+    reading = (name for name, table in streams.items() if source in table.sources and _follows(table))
+    at = {name: frontiers[name].get(source) for name in reading if name != reader and name in frontiers}
+    read = {name: columns_read(streams[name].details, source) for name in (*at, reader)}
+    at = {name: version for name, version in at.items() if read[name] is not None}
     if not {before, after}.intersection(at.values()):
         return None
-    uses = (use for n in (*at, reader) for use in readers[n].sources if use.name == source)
-    used = {column.name.lower() for use in uses for column in use.columns}
+    used = {column.lower() for columns in read.values() for column in columns or ()}
     every = tuple(c.name for c in meta.columns if c.name.lower() in used)
     sql = changes_sql(source, meta, plan, every)
     if sql is None:

@@ -142,6 +142,17 @@ def from_json(data: Mapping[str, Any]) -> Details:
     )
 
 
+def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] | None:
+    """The columns of a source that a stored definition reads; None if it cannot be refreshed DIFFERENTIAL.
+
+    Asked of every reader of a source for every refresh of one of them: the rest of the definition is not looked at.
+    """
+    if data["refusals"]:
+        return None
+    of = list(source.parts)
+    return tuple(name for use in data["sources"] if use["name"] == of for name, _, _ in use["columns"])
+
+
 def _source_out(use: SourceUse) -> dict[str, Any]:
     data = {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
     return data | {"ids": list(use.ids), "uuid": use.uuid}

@@ -56,7 +56,8 @@ class SourceFacts:
         carried: Whether that may count rows that were only carried over into other files.
         rows: Rows at the cut, if known.
         obstacle: Why the change cannot be read.
-        appended: Whether the change is known to add rows only.
+        appended: Whether the change is known to add rows only, each listed with weight 1.
+        logged: Whether the change is read from a change log: nothing else has to be read to find it.
         columns: The columns to which the user's own text is held, where the table has gained others since.
         common: The change as it is kept for several readers, where that is better.
     """
@@ -71,6 +72,7 @@ class SourceFacts:
     rows: int | None = None
     obstacle: Obstacle | None = None
     appended: bool = False
+    logged: bool = False
     columns: tuple[str, ...] | None = None
     common: Common | None = None
 

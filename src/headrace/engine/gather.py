@@ -251,7 +251,8 @@ def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version
         streams=know.streams,
         frontiers=know.frontiers,
     )
-    return _with(facts, before=before, change=f"SELECT {listed} {entries}", change_rows=rows, common=common)
+    change = f"SELECT {listed} {entries}"
+    return _with(facts, before=before, change=change, change_rows=rows, logged=True, common=common)
 
 
 def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:

@@ -110,18 +110,32 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind, hints = binder(facts), is_small(facts)
     counted = is_counted(facts, program)
-    stages: list[Stage] = []
+    stages: list[Compute] = []
     for step in program.steps:
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
         sql = lower(step.relation, bind, hints=hints)
         measures = tuple(_count_measures(program, step.name)) if counted else ()
         stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures, near=step.near))
-    if not isinstance(program.state.change, Stored):
+    if is_direct(facts, program):
+        stages[-1] = replace(stages[-1], kept=False)
+    elif not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))
     if counted and program.companion is not None:
         stages.append(replace(companion_stage(facts, program.companion), kept=False))
     return (*_read_stages(facts, "\n".join(sql for stage in stages for sql in stage.statements)), *stages)
+
+
+def is_direct(facts: Facts, program: DeltaProgram) -> bool:
+    """Whether the change is written as it is computed: rows are only added, and nobody else reads what they are."""
+    return program.state.gains and facts.log is None
+
+
+def append_stage(facts: Facts, program: DeltaProgram) -> Write:
+    """Computing and writing a change at once, where that may be (`is_direct`): one Spark job instead of two."""
+    listed = ", ".join(quote(c.name) for c in facts.details.output)
+    sql = f"INSERT INTO {facts.state.sql} SELECT {listed} FROM {quote(changed_view(facts, program))}"
+    return Write(facts.state, "append", (sql,))
 
 
 FEW_ROWS = 50_000
@@ -231,6 +245,8 @@ def stored(facts: Facts) -> tuple[TableName, ...]:
 
 def apply_outline(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The second half of a DIFFERENTIAL refresh before the change is known: which tables, not yet how."""
+    if is_direct(facts, program):
+        return (append_stage(facts, program),)
     stages = []
     if program.companion is not None and facts.companion is not None:
         stages.append(Write(facts.companion.within(STAGING), "apply by size to", ()))

@@ -53,11 +53,12 @@ class Finished:
 
     @property
     def moved(self) -> bool:
-        """Whether the contents changed; a FULL refresh that found the same rows makes no new version."""
+        """Whether the contents changed; a refresh that found the same rows makes no new version."""
         if self.facts.name not in self.outcome.written:
             return False
         changed = bool(self.outcome.inserted + self.outcome.deleted)
-        return self.facts.first_load or self.choice.mode is Mode.DIFFERENTIAL or not self.outcome.compared or changed
+        unknown = self.choice.mode is not Mode.DIFFERENTIAL and not self.outcome.compared
+        return self.facts.first_load or unknown or changed
 
     @property
     def published(self) -> Mapping[TableName, TableMeta]:

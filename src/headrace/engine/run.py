@@ -34,6 +34,7 @@ from headrace.lake.apply import (
     measures,
     plan_apply,
     plan_log,
+    rows_grown,
     run_apply,
 )
 from headrace.lake.metadata import TableMeta
@@ -160,14 +161,24 @@ class Run:
 
     def differential(self, program: DeltaProgram) -> None:
         """Compute the change, then apply it."""
-        state, companion = self._compute(program)
+        state, found = self._compute(program)
+        if plan.is_direct(self.facts, program):
+            return self._gain(plan.append_stage(self.facts, program))
+        state = state or plan.counted_change(self.facts, plan.STATE_CHANGE, found)
+        companion = plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
         self.outcome.inserted, self.outcome.deleted = state.inserted, state.deleted
         writes = [lambda: self._follow_state(program, state)]
         if program.companion is not None:
             writes.append(lambda: self._follow_companion(program, companion))
         if self.facts.log is not None and state.rows:
             writes.append(lambda: self._append_log(state))
-        self._at_once(writes)
+        return self._at_once(writes)
+
+    def _gain(self, stage: Write) -> None:
+        """Write the rows that a table gains, and learn from the table how many they were."""
+        before = self._staged(self.facts.name)
+        self._write(replace(stage, sqls=tuple(map(self._spliced, stage.sqls))))
+        self.outcome.inserted = rows_grown(before, self.outcome.written[self.facts.name])
 
     def _follow_state(self, program: DeltaProgram, change: Change) -> None:
         facts = self.facts
@@ -202,8 +213,8 @@ class Run:
 
     # ---- stages
 
-    def _compute(self, program: DeltaProgram) -> tuple[Change, Change | None]:
-        """Run the first half: the measured change of the state, and of the companion if it was measured along."""
+    def _compute(self, program: DeltaProgram) -> tuple[Change | None, Mapping[str, Any]]:
+        """Run the first half: the change of the state, if it was measured, and what was counted along the way."""
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
@@ -219,13 +230,12 @@ class Run:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
                     apart = program.companion is None and stage.view in last
-                    state = self._measured(stage, self.facts.details.output, detached=apart)
+                    looked_for = () if program.state.gains else self.facts.details.output
+                    state = self._measured(stage, looked_for, detached=apart)
                 elif isinstance(stage, Compute):
                     apart = stage.view in last  # what follows from it joins nothing
                     found |= self._keep(stage.view, self._needed(stage), dict(stage.measures), detached=apart)
-        if state is None:
-            state = plan.counted_change(self.facts, plan.STATE_CHANGE, found)
-        return state, plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
+        return state, found
 
     def _read(self, stage: ReadChange) -> None:
         if stage.common is not None:

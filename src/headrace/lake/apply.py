@@ -49,6 +49,7 @@ __all__ = [
     "measures",
     "plan_apply",
     "plan_log",
+    "rows_grown",
     "run_apply",
 ]
 

@@ -90,7 +90,8 @@ class Change:
     """A materialized change.
 
     Args:
-        view: Temporary view: the target's columns and the weight, consolidated (no row twice, no weight 0).
+        view: Temporary view: the target's columns and the weight, consolidated (no row twice, no weight 0)
+            unless rows are only added.
         inserted: Sum of the positive weights.
         deleted: Sum of the negative weights, as a positive number.
         rows: Distinct rows in the view.
@@ -239,6 +240,8 @@ def inserted_rows(target: Target, change: Change) -> str:
     source = f"SELECT {names(target.columns)} FROM {quote(change.view)}"
     if target.key is not None:
         return f"{source} WHERE {WEIGHT} > 0"
+    if change.inserted == change.rows and not change.deleted:  # each once
+        return source
     return f"{source} LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
 
 

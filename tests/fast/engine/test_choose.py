@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from catalog_kit.samples import ORDERS, REVENUE
 
-from headrace.engine.choose import PROBE_EVERY, _prefers_full
-from headrace.engine.facts import Pace
+from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose, estimate_differential
+from headrace.engine.details import Details
+from headrace.engine.facts import Facts, Pace, SourceFacts
+from headrace.engine.results import Mode, RefreshMode
+from headrace.semantics import Semantics
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,26 @@ from headrace.engine.facts import Pace
 )
 def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full: bool) -> None:
     assert _prefers_full(pace, expected, model) is full
+
+
+def facts(**change: bool) -> Facts:
+    """Of a query over one large table a little of which changed."""
+    details = Details("SELECT g, sum(v) FROM t GROUP BY g", (), Semantics(), (), (), {}, (), None)
+    source = SourceFacts(
+        ORDERS,
+        "t",
+        "t",
+        2,
+        "change",
+        change_rows=10,
+        rows=50_000_000,
+        **change,  # type: ignore[arg-type]
+    )
+    return Facts(REVENUE, details, RefreshMode.AUTO, (source,), 100, None, None, 1)
+
+
+def test_a_change_costs_what_has_to_be_read_to_find_it() -> None:
+    deleted = estimate_differential(facts())
+    for known in ("appended", "logged"):
+        assert 10 * estimate_differential(facts(**{known: True})) < deleted
+        assert choose(facts(**{known: True})).mode is Mode.DIFFERENTIAL

@@ -9,7 +9,7 @@ from headrace.algebra.relations import Aggregate, Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, walk
 from headrace.algebra.types import groupable, mentions
-from headrace.delta.derive import companion_relation, delta_program, full_program
+from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
 from headrace.delta.nearby import Key, read_once
@@ -65,7 +65,7 @@ class CompiledView:
         """How to compute the stored tables from nothing."""
         if self.tree is None:
             return FullProgram()
-        program = full_program(self.tree)
+        program = full_program(self.tree, self.types)
         return FullProgram(self._tidied(program.companion), self._tidied(program.state))
 
     def delta_program(
@@ -261,7 +261,8 @@ def compile_tree(
         typed = rewrite(fewer, QUERY)
         types = column_types(typed, types_of)
     own = _own_keys(typed, keys or {}, types)
-    companion = companion_relation(typed)
+    types = {**types, **companion_types(typed, types, lambda relation: {c.name: c.type for c in types_of(relation)})}
+    companion = companion_relation(typed, types)
     columns = types_of(companion) if companion is not None else None
     # a key that follows from those of sources is as good as these
     rests = rests or (bool(keys) and own != _own_keys(typed, {}, types))

@@ -9,9 +9,10 @@ from dataclasses import replace
 import duckdb
 from hypothesis import reject
 
-from headrace.algebra.relations import Moment, Relation, Scan, Stored, TopK
+from headrace.algebra.relations import Moment, Project, Relation, Scan, Stored, TopK, Union
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
+from headrace.algebra.tree import transform
 from headrace.compiler import CompiledView, compile_view
 from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
@@ -225,11 +226,15 @@ class Maintained:
     def _recomputed_companion(self) -> Counter[Row]:
         companion = self.view.full_program().companion
         assert companion is not None
-        if isinstance(companion, TopK):
+        tree = self.view.tree
+        first = companion.branches[0] if isinstance(companion, Union) else companion
+        kept = first.inputs[0] if isinstance(first, Project) else first
+        if isinstance(tree, TopK) and isinstance(kept, TopK) and kept.order == tree.order:
             # what is left of a reserve; fewer rows than are shown are all there are
-            left, tree = self.stored[COMPANION].total(), self.view.tree
-            assert isinstance(tree, TopK)
-            companion = replace(companion, limit=max(left, (tree.limit or 0) + tree.offset))
+            rows = self.stored[COMPANION].elements()
+            left = sum(1 for row in rows if not isinstance(companion, Union) or row[0] == 1)
+            less = replace(kept, limit=max(left, (tree.limit or 0) + tree.offset))
+            companion = transform(companion, lambda node: less if node == kept else node)
         return self.rows(companion)
 
     def difference(self) -> Counter[Row]:

@@ -257,6 +257,8 @@ def test_a_group_can_be_cancelled(runner: SparkRunner) -> None:
         ("SELECT id\nFRM range(3)", "SYNTAX_ERROR", 2),
         ("SELECT\n  id AND 1 FROM range(3)", "TYPE_MISMATCH", 2),
         ("SELECT nofn(1)", "FUNCTION_NOT_FOUND", 1),
+        ("SELECT id FROM range(3)\nWHERE id = :p", "PARAMETER_UNBOUND", 2),
+        ("SELECT id FROM range(3)\nWHERE id = ?", "PARAMETER_UNBOUND", 2),
         ("SELECT id, count(*) FROM range(3)", "QUERY_INVALID", 1),
         ("SELECT\n id / (id - id) FROM range(3)", "ARITHMETIC_ERROR", 2),
         ("SELECT CAST('x' AS INT)", "VALUE_ERROR", 1),

@@ -25,7 +25,7 @@ from headrace.delta.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind
 from headrace.delta.change import Change, union_all, weigh
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
-from headrace.delta.program import COMPANION, Counts, DeltaProgram, FullProgram, TableChange
+from headrace.delta.program import Counts, DeltaProgram, FullProgram, TableChange
 from headrace.delta.replicate import multiplied
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
@@ -38,7 +38,7 @@ _RESCAN = "__hr_rescan"
 
 def full(root: Root) -> FullProgram:
     """Compute the companion from the sources and the state from the companion."""
-    state = shown(root, Stored(COMPANION, root.companion))
+    state = shown(root, Stored(root.place, root.companion))
     return FullProgram(_from_scratch(root, root.aggregate.input, ""), state)
 
 
@@ -80,7 +80,7 @@ def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
 
 def _published(root: Root) -> Relation:
     """The companion as published, under names that can stand beside the new ones."""
-    stored = Stored(COMPANION, root.companion)
+    stored = Stored(root.place, root.companion)
     return Project(stored, tuple((OLD + name, column(name)) for name in root.companion))
 
 

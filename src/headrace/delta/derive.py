@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
-from headrace.delta import accumulate, first_groups, kept_recursion, partitions, recursive, reserve, topk
+from headrace.delta import accumulate, first_groups, kept_groups, kept_recursion, partitions, recursive, reserve, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
@@ -15,18 +15,38 @@ from headrace.delta.root import root_of
 from headrace.delta.share import share
 from headrace.names import TableName
 
-LAYOUT = 6
+LAYOUT = 7
 """Number of the rules' layout. Raise it when queries get other companions than before, or when what was refused is
 maintained: stream tables that were defined under another number are defined and loaded again at their next refresh."""
 
 
-def companion_relation(tree: Relation) -> Relation | None:
+def companion_relation(tree: Relation, types: Mapping[str, str] | None = None) -> Relation | None:
     """The companion a query needs, computed from nothing; None when it needs none."""
-    return full_program(tree).companion
+    return full_program(tree, types).companion
 
 
-def full_program(tree: Relation) -> FullProgram:
-    """How to compute a query's stored tables from nothing."""
+def companion_types(
+    tree: Relation, types: Mapping[str, str], types_of: Callable[[Relation], Mapping[str, str]]
+) -> Mapping[str, str]:
+    """Types of the companion's columns that its programs must know.
+
+    Args:
+        tree: The query.
+        types: Types of its columns by name, as far as known.
+        types_of: Types of a relation's columns by name.
+    """
+    below = kept_groups.kept_below(tree, types)
+    return kept_groups.part_types(_own(tree).companion, below, types_of) if below else {}
+
+
+def full_program(tree: Relation, types: Mapping[str, str] | None = None) -> FullProgram:
+    """How to compute a query's stored tables from nothing; arguments as for `delta_program`."""
+    below = kept_groups.kept_below(tree, types or {})
+    return kept_groups.full(tree, _own(tree), below, types or {}) if below else _own(tree)
+
+
+def _own(tree: Relation) -> FullProgram:
+    """What the root keeps, and what follows from that."""
     below = kept_recursion.recursion_below(tree)
     if below is not None:
         return kept_recursion.full(tree, below)
@@ -66,7 +86,11 @@ def delta_program(
     if changed.isdisjoint(sources(tree)):
         return None
     change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
-    program = _program(tree, change)
+    below = kept_groups.kept_below(tree, change.types)
+    if below:
+        program = kept_groups.follow(tree, _own(tree).companion, below, change, _program)
+    else:
+        program = _program(tree, change)
     return None if program is None else share(program, change.repeated)
 
 

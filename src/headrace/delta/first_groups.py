@@ -14,7 +14,7 @@ from headrace.algebra.scalar import column
 from headrace.delta import accumulate, topk
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate, difference
-from headrace.delta.program import COMPANION, STATE, DeltaProgram, FullProgram, TableChange
+from headrace.delta.program import STATE, DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import Root, root_of
 
 
@@ -34,7 +34,7 @@ def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
     """The program for a change of the aggregate's input."""
     touched = accumulate.moved(root, change)
     state = Stored(STATE, tree.columns)
-    now = tree.with_inputs(accumulate.shown(root, _companion_after(root, touched)))
+    now = tree.with_inputs(accumulate.shown(root, companion_after(root, touched)))
     if tree.offset or change.companion_rows < accumulate.LARGE:
         first = difference(state, now)
     else:
@@ -44,10 +44,10 @@ def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
     return DeltaProgram(tuple(change.steps), TableChange(kept, None), accumulate.companion_change(root, touched))
 
 
-def _companion_after(root: Root, touched: Stored) -> Relation:
+def companion_after(root: Root, touched: Stored) -> Relation:
     """All groups as they are now."""
     keys = tuple(name for _, name in root.keys)
-    others = SemiJoin(Stored(COMPANION, root.companion), touched, tuple((key, key) for key in keys), anti=True)
+    others = SemiJoin(Stored(root.place, root.companion), touched, tuple((key, key) for key in keys), anti=True)
     there = Filter(touched, accumulate.existed(root, accumulate.NEW))
     items = ((name, column(name if name in keys else accumulate.NEW + name)) for name in root.companion)
     return Union((others, Project(there, tuple(items))))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Replicate
 from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, substitute
 from headrace.delta.accumulators import Plan, plan
+from headrace.delta.program import COMPANION
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Root:
         plan: Its accumulators.
         keys: Pairs (key column of the aggregate, its column in the companion).
         copies: How often each row is there, over the same columns; None for once.
+        place: Name of the `Stored` leaf that has its groups.
     """
 
     aggregate: Aggregate
@@ -28,6 +30,7 @@ class Root:
     plan: Plan
     keys: tuple[tuple[str, str], ...]
     copies: Scalar | None = None
+    place: str = COMPANION
 
     @property
     def companion(self) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ rules: what the root is, which accumulators an aggregate keeps, where old rows c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from headrace.algebra.joins import equalities
 from headrace.algebra.relations import (
@@ -32,6 +32,8 @@ from headrace.algebra.scalar import Scalar
 from headrace.algebra.text import call_text, window_text
 from headrace.algebra.tree import walk
 from headrace.delta.accumulators import Kind, plan
+from headrace.delta.first_groups import grouped
+from headrace.delta.kept_groups import kept_below
 from headrace.delta.kept_recursion import recursion_below
 from headrace.delta.partitions import window_at_root
 from headrace.delta.recursive import recursion_at_root
@@ -57,12 +59,32 @@ class Strategy:
 THROUGH = "the change passes through"
 
 
-def strategies(tree: Relation) -> tuple[Strategy, ...]:
+def kept_in_words(tree: Relation, types: Mapping[str, str]) -> Iterator[str]:
+    """What a query's companion keeps, a line for each part; arguments as for `strategies`."""
+    root = root_of(tree) or grouped(tree)
+    if (recursion := recursion_below(tree)) is not None:
+        yield f"rows of the recursion ({', '.join(recursion.columns)})"
+    elif root is not None:
+        yield _groups(root.aggregate)
+    elif isinstance(tree, TopK) and reserved(tree):
+        yield "the first rows, and more in reserve"
+    for each in kept_below(tree, types):
+        yield f"{_groups(each.aggregate)}, below the result"
+
+
+def _groups(node: Aggregate) -> str:
+    by = f"groups by {', '.join(node.keys)}" if node.keys else "one group"
+    return f"{by}: {_bare_text(', '.join(map(call_text, node.calls))) or 'how many rows'}"
+
+
+def strategies(tree: Relation, types: Mapping[str, str] | None = None) -> tuple[Strategy, ...]:
     """How each construct of a query is maintained, from the result down to the sources; equal lines once.
 
     Args:
         tree: The query, with types.
+        types: Types of its columns by name, as far as known.
     """
+    inside = frozenset(each.aggregate for each in kept_below(tree, types or {}))
     root, below = root_of(tree), recursion_below(tree)
     kept = (
         root.aggregate if root is not None and below is None else None,
@@ -72,10 +94,13 @@ def strategies(tree: Relation) -> tuple[Strategy, ...]:
     )
     nodes = tuple(_outside_recursions(tree))
     made = {id(part) for node in nodes for part in _parts_of_comparisons(node)}
-    lines = (
-        line for node in nodes if id(node) not in made for line in _of(node, at_root=any(node is each for each in kept))
-    )
-    return tuple(dict.fromkeys((*_select(tree), *lines, *_sources(tree))))
+
+    def at_root(node: Relation) -> bool:
+        return any(node is each for each in kept) or (isinstance(node, Aggregate) and node in inside)
+
+    lines = (line for node in nodes if id(node) not in made for line in _of(node, at_root=at_root(node)))
+    found = dict.fromkeys((*_select(tree), *lines, *_sources(tree)))
+    return tuple(replace(line, subject=_short(line.subject), how=_short(line.how)) for line in found)
 
 
 def _outside_recursions(node: Relation) -> Iterator[Relation]:
@@ -259,6 +284,15 @@ def _topk(node: TopK, *, at_root: bool) -> Strategy:
 
 def _written(scalar: Scalar | None) -> str:
     return "" if scalar is None else _bare_text(scalar.sql)
+
+
+MOST_CHARACTERS = 400
+
+
+def _short(text: str) -> str:
+    """A text as far as somebody reads it."""
+    half = MOST_CHARACTERS // 2
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:half]} … {text[-half:]}"
 
 
 def _bare_text(sql: str) -> str:

@@ -84,7 +84,7 @@ def define(
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
     details = replace(details, source_keys=KnownKeys(catalog).of(sources))
-    view = plans.compile(details)
+    view = plans.compile(details, output)
     refusals = tuple(_refusal(r) for r in view.refusals)
     if view.tree is None or refusals:
         every = tuple(_identified(use, catalog, session) for use in details.sources)

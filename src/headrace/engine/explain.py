@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.algebra.text import text as tree_text
 from headrace.compiler import CompiledView
+from headrace.delta.strategies import kept_in_words
 from headrace.engine import plan
 from headrace.engine.choose import Choice
 from headrace.engine.details import Details
@@ -93,6 +94,7 @@ def _algebra(
     if view is None or view.tree is None:
         return
     yield "algebra", tree_text(view.tree)
+    yield "companion", "\n".join(kept_in_words(view.tree, view.types))
     for title, program in (
         ("delta by the rules (all sources changed)", view.delta_by_rules(sources, sizes=sizes)),
         ("delta after the rewrites", view.delta_program(sources, sizes=sizes)),

@@ -14,6 +14,7 @@ from headrace.engine.texts import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
 from headrace.names import TableName
 from headrace.sql.context import ViewText
+from headrace.sql.shortened import shortened
 
 
 class Plans:
@@ -44,8 +45,13 @@ class Plans:
             self._views[name] = (details, view)
         return view
 
-    def compile(self, details: Details) -> CompiledView:
-        """Compile a definition without remembering it."""
+    def compile(self, details: Details, output: tuple[Column, ...] | None = None) -> CompiledView:
+        """Compile a definition without remembering it.
+
+        Args:
+            details: The definition.
+            output: The columns of its query, where Spark has just been asked for them.
+        """
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
         columns: dict[TableName, tuple[Column, ...]] = {}
@@ -57,8 +63,13 @@ class Plans:
                 columns[name] = runner.describe(f"SELECT * FROM {name.sql}")
             return columns[name]
 
+        described = {} if output is None else {details.query: output}
+
         def describe(sql: str) -> tuple[Column, ...]:
-            return runner.describe(pinned_free(details, catalogs) if sql == details.query else sql)
+            if sql not in described:
+                text = pinned_free(details, catalogs) if sql == details.query else shortened(sql)
+                described[sql] = runner.describe(text)
+            return described[sql]
 
         return compile_view(
             details.query,

@@ -6,12 +6,14 @@ less it shuffles. An anti-join moves likewise. Of an outer join that keeps L, a 
 
 (L ⋈ R) ⋉ K = ((L ⋉ K) ⋈ (R ⋉ K)) ⋉ K, each side by the part of the key that it has; and where the join's condition
 says that a column of R equals a part of the key in L, of the same type, R is restricted by that part as well. So is the
-other side of an outer join that keeps L, and where partners are looked for. Keys that are costly to read are read once.
+other side of an outer join that keeps L, and where partners are looked for. A GROUP BY that has a part of the key only
+is restricted by that part: γ(R) ⋉ K = γ(R ⋉ K) ⋉ K. Keys that are costly to read are read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headrace.algebra.joins import equalities
 from headrace.algebra.relations import (
@@ -65,6 +67,9 @@ def _sink(semi: SemiJoin, types: Types) -> Relation:
             return below.with_inputs(_onto(below.input, semi, semi.on, types))
         case Aggregate() if keys <= set(below.keys):
             return Aggregate(_onto(below.input, semi, semi.on, types), below.keys, below.calls)
+        case Aggregate() if _cheap(semi.right) and not semi.anti:
+            some = tuple(pair for pair in semi.on if pair[0] in below.keys)
+            return replace(semi, left=below.with_inputs(_onto(below.input, semi, some, types))) if some else semi
         case Window() if keys <= set(below.partition):
             return Window(_onto(below.input, semi, semi.on, types), below.partition, below.calls)
         case Union():

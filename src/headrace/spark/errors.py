@@ -100,6 +100,15 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("SCALAR_SUBQUERY_TOO_MANY_ROWS", _Kind("SUBQUERY_TOO_MANY_ROWS", UserError)),
     ("MERGE_CARDINALITY_VIOLATION", _Kind("MERGE_AMBIGUOUS", UserError)),
     ("NOT_NULL_ASSERT_VIOLATION", _Kind("NULL_NOT_ALLOWED", UserError)),
+    (
+        "UNBOUND_SQL_PARAMETER",
+        _Kind(
+            "PARAMETER_UNBOUND",
+            UserError,
+            "Write the value in its place.",
+            message="The query has a parameter (`:name` or `?`), and nobody to give it a value.",
+        ),
+    ),
     ("UNSUPPORTED_FEATURE", _Kind("SPARK_UNSUPPORTED", Unsupported)),
     ("USER_RAISED_EXCEPTION", _Kind("RAISED_BY_QUERY", UserError)),
     (

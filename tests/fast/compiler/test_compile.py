@@ -187,7 +187,8 @@ def test_a_change_leads_every_join(executor: DuckExecutor) -> None:
 )
 def test_a_subquery_whose_value_stays_has_nothing_read_for_it(executor: DuckExecutor, condition: str) -> None:
     view = compiled(executor, f"SELECT id FROM orders WHERE {condition}")
-    value, revalued = program(view, CUSTOMERS).steps[:2]
+    steps = {step.name: step for step in program(view, CUSTOMERS).steps}
+    value, revalued = steps["value"], steps["revalued"]
     assert ORDERS not in sources(value.relation)
     assert ORDERS in sources(revalued.relation)
     assert revalued.only_if == Stored(value.name, value.relation.columns)

@@ -28,7 +28,18 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import TRUE, Scalar, literal
 from headrace.algebra.tree import identity
-from headrace.delta import accumulate, accumulators, existence, first_groups, program, rederive, reserve, rules, topk
+from headrace.delta import (
+    accumulate,
+    accumulators,
+    existence,
+    first_groups,
+    kept_groups,
+    program,
+    rederive,
+    reserve,
+    rules,
+    topk,
+)
 from headrace.delta.change import Change, arrange, union_all, weigh
 from headrace.delta.root import Root
 from headrace.names import WEIGHT
@@ -179,8 +190,18 @@ def test_groups_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) 
         keys = tuple((name, name) for _, name in root.keys)
         return SemiJoin(Stored(program.COMPANION, root.companion), touched, keys, anti=True)
 
-    monkeypatch.setattr(first_groups, "_companion_after", forgetful)
+    monkeypatch.setattr(first_groups, "companion_after", forgetful)
     with pytest.raises(AssertionError, match="missing"):
+        replay(EXECUTOR, case)
+
+
+@pytest.mark.parametrize("fixture", ["best_of_groups", "groups_against_the_whole", "values_below_groups"])
+def test_kept_groups_that_are_not_read_as_they_are_now_are_noticed(
+    fixture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = parse((ACID / f"{fixture}.txt").read_text()).case
+    monkeypatch.setattr(kept_groups, "companion_after", lambda root, _: Stored(root.place, root.companion))
+    with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|disagree"):
         replay(EXECUTOR, case)
 
 

@@ -100,7 +100,9 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     names = ", ".join(quote(c.name) for c in columns)
     everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
     if spooled.folder is None:
-        return everything if spooled.truncated else f"{everything} WHERE false"
+        if not spooled.truncated:
+            return f"{everything} WHERE false"
+        return everything if table.key else consolidate(everything, columns)
     if not spooled.keyed:
         rows = (
             f"SELECT {selected(table.typed, 's')}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"

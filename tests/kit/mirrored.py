@@ -20,6 +20,7 @@ from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.literals import MOST_ROWS
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.tables import RemoteTable
@@ -93,9 +94,15 @@ class Mirrors:
 
 def translated(sql: str) -> str:
     """A statement of landing for DuckDB."""
+    sql = re.sub(r"CAST\(X'(\w+)' AS STRING\)", lambda hexed: _quoted(bytes.fromhex(hexed[1]).decode()), sql)
     text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
     (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
     return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)
+
+
+def _quoted(text: str) -> str:
+    """A literal as Spark writes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 class Follower:
@@ -130,13 +137,16 @@ class Follower:
         self.folder, self.mirrors, self.way = folder, Mirrors(), way
         self.position: Mapping[str, Any] = {}
         self.gone: set[TableName] = set()
+        self._captures = 0
 
     def capture(self, *, most: int = MOST, limit: int = LIMIT) -> PostgresCapture | AutoCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None
         captured = Captured(self.url, self.slot, self.names, self.as_text, known, gone, position, parts, self.failover)
-        return self.way(captured, Spool(str(self.folder)), most=most, limit=limit)
+        self._captures += 1
+        few = MOST_ROWS if self._captures % 2 else 0  # by turns as literals and in files
+        return self.way(captured, Spool(str(self.folder), few=few), most=most, limit=limit)
 
     def begin(self) -> None:
         self._take(self.capture().begin())

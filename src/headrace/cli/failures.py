@@ -17,6 +17,9 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
+RETRY = "Nothing was changed; the same may succeed when it is tried again."
+"""Said of errors that are retryable."""
+
 
 def report(error: HeadraceError, asked: Invocation) -> None:
     """Print an error Headrace raised on purpose, on stderr."""
@@ -33,6 +36,8 @@ def report(error: HeadraceError, asked: Invocation) -> None:
         console.print(Text(error.detail), soft_wrap=True)
     if error.hint:
         console.print(Text.assemble(("Hint: ", "bold"), error.hint), soft_wrap=True)
+    if error.retryable:
+        console.print(Text(RETRY), soft_wrap=True)
 
 
 def report_interrupt(asked: Invocation) -> None:

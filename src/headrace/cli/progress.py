@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import stderr
 from headrace.cli.invocation import Invocation
 from headrace.cli.render import format as fmt
+from headrace.errors import HeadraceError
 from headrace.events import (
     Event,
     Events,
@@ -124,11 +125,15 @@ def plain_line(event: Event) -> str | None:
             rows = fmt.signed(event.rows_inserted, event.rows_deleted)
             return f"{event.table}: {event.mode} {rows} in {fmt.seconds(event.seconds)}"
         case RefreshFailed():
-            return f"{event.table}: failed [{event.code}] {event.message}"
+            return f"{event.table}: failed {_reason(event)}"
         case Notice():
             return event.message
         case _:
             return news(event)
+
+
+def _reason(event: RefreshFailed) -> str:
+    return f"[{event.code}] {event.message}"
 
 
 def news(event: Event) -> str | None:
@@ -159,31 +164,53 @@ def news(event: Event) -> str | None:
 
 
 @contextmanager
-def following(asked: Invocation, events: Events, title: str = "Working") -> Iterator[None]:
-    """Show refreshes while the block runs; a failure leaves what was done on the screen."""
+def following(asked: Invocation, events: Events, title: str = "Working", *, goes_on: bool = False) -> Iterator[None]:
+    """Show refreshes while the block runs; a failure leaves what was done on the screen.
+
+    Args:
+        asked: What was asked of the command.
+        events: Where refreshes are told of.
+        title: What is shown while there are none.
+        goes_on: Whether the block goes on after failures, so that they are told in full at once. Else its error is told
+            by whoever gets it, and what is shown here says only where it was.
+    """
     if asked.quiet or asked.json:
         yield
         return
     console = stderr()
-    shown = _live(console, events, title) if console.is_terminal else _lines(console, events)
+    shown = _live(console, events, title) if console.is_terminal else _lines(console, events, goes_on)
     with shown:
         yield
 
 
 @contextmanager
-def _lines(console: Console, events: Events) -> Iterator[None]:
+def _lines(console: Console, events: Events, goes_on: bool) -> Iterator[None]:
     from rich.text import Text
 
+    failures: list[RefreshFailed] = []
+
+    def show(line: str) -> None:
+        console.print(Text(line), soft_wrap=True)
+
     def tell(event: Event) -> None:
-        line = plain_line(event)
-        if line is not None:
-            console.print(Text(line), soft_wrap=True)
+        if isinstance(event, RefreshFailed) and not goes_on:
+            failures.append(event)
+            show(f"{event.table}: failed")
+        elif (line := plain_line(event)) is not None:
+            show(line)
 
     unsubscribe = events.subscribe(tell)
+    raised: HeadraceError | None = None
     try:
         yield
+    except HeadraceError as error:
+        raised = error
+        raise
     finally:
         unsubscribe()
+        for failure in failures:  # the one that is raised is told in full by whoever gets it
+            if raised is None or (failure.code, failure.message) != (raised.code, raised.message):
+                show(f"{failure.table}: {_reason(failure)}")
 
 
 @contextmanager

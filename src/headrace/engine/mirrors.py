@@ -104,7 +104,7 @@ class Mirroring:
         wanted = measures(target.identity, distinct=landed.key is None)
         try:
             query = landed.change_sql(self._rows(before), small=_is_small(before, target))
-            measured = self.runner.materialize(view, query, wanted)
+            measured = self.runner.materialize(view, query, wanted, few=landed.few)
             change = change_of(view, measured, target.identity)
             if not change.rows:
                 return

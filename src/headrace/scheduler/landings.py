@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headrace.errors import HeadraceError, InternalError
-from headrace.events import Event, Events, Notice, RefreshFinished
+from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.lost import LostSpark
 
@@ -82,7 +82,7 @@ def landing(
 def land_once(
     land: Land, events: Events, told: HeadraceError | None = None, ended: threading.Event | None = None
 ) -> HeadraceError | None:
-    """Land everything; tell a failure unless it is the one that was told last.
+    """Land everything; tell a failure unless it is the one that was told last. Its reason is told once.
 
     Args:
         land: Lands.
@@ -93,14 +93,24 @@ def land_once(
     Returns:
         The failure; None also for one that only says that somebody else was there.
     """
+    said: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, RefreshFailed):
+            said.append(event.message)
+
+    unsubscribe = events.subscribe(listen)
     try:
         failure = land(ended or threading.Event())
     except HeadraceError as error:
         failure = error
     except Exception as error:  # a thread that died without a word would leave mirrors behind for ever
         failure = InternalError("LANDING_BROKE", f"Landing database sources broke: {error!r}.")
+    finally:
+        unsubscribe()
     if failure is None or failure.code in PASSING:
         return None
     if told is None or told.message != failure.message:
-        events.emit(Notice(f"A database source was not landed; trying again. [{failure.code}] {failure.message}"))
+        reason = "" if failure.message in said else f" [{failure.code}] {failure.message}"
+        events.emit(Notice(f"A database source was not landed; trying again.{reason}"))
     return failure

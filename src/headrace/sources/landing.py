@@ -56,6 +56,11 @@ class LandedTable(Protocol):
         """Whether the mirror has other columns, or other details, from now on, while its rows stay."""
         ...
 
+    @property
+    def few(self) -> bool:
+        """Whether the change has so few rows that one place can hold them."""
+        ...
+
     def rows_sql(self) -> str:
         """Query of the new state's rows, where `replaced`."""
         ...

@@ -1,5 +1,6 @@
 """Progress: plain lines without a terminal, a board that follows events with one."""
 
+from contextlib import suppress
 from io import StringIO
 
 import pytest
@@ -47,6 +48,30 @@ def test_without_a_terminal_lines_go_to_stderr(capsys: pytest.CaptureFixture[str
         events.emit(FINISHED)
     events.emit(FAILED)
     assert capsys.readouterr() == ("", "shop.a: DIFFERENTIAL +12 −3 in 250 ms\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "goes_on", "lines"),
+    [
+        (UserError(FAILED.code, FAILED.message), False, ["shop.b: failed"]),
+        (
+            UserError("X", "Another table failed."),
+            False,
+            ["shop.b: failed", f"shop.b: [{FAILED.code}] {FAILED.message}"],
+        ),
+        (None, False, ["shop.b: failed", f"shop.b: [{FAILED.code}] {FAILED.message}"]),
+        (None, True, [f"shop.b: failed [{FAILED.code}] {FAILED.message}"]),
+    ],
+)
+def test_without_a_terminal_a_reason_is_given_once(
+    capsys: pytest.CaptureFixture[str], raised: UserError | None, goes_on: bool, lines: list[str]
+) -> None:
+    events = Events()
+    with suppress(UserError), progress.following(Invocation(), events, goes_on=goes_on):
+        events.emit(FAILED)
+        if raised is not None:
+            raise raised  # who gets it tells the reason
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 @pytest.mark.parametrize("asked", [Invocation(quiet=True), Invocation(json=True)])

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from headrace.errors import EnvironmentFault
-from headrace.events import Event, Events, Notice, RefreshFinished
+from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.lost import LostSpark
 
@@ -97,3 +97,17 @@ def test_who_was_faster_is_no_failure() -> None:
     assert land_once(lambda _: failure, events) is failure
     assert land_once(lambda _: failure, events, told=failure) is failure
     assert len(told) == 1
+
+
+def test_a_reason_that_was_told_is_not_told_again() -> None:
+    events = Events()
+    failure = EnvironmentFault("SOURCE_UNREACHABLE", "It is down.", retryable=True)
+
+    def land(_: threading.Event) -> EnvironmentFault:
+        events.emit(RefreshFailed("shop", failure.code, failure.message))
+        return failure
+
+    told: list[Event] = []
+    events.subscribe(told.append)
+    land_once(land, events)
+    assert [isinstance(e, Notice) and failure.message in e.message for e in told] == [False, False]

@@ -69,7 +69,7 @@ def run(context: click.Context, once: bool, dry_run: bool, max_concurrent: int |
 @contextmanager
 def _telling(asked: Invocation, events: Events, dry_run: bool) -> Iterator[None]:
     if not asked.json or dry_run:
-        with following(asked, events, "Waiting for changes"):
+        with following(asked, events, "Waiting for changes", goes_on=True):
             yield
         return
     lock = threading.Lock()

@@ -54,7 +54,7 @@ def as_read(connection: Connection, table: RemoteTable, former: Mapping[int, str
                 probe, sql.SQL(", ").join(shown), sql.Identifier(table.schema, table.name)
             )
         )
-        check_syntax(connection, RemoteTable(0, schema, "probe", "f", (), (), filter=table.filter))
+        check_syntax(connection, RemoteTable(0, schema, "probe", "f", (), (), filter=table.filter), table)
         index = sql.SQL("CREATE INDEX ON {} ((1)) WHERE {}").format(probe, condition(table))
         connection.execute(index, prepare=True)
         _rename(connection, probe, {old: f"__hr_{number}" for number, old in enumerate(before.values())})

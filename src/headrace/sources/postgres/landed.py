@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.algebra.schema import Column
 from headrace.names import TableName
-from headrace.sources.postgres.landing_sql import Spooled, change_sql, new_rows_sql, replacing_sql
+from headrace.sources.postgres.landing_sql import FEW, Spooled, change_sql, new_rows_sql, replacing_sql
 from headrace.sources.postgres.tables import RemoteTable, to_json
 
 
@@ -57,6 +57,11 @@ class PostgresTable:
     def reshaped(self) -> bool:
         """Whether the table was altered, and its mirror is brought to its new columns."""
         return not self.replaced and self.former is not None and self.former != self.table
+
+    @property
+    def few(self) -> bool:
+        """Whether the change has few rows: of each key one that goes and one that comes."""
+        return not self.replaced and not self.spooled.truncated and 2 * self.spooled.rows <= FEW
 
     def rows_sql(self) -> str:
         """Query of a new snapshot's rows."""

@@ -25,10 +25,10 @@ FEW = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A table's part of a batch, written to files.
+    """A table's part of a batch, written down.
 
     Args:
-        folder: Where the Parquet files are; None when there are no rows.
+        folder: Where the Parquet files are; None when there are no rows, or they are literal.
         rows: How many rows they have.
         truncated: The table was emptied first.
         keyed: Last images by key; else rows with weights.
@@ -37,6 +37,7 @@ class Spooled:
         distinct: Rows with weights that are all new, and none twice.
         touched: Where keys are whose rows do not count, of a snapshot that was taken in several attempts.
         again: Where the rows are that count instead; None where there are none.
+        literal: So few rows, as SQL; no file has them.
     """
 
     folder: str | None
@@ -48,6 +49,12 @@ class Spooled:
     distinct: bool = False
     touched: str | None = None
     again: str | None = None
+    literal: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows."""
+        return self.folder is None and self.literal is None
 
 
 def origin_of(number: int) -> str:
@@ -57,7 +64,7 @@ def origin_of(number: int) -> str:
 
 def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
     """The spooled rows of a snapshot, typed."""
-    if spooled.folder is None and spooled.again is None:
+    if spooled.empty and spooled.again is None:
         nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
         return f"SELECT {nothing} WHERE false"
     return f"SELECT {selected(table.typed, 's')} FROM {_whole(table, spooled)} AS s"
@@ -99,8 +106,10 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
-    if spooled.folder is None:
-        return everything if spooled.truncated else f"{everything} WHERE false"
+    if spooled.empty and not spooled.truncated:
+        return f"{everything} WHERE false"
+    if spooled.empty:
+        return everything if table.key else consolidate(everything, columns)
     if not spooled.keyed:
         rows = (
             f"SELECT {selected(table.typed, 's')}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
@@ -162,4 +171,4 @@ def _key(table: RemoteTable) -> str:
 
 
 def _file(spooled: Spooled) -> str:
-    return f"parquet.{quote(spooled.folder or '')}"
+    return spooled.literal or f"parquet.{quote(spooled.folder or '')}"

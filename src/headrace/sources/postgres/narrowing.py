@@ -157,8 +157,13 @@ def check_conditions(connection: Connection, publication: str, tables: Sequence[
             )
 
 
-def check_syntax(connection: Connection, table: RemoteTable) -> None:
+def check_syntax(connection: Connection, table: RemoteTable, instead_of: RemoteTable | None = None) -> None:
     """Refuse a condition that is none; it is read as a single statement, so that nothing else can hide in it.
+
+    Args:
+        connection: A connection.
+        table: Of which it is read.
+        instead_of: The table that the user is told of, where that is another one.
 
     Raises:
         UserError: `SOURCE_FILTER_INVALID`.
@@ -168,7 +173,7 @@ def check_syntax(connection: Connection, table: RemoteTable) -> None:
     query = sql.SQL("SELECT FROM ONLY {} WHERE {} LIMIT 0").format(
         sql.Identifier(table.schema, table.name), condition(table)
     )
-    with reading(table):
+    with reading(instead_of or table):
         connection.execute(query, prepare=True)
 
 

@@ -17,6 +17,7 @@ from headrace.sources.postgres.tables import RemoteTable
 
 OLDEST = 140000
 CAPTURABLE = ("r", "p")
+SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
     if found.kind not in CAPTURABLE:
         kinds = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index"}
         return (Check(label, False, f"is {kinds.get(found.kind, 'no table')}"),)
+    if table.schema in SYSTEM_SCHEMAS:
+        return (Check(label, False, "is a table of PostgreSQL itself, whose changes are not captured"),)
     if found.persistence != "p":
         remedy = _text("ALTER TABLE {} SET LOGGED;", name) if found.persistence == "u" else None
         return (Check(label, False, "is unlogged or temporary: its changes are not in the write-ahead log", remedy),)

@@ -98,7 +98,8 @@ class Found:
         left_out: Columns that the stream does not carry, and nobody has left out by a list: generated ones.
         primary: It has a primary key.
         stamps: For every column by number, generated ones too, a text that changes when the column is altered.
-        filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`).
+        filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`);
+            of a partitioned table its partitions tell.
     """
 
     table: RemoteTable
@@ -139,7 +140,10 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
     (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
             (SELECT e.typname FROM pg_type e
                 WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1 AND e.typdelim = ','),
-            a.attgenerated, a.atthasmissing, a.xmin::text) ORDER BY a.attnum)
+            a.attgenerated, a.atthasmissing OR (c.relkind = 'p' AND EXISTS (
+                SELECT FROM pg_partition_tree(c.oid) t JOIN pg_attribute l ON l.attrelid = t.relid
+                WHERE t.isleaf AND l.attname = a.attname AND l.atthasmissing)),
+            a.xmin::text) ORDER BY a.attnum)
         FROM pg_attribute a, LATERAL (
             WITH RECURSIVE base AS (
                 SELECT t.*, a.atttypmod AS modifier FROM pg_type t WHERE t.oid = a.atttypid

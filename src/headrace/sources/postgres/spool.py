@@ -6,12 +6,15 @@ import datetime as dt
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.batches import keyed, text_of, weighed
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.landing_sql import Spooled
+from headrace.sources.postgres.literals import MOST_ROWS, held
 from headrace.sources.postgres.notes import Notes, writing
 from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.types import place_of
@@ -30,14 +33,15 @@ class Spool:
 
     Args:
         home: Where the source's landings have their folders: a path, or a URL that Arrow knows (`file:`, `s3:`).
+        few: So many rows need no file.
     """
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, *, few: int = MOST_ROWS) -> None:
         from pyarrow import fs
 
         name = uuid.uuid4().hex
         self.folder = f"{home}/{name}"
-        self._parts = 0
+        self._few, self._parts = few, 0
         self._files: Any = fs.LocalFileSystem()
         self._home = home
         if "://" in home:
@@ -90,11 +94,15 @@ class Spool:
             if self._files.get_file_info(path).type != fs.FileType.NotFound:
                 self._files.delete_dir(path)
 
-    def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> tuple[str | None, int]:
-        """Write batches as a part of a table; returns the part's folder (None without rows) and how many rows."""
+    def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> Spooled:
+        """Write batches as a part of a table; a few rows need no file."""
+        rest = iter(batches)
+        first, text = held(rest, self._few)
+        if text is not None:
+            return Spooled(None, sum(batch.num_rows for batch in first), literal=text)
         name = self.part(table)
-        rows = self.fill(name, 0, batches)
-        return (self.folder_of(name) if rows else None), rows
+        rows = self.fill(name, 0, chain(first, rest))
+        return Spooled(self.folder_of(name) if rows else None, rows)
 
     def part(self, table: RemoteTable) -> str:
         """A name for a part of a table that has none yet."""
@@ -134,11 +142,10 @@ class Spool:
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:
         """Write what is left of a batch."""
         if isinstance(changes, WeighedChanges):
-            folder, rows = self.write(table, weighed(table, changes))
-            return Spooled(folder, rows, changes.truncated)
-        folder, rows = self.write(table, keyed(table, changes))
-        known = len(changes.fresh) < len(changes.rows)
-        return Spooled(folder, rows, changes.truncated, True, known, bool(changes.origins))
+            return replace(self.write(table, weighed(table, changes)), truncated=changes.truncated)
+        spooled = self.write(table, keyed(table, changes))
+        known, unsent = len(changes.fresh) < len(changes.rows), bool(changes.origins)
+        return replace(spooled, truncated=changes.truncated, keyed=True, known=known, unsent=unsent)
 
 
 Reader = Callable[[], bytes | bytearray | memoryview]

@@ -293,9 +293,9 @@ class TriggerCapture(PostgresCapture):
         deleted = tally.deleted
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             batches = csv_batches(table, copy.read, ("xid", "op"))
-            folder, rows = self._spool.write(table, tally.weighed(batches))
+            spooled = self._spool.write(table, tally.weighed(batches))
         grown = bool(table.key) and tally.deleted == deleted and after is None
-        return Spooled(folder, rows, after is not None, distinct=grown)
+        return replace(spooled, truncated=after is not None, distinct=grown)
 
     # ---- snapshots
 

@@ -318,14 +318,31 @@ def test_what_cannot_be_captured_is_told_with_the_sql_that_helps(url: str, db: p
     )
     db.execute('CREATE VIEW seen AS SELECT 1 AS a; CREATE TABLE twice (a int PRIMARY KEY, "A" int)')
     names = [("public", t) for t in ("keyless", "fast", "seen", "twice", "missing", 'Odd "one')]
+    names.append(("pg_catalog", "pg_class"))
     found = {c.name: c for c in check(url, names) if not c.ok}
-    assert found.keys() == {"public." + t for _, t in names}
+    assert found.keys() == {".".join(name) for name in names}
     assert found["public.keyless"].remedy.startswith('ALTER TABLE "public"."keyless" REPLICA IDENTITY FULL;')
     assert found['public.Odd "one'].remedy.startswith('ALTER TABLE "public"."Odd ""one" REPLICA IDENTITY FULL;')
     assert found["public.fast"].remedy == 'ALTER TABLE "public"."fast" SET LOGGED;'
     assert "a view" in found["public.seen"].finding
     db.execute("ALTER TABLE keyless REPLICA IDENTITY FULL")
     assert all(c.ok for c in check(url, [("public", "keyless")]))
+
+
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+def test_temporary_tables_are_refused_and_hide_nothing(
+    orders: Follower, url: str, db: psycopg.Connection, tmp_path: Path, way: type[PostgresCapture]
+) -> None:
+    db.execute("CREATE TEMPORARY TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (99)")
+    schema = str(db.execute("SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()").fetchall()[0][0])
+    (refused,) = (c for c in check(url, [(schema, "orders")]) if not c.ok)
+    assert (refused.remedy, "temporary" in refused.finding) == (None, True)
+    second = Follower(url, tmp_path / "second", "orders", slot="headrace_temp", way=way)
+    second.begin()
+    db.execute("INSERT INTO orders VALUES (100); UPDATE orders SET id = id + 1; DROP TABLE orders")
+    second.land()
+    assert second.rows("orders") == truth(db, "public.orders")
+    second.capture().remove()
 
 
 def test_a_role_without_privileges_is_told_and_one_with_the_least_can_capture(

@@ -97,6 +97,17 @@ def test_copied_where_rows_may_have_changed(follower: Follower, db: psycopg.Conn
     same(follower, db)
 
 
+def test_rows_of_partitions_that_a_default_fills_are_copied(follower: Follower, db: psycopg.Connection) -> None:
+    play(db, "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p PARTITION OF t DEFAULT")
+    db.execute("INSERT INTO t VALUES (1), (2)")
+    follower.begin()
+    play(db, "ALTER TABLE t ADD plain int; UPDATE t SET plain = id")
+    assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+    db.execute("ALTER TABLE t ADD extra int DEFAULT 7")
+    assert [t.name.table for landing in follower.land() for t in landing.tables if t.replaced] == ["t"]
+    same(follower, db)
+
+
 def test_large_values_stay_where_columns_come_and_go(follower: Follower, db: psycopg.Connection) -> None:
     db.execute("CREATE TABLE t (a int, id int PRIMARY KEY, body text)")
     db.execute("ALTER TABLE t ALTER body SET STORAGE EXTERNAL")

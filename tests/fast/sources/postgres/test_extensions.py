@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
@@ -20,6 +21,47 @@ VALUES = {
     "cube": ("(1, 2),(3, 4)", "(0)"),
 }
 """Extension, and its type: two values. The packaged PostgreSQL has the first one, others have those of contrib."""
+
+
+OWN = {
+    "moods.control": "default_version = '1'",
+    "moods--1.sql": "CREATE TYPE mood AS ENUM ('glad', 'sad')",
+    "moods--1--2.sql": "ALTER TYPE mood RENAME VALUE 'sad' TO 'sorry'; ALTER TYPE mood ADD VALUE 'calm'",
+}
+"""An extension whose update changes what is shown of its values."""
+
+FINDS_OTHERS = 180000
+"""PostgreSQL finds extensions in other folders than its own."""
+
+
+@pytest.fixture
+def updatable(server: LogicalServer, db: psycopg.Connection) -> tuple[str, str, str]:
+    """A type of an extension that can be updated, a value of it, and the statement that updates it."""
+    if db.info.server_version < FINDS_OTHERS:
+        db.execute("CREATE EXTENSION hstore VERSION '1.4'")
+        return "hstore", '"a"=>"1"', "ALTER EXTENSION hstore UPDATE"
+    folder = server.folder.parent / "extension"
+    folder.mkdir(exist_ok=True)
+    for name, text in OWN.items():
+        (folder / name).write_text(text)
+    db.execute(f"SET extension_control_path = '{folder.parent}'; CREATE EXTENSION moods")
+    return "mood", "sad", "ALTER EXTENSION moods UPDATE TO '2'"
+
+
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+def test_an_extension_is_updated(
+    url: str, db: psycopg.Connection, tmp_path: Path, way: Way, updatable: tuple[str, str, str]
+) -> None:
+    type_, value, update = updatable
+    db.execute(f"CREATE TABLE t (id int PRIMARY KEY, v {type_}); INSERT INTO t VALUES (1, '{value}')")
+    follower = Follower(url, tmp_path, "t", way=way)
+    follower.begin()
+    db.execute(f"INSERT INTO t VALUES (2, '{value}')")
+    db.execute(update)
+    db.execute("INSERT INTO t SELECT 3, v FROM t WHERE id = 1; UPDATE t SET id = 4 WHERE id = 2")
+    follower.land()
+    assert follower.rows("t") == truth(db, "(SELECT id, v::text FROM t) AS s")
+    follower.capture().remove()
 
 
 @pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])

@@ -27,7 +27,7 @@ def test_every_cut_is_a_state_of_the_database(
 ) -> None:
     def capture(url: str, mirrors: Mirrors, folder: Path, limit: int = 250_000) -> PostgresCapture:
         captured = Captured(url, "headrace_s", NAMES, known=mirrors.tables)
-        return way(captured, Spool(str(folder)), limit=limit, most=min(limit, 30))
+        return way(captured, Spool(str(folder), few=chance.choice((0, 500))), limit=limit, most=min(limit, 30))
 
     chance, url, mirrors = random.Random(seed), server.fresh(), Mirrors()
     history = History(url, seed)

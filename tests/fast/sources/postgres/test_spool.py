@@ -26,7 +26,7 @@ def written(spool: Spool, key: bytes) -> str:
 
 
 def test_a_landing_that_was_overtaken_does_not_write_the_files_of_the_next(tmp_path: Path) -> None:
-    suspended, current = Spool(str(tmp_path)), Spool(str(tmp_path))
+    suspended, current = Spool(str(tmp_path), few=0), Spool(str(tmp_path), few=0)
     folder = written(current, b"new")
     written(suspended, b"old")
     assert pq.read_table(folder)["c0"].to_pylist() == ["new"]
@@ -36,7 +36,7 @@ def test_a_landing_that_was_overtaken_does_not_write_the_files_of_the_next(tmp_p
 
 def test_what_crashes_left_is_swept_after_a_while(tmp_path: Path) -> None:
     home = tmp_path / "shop"
-    crashed, recent, mine = Spool(str(home)), Spool(str(home)), Spool(f"file://{home}")
+    crashed, recent, mine = Spool(str(home), few=0), Spool(str(home), few=0), Spool(f"file://{home}")
     old, kept = Path(written(crashed, b"1")).parent, Path(written(recent, b"2")).parent
     before = time.time() - 90_000
     for path in (*old.rglob("*"), old):

@@ -339,7 +339,7 @@ def test_temporary_tables_are_refused_and_hide_nothing(
     assert (refused.remedy, "temporary" in refused.finding) == (None, True)
     second = Follower(url, tmp_path / "second", "orders", slot="headrace_temp", way=way)
     second.begin()
-    db.execute("INSERT INTO orders VALUES (100); UPDATE orders SET id = id + 1; DROP TABLE orders")
+    db.execute("INSERT INTO orders VALUES (100); UPDATE orders SET id = id + 50; DROP TABLE orders")
     second.land()
     assert second.rows("orders") == truth(db, "public.orders")
     second.capture().remove()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from headrace.algebra.relations import Join, Relation
+from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation
 from headrace.algebra.scalar import Scalar, column, compose, conjuncts
 
 
@@ -46,6 +46,13 @@ def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) ->
 def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:
     """The conditions that cannot be decided from some columns alone."""
     return tuple(c for c in conditions if not c.columns <= without)
+
+
+def at_most_one_row(relation: Relation) -> bool:
+    """Whether an input is a value, such as that of a subquery: an aggregate of all rows, perhaps filtered."""
+    while isinstance(relation, (Project, Filter)):
+        relation = relation.input
+    return isinstance(relation, Aggregate) and not relation.keys
 
 
 _NAME = r"(`(?:``|[^`])*`)"

@@ -183,7 +183,7 @@ class Caring:
 
     def write_events(self, rows: Sequence[tuple[dt.datetime, str, Mapping[str, Any]]]) -> None:
         """Keep events: time, kind and fields of each."""
-        with self._database.write_passing() as connection:
+        with self._database.write(passing=True) as connection:
             care.write_events(connection, rows)
 
     def events(self, after: int | None = None, limit: int = 100) -> tuple[EventRecord, ...]:

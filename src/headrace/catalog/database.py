@@ -97,19 +97,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that is committed when the block ends well, else rolled back."""
-        with self.faults(), self._turn, self._writing.begin() as connection:
-            yield connection
+    def write(self, *, passing: bool = False) -> Iterator[Connection]:
+        """A transaction that is committed when the block ends well, else rolled back.
 
-    @contextmanager
-    def write_passing(self) -> Iterator[Connection]:
-        """The same for what may be lost when the whole machine fails, such as leases of processes that fail with it.
-
-        SQLite need not wait for the disk then, of which others would wait for their turn. PostgreSQL, which can fail
-        by itself, writes it as it does everything.
+        Args:
+            passing: What is written may be lost when the whole machine fails, such as leases of processes that fail
+                with it. SQLite need not wait for the disk then, of which others would wait for their turn. PostgreSQL,
+                which can fail by itself, writes it as it does everything.
         """
-        with self.faults(), self._turn, self._passing.begin() as connection:
+        with self.faults(), self._turn, (self._passing if passing else self._writing).begin() as connection:
             yield connection
 
     @contextmanager

@@ -279,7 +279,7 @@ class Catalog(Answers, Caring, Gating, Keying):
         Raises:
             EnvironmentFault: `LEASE_HELD` (retryable), naming resource and holder.
         """
-        with self._database.write_passing() as connection:
+        with self._database.write(passing=True) as connection:
             return _leases.acquire(connection, resources, owner, ttl, self._clock.now(), is_dead)
 
     def heartbeat(self, leases: Sequence[Lease], ttl: dt.timedelta) -> tuple[Lease, ...]:
@@ -288,12 +288,12 @@ class Catalog(Answers, Caring, Gating, Keying):
         Raises:
             EnvironmentFault: `LEASE_LOST` when another owner took one over; then none is prolonged.
         """
-        with self._database.write_passing() as connection:
+        with self._database.write(passing=True) as connection:
             return _leases.heartbeat(connection, leases, ttl, self._clock.now())
 
     def release(self, leases: Sequence[Lease]) -> None:
         """Give leases back; those taken over by others are left alone."""
-        with self._database.write_passing() as connection:
+        with self._database.write(passing=True) as connection:
             _leases.release(connection, leases, self._clock.now())
 
     # ---- publishing and recovery

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.algebra.joins import connected, flatten, implied, ready
-from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Project, Relation
+from headrace.algebra.joins import at_most_one_row, connected, flatten, implied, ready
+from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import walk
 from headrace.delta.change import Change, arrange, empty, union_all
@@ -28,8 +28,8 @@ def delta(join: Join, change: Change) -> Relation:
     """One term for each changed input."""
     inputs, conditions = flatten(join)
     conditions += implied(conditions, inputs, change.types)
-    single = tuple(each for each in inputs if _one_row(each))
-    order = [each for each in inputs if not _one_row(each)]
+    single = tuple(each for each in inputs if at_most_one_row(each))
+    order = [each for each in inputs if not at_most_one_row(each)]
     order.sort(key=lambda side: (_groups(side), not change.touches(side), change.size(side)))
     inputs = (*connected(order[0], order[1:], conditions), *single) if order else single
     columns = inputs[0].columns
@@ -47,16 +47,10 @@ def delta(join: Join, change: Change) -> Relation:
 
 def _by_right(right: Relation, others: Sequence[Relation], conditions: Sequence[Scalar], change: Change) -> Relation:
     moved = change.of(right)
-    if isinstance(moved, Empty) or not _one_row(right):
+    if isinstance(moved, Empty) or not at_most_one_row(right):
         return _chain(moved, others, conditions, change)
     value = change.keep("value", consolidate(moved))
     return change.keep("revalued", _chain(value, others, conditions, change), only_if=value)
-
-
-def _one_row(relation: Relation) -> bool:
-    while isinstance(relation, (Project, Filter)):
-        relation = relation.input
-    return isinstance(relation, Aggregate) and not relation.keys
 
 
 def _groups(relation: Relation) -> bool:
@@ -83,7 +77,7 @@ def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Sca
         now = [c for c in waiting if c.columns <= there]
         waiting = [c for c in waiting if not c.columns <= there]
         on = all_of(now)
-        if on is not None and _groups(other) and not _one_row(other):
+        if on is not None and _groups(other) and not at_most_one_row(other):
             result, other = with_partners(on, result, other, change)
         result = Join(result, other, on, small_left=True)
     return result

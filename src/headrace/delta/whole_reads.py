@@ -8,9 +8,9 @@ the rules will ask, from the result down; where it cannot tell, it takes everyth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from headrace.algebra.joins import equalities, flatten, implied
+from headrace.algebra.joins import at_most_one_row, equalities, flatten, implied
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
@@ -26,7 +26,7 @@ from headrace.algebra.relations import (
     Union,
     Window,
 )
-from headrace.algebra.scalar import Scalar, all_of, as_column
+from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import sources
 from headrace.delta.accumulators import plan
 from headrace.delta.first_groups import grouped
@@ -81,8 +81,8 @@ class _Reader:
             case Aggregate():
                 self._aggregate(node, asked)
             case Window():
-                own = _by(node.partition)
-                inner = {own, *(each if each and each <= own else own - own for each in asked)}
+                own = frozenset(node.partition)
+                inner = {own, *(each if each and each <= own else EVERYTHING for each in asked)}
                 self.visit(node.input, frozenset(inner))
             case TopK():
                 seldom = at_root and (reserved(node) or grouped(node) is not None)
@@ -99,7 +99,7 @@ class _Reader:
         for each in inputs:
             others = [other for other in inputs if other is not each]
             # when a value changes every row is looked at again, and what is joined to it by key, by key
-            equal = {by for other in others if not _is_value(other) and (by := _equal(conditions, each, other))}
+            equal = {by for other in others if not at_most_one_row(other) and (by := _equal(conditions, each, other))}
             met = (equal or {EVERYTHING}) if any(map(sources, others)) else set[Asked]()
             inner = {_inside(by, each, equal) for by in asked}
             self.visit(each, frozenset(met | inner))
@@ -112,7 +112,7 @@ class _Reader:
             self.visit(side, frozenset((met if sources(other) else set()) | inner))
 
     def _aggregate(self, node: Aggregate, asked: frozenset[Asked]) -> None:
-        own, steps = _by(node.keys), plan(node)
+        own, steps = frozenset(node.keys), plan(node)
         found = {each & own for each in asked}
         if node is not self.kept and (EVERYTHING in found or (not own and sources(node))):
             self.whole.add(node)
@@ -122,10 +122,6 @@ class _Reader:
         else:
             below = {own, *found}
         self.visit(node.input, frozenset(below))
-
-
-def _by(names: Iterable[str]) -> Asked:
-    return frozenset(names)
 
 
 def _renamed(asked: Asked, values: dict[str, str | None]) -> Asked:
@@ -147,18 +143,4 @@ def _inside(asked: Asked, side: Relation, equal: set[Asked]) -> Asked:
 
 
 def _equal(conditions: Iterable[Scalar], side: Relation, other: Relation) -> Asked:
-    condition = all_of(_over(conditions, side, other))
-    if condition is None:
-        return EVERYTHING
-    return frozenset(a for a, _, _ in equalities(condition, side.columns, other.columns))
-
-
-def _over(conditions: Iterable[Scalar], side: Relation, other: Relation) -> Iterator[Scalar]:
-    there = {*side.columns, *other.columns}
-    return (each for each in conditions if each.columns <= there)
-
-
-def _is_value(relation: Relation) -> bool:
-    while isinstance(relation, (Project, Filter)):
-        relation = relation.input
-    return isinstance(relation, Aggregate) and not relation.keys
+    return frozenset(a for each in conditions for a, _, _ in equalities(each, side.columns, other.columns))

@@ -118,7 +118,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
         stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures, near=step.near))
     if is_direct(facts, program):
         written = changed_view(facts, program)
-        stages = [replace(stage, kept=stage.kept and stage.view != written) for stage in stages]
+        stages = [replace(stage, kept=stage.view != written) for stage in stages]
     elif not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))

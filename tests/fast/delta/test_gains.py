@@ -10,6 +10,7 @@ from kit.maintained import Maintained, table_name
 from headrace.algebra.relations import Aggregate
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.names import TableName
 
 COLUMNS = (Column("k", "int"), Column("v", "int"))
 TABLES = tuple(Table(name, COLUMNS, ((1, 2), (2, 3))) for name in ("a", "b"))
@@ -33,9 +34,11 @@ A, B = map(table_name, ("a", "b"))
         ("SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM a", {A}, {A}, False),
     ],
 )
-def test_which_changes_only_add_rows(query: str, changed: set[object], appended: set[object], gains: bool) -> None:
+def test_which_changes_only_add_rows(
+    query: str, changed: set[TableName], appended: set[TableName], gains: bool
+) -> None:
     view = Maintained(DuckExecutor(), Case(query, TABLES)).view
-    program = view.delta_program(frozenset(changed), frozenset(appended))  # type: ignore[arg-type]
+    program = view.delta_program(frozenset(changed), frozenset(appended))
     assert program is not None
     assert program.state.gains is gains
     if gains and "GROUP BY" not in query:

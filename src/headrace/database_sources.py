@@ -264,7 +264,7 @@ class Sources:
 
         Raises:
             UserError: `SOURCE_UNKNOWN`.
-            EnvironmentFault: `SOURCE_UNREACHABLE`.
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
         """
         from headrace.sources.postgres.health import health
         from headrace.sources.postgres.opening import way_of

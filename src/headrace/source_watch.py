@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EVERY = 30.0
 """Seconds between two looks at a source, at least."""
 
-OUT_OF_REACH = frozenset({"SOURCE_UNREACHABLE", "SOURCE_LOST", "SOURCE_URL_INVALID"})
+OUT_OF_REACH = frozenset({"SOURCE_UNREACHABLE", "SOURCE_LOGIN_REFUSED", "SOURCE_LOST", "SOURCE_URL_INVALID"})
 """Failures of a landing after which no look would succeed."""
 
 

@@ -194,7 +194,7 @@ class Lander:
 
         Raises:
             UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`; `SOURCE_URL_INVALID`: nothing was dropped then.
-            EnvironmentFault: `SOURCE_UNREACHABLE`; nothing was dropped then.
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`; nothing was dropped then.
         """
         source = self.source(name)
         own = {m.name for m in source.mirrors}

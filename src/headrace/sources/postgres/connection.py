@@ -15,6 +15,7 @@ import psycopg
 from psycopg import conninfo
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.unreached import unreached
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -104,7 +105,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
         replication: Speak the replication protocol, which takes simple statements only.
 
     Raises:
-        EnvironmentFault: `SOURCE_UNREACHABLE`.
+        EnvironmentFault: `SOURCE_UNREACHABLE` (retryable), `SOURCE_LOGIN_REFUSED`.
     """
     with faults():
         try:
@@ -113,14 +114,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except psycopg.OperationalError as error:
-            raise EnvironmentFault(
-                "SOURCE_UNREACHABLE",
-                "The source's PostgreSQL server cannot be reached.",
-                detail=str(error).strip(),
-                hint="Check host, port, database, user and TLS settings; the password comes from PGPASSWORD or "
-                "~/.pgpass. Of a source that was landed nothing is lost: the server keeps what was not landed.",
-                retryable=True,
-            ) from error
+            raise unreached(error) from error
         with connection:
             for name, value in OPTIONS.items():
                 connection.execute(f"SET {name} = '{value}'")

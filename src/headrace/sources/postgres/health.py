@@ -45,7 +45,7 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
     """How a source stands.
 
     Raises:
-        EnvironmentFault: `SOURCE_UNREACHABLE`.
+        EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
     with connected(options["url"]) as connection:
         way = options.get("capture", "wal")
@@ -79,7 +79,7 @@ def look(options: Mapping[str, Any], *, keep_from_idling: bool) -> Look | None:
         keep_from_idling: It is landed; have the server count that as reading it.
 
     Raises:
-        EnvironmentFault: `SOURCE_UNREACHABLE`.
+        EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
     with connected(options["url"]) as connection:
         now, slot = server(connection), find_slot(connection, options["slot"])
@@ -109,7 +109,7 @@ def check(
     """What must be so to capture tables, and whether it is.
 
     Raises:
-        EnvironmentFault: `SOURCE_UNREACHABLE`.
+        EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
     with connected(url) as connection:
         if capture != "wal":

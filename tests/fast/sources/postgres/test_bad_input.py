@@ -105,10 +105,10 @@ def test_a_table_without_a_key(house: House, run: Command) -> None:
 
 
 SERVERS = {
-    "host": ("postgresql://reader@no-such-host.invalid/shop", "no-such-host"),
-    "port": ("postgresql://reader@127.0.0.1:9/shop", "refused"),
-    "database": ("postgresql://postgres@/nowhere?host={host}", '"nowhere" does not exist'),
-    "role": ("postgresql://stranger@/postgres?host={host}", '"stranger" does not exist'),
+    "host": ("postgresql://reader@no-such-host.invalid/shop", "SOURCE_UNREACHABLE", "no-such-host"),
+    "port": ("postgresql://reader@127.0.0.1:9/shop", "SOURCE_UNREACHABLE", "refused"),
+    "database": ("postgresql://postgres@/nowhere?host={host}", "SOURCE_LOGIN_REFUSED", '"nowhere" does not exist'),
+    "role": ("postgresql://stranger@/postgres?host={host}", "SOURCE_LOGIN_REFUSED", '"stranger" does not exist'),
 }
 
 
@@ -117,10 +117,11 @@ def test_servers_that_cannot_be_reached(
     server: LogicalServer, run: Command, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "topsecret")
-    url, said = SERVERS[case]
-    url = url.format(host=server.host)
+    url, code, said = SERVERS[case]
+    url, retry = url.format(host=server.host), code == "SOURCE_UNREACHABLE"
+    remedy = "Check host and port" if retry else "Check user, password"
     for verb in (("add", "shop"), ("check",)):
-        told = {"code": "SOURCE_UNREACHABLE", "said": said, "remedy": "Check host, port", "retry": True}
+        told = {"code": code, "said": said, "remedy": remedy, "retry": retry}
         run.fails("source", *verb, url, "-t", "orders", **told)  # type: ignore[arg-type]
         assert "topsecret" not in run("source", *verb, url, "-t", "orders").output
     assert run("source", "list", "--json").stdout == "[]\n"

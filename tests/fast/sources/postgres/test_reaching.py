@@ -14,6 +14,7 @@ from kit.mirrored import truth as rows
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import health
+from headrace.sources.postgres.unreached import unreached
 
 
 @pytest.fixture
@@ -78,15 +79,17 @@ def test_a_privilege_that_was_taken_away_is_told(url: str, db: psycopg.Connectio
 # ---- reaching it
 
 
-def told(url: str, folder: Path) -> str:
-    with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
+def told(url: str, folder: Path, code: str) -> str:
+    with pytest.raises(EnvironmentFault, match=code) as caught:
         Follower(url, folder, "t").begin()
-    assert caught.value.retryable
+    assert caught.value.retryable is (code == "SOURCE_UNREACHABLE")
     return caught.value.detail or ""
 
 
 def test_a_host_that_is_not_known(tmp_path: Path) -> None:
-    assert "no-such-host.invalid" in told("postgresql://reader@no-such-host.invalid/shop", tmp_path)
+    assert "no-such-host.invalid" in told(
+        "postgresql://reader@no-such-host.invalid/shop", tmp_path, "SOURCE_UNREACHABLE"
+    )
 
 
 def test_a_wrong_password_is_told_and_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +105,7 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path: Path, monkeypatch: pyt
             monkeypatch.delenv("PGPASSWORD", raising=False)
             if password:
                 monkeypatch.setenv("PGPASSWORD", password)
-            detail = told(theirs, tmp_path)
+            detail = told(theirs, tmp_path, "SOURCE_LOGIN_REFUSED")
             assert "password" in detail
             assert "wrong-one" not in detail
         monkeypatch.setenv("PGPASSWORD", "right")
@@ -146,9 +149,32 @@ def test_a_server_that_vanishes_for_a_while_loses_nothing_and_another_one_is_tol
 
 
 def test_a_database_that_is_not_there(url: str, tmp_path: Path) -> None:
-    assert 'database "nowhere" does not exist' in told(
-        url.replace(url.split("/")[3].split("?")[0], "nowhere"), tmp_path
-    )
+    elsewhere = url.replace(url.split("/")[3].split("?")[0], "nowhere")
+    assert 'database "nowhere" does not exist' in told(elsewhere, tmp_path, "SOURCE_LOGIN_REFUSED")
+
+
+class Asked:
+    """What the driver keeps of a connection for which it was asked for a password."""
+
+    needs_password, used_password = False, True
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "code"),
+    [
+        ('FATAL:  password authentication failed for user "a"', True, "SOURCE_LOGIN_REFUSED"),
+        ("FATAL:  Passwort-Authentifizierung für Benutzer »a« fehlgeschlagen", True, "SOURCE_LOGIN_REFUSED"),
+        ("FATAL:  sorry, too many clients already", True, "SOURCE_UNREACHABLE"),
+        ("FATAL:  the database system is starting up", False, "SOURCE_UNREACHABLE"),
+        ("could not receive data from server: Connection reset by peer", True, "SOURCE_UNREACHABLE"),
+        ('no pg_hba.conf entry for host "10.0.0.1"', False, "SOURCE_LOGIN_REFUSED"),
+        ('"a": Connection refused\n- "b": password authentication failed', True, "SOURCE_UNREACHABLE"),
+        ("something new", False, "SOURCE_UNREACHABLE"),
+    ],
+)
+def test_what_may_pass_is_tried_again_and_a_refusal_is_not(text: str, asked: bool, code: str) -> None:
+    error = psycopg.OperationalError(text, pgconn=Asked() if asked else None)  # type: ignore[arg-type]
+    assert unreached(error).code == code
 
 
 def test_no_free_slot_is_told_before_anything_is_done_and_keeps_no_status_back(

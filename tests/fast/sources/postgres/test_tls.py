@@ -31,9 +31,9 @@ def encrypted() -> Iterator[str]:
 
 
 def told(url: str, folder: Path) -> str:
-    with pytest.raises(EnvironmentFault, match="SOURCE_UNREACHABLE") as caught:
+    with pytest.raises(EnvironmentFault, match="SOURCE_LOGIN_REFUSED") as caught:
         Follower(url, folder, "t").begin()
-    assert caught.value.retryable
+    assert not caught.value.retryable
     return caught.value.detail or ""
 
 

@@ -234,7 +234,7 @@ class Headrace:
         """Databases whose tables are mirrored in the lake."""
         from headrace.database_sources import Sources
 
-        return Sources(self._catalog, self._lazy, self.events, self.settings)
+        return Sources(self._catalog, self._lazy, self.events, self.settings, lambda: self._engine()[1].changes)
 
     def _engine(self) -> tuple[Plans, Refresher, Creator]:
         if self._parts is None:

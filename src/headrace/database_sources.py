@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.api import LazySpark
     from headrace.config import Settings
     from headrace.declared_sources import SourceStep
+    from headrace.engine.common import CommonChanges
     from headrace.engine.landing import Lander
     from headrace.events import Events
     from headrace.sources.landing import Capture
@@ -40,13 +41,22 @@ class Sources:
         lazy: Gives the Spark session.
         events: Told what happens.
         settings: Where everything is.
+        changes: Gives what keeps small changes for those who read mirrors.
     """
 
-    def __init__(self, catalog: Catalog, lazy: LazySpark, events: Events, settings: Settings) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        lazy: LazySpark,
+        events: Events,
+        settings: Settings,
+        changes: Callable[[], CommonChanges] | None = None,
+    ) -> None:
         self._catalog = catalog
         self._lazy = lazy
         self._events = events
         self._settings = settings
+        self._changes = changes
         self._told: dict[str, tuple[str, str]] = {}
         self._watch = SlotWatch(catalog, events)
 
@@ -368,6 +378,7 @@ class Sources:
             self._capture,
             self._told,
             patience=patience,
+            changes=self._changes,
         )
 
     def _folder(self, name: str) -> str:

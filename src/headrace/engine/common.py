@@ -15,7 +15,7 @@ from threading import Lock
 
 from headrace.algebra.schema import Column
 from headrace.catalog import StreamTable, Version
-from headrace.engine.details import columns_read
+from headrace.engine.details import columns_read, semantics_of
 from headrace.engine.facts import Common, Facts
 from headrace.engine.ports import Runner
 from headrace.engine.results import RefreshMode
@@ -23,6 +23,7 @@ from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import RESERVED_PREFIX, WEIGHT, TableName, quote
+from headrace.semantics import Semantics
 from headrace.sources.history import AllRows, AppendRange, ChangePlan
 from headrace.sources.lakehouse import changes_sql
 
@@ -135,6 +136,16 @@ def followers(
     return frozenset(name for name in reading if name in frontiers and frontiers[name].get(source) == version)
 
 
+def by_semantics(
+    readers: Iterable[TableName], streams: Mapping[TableName, StreamTable]
+) -> dict[Semantics, frozenset[TableName]]:
+    """Stream tables by the settings under which they are computed."""
+    found: dict[Semantics, set[TableName]] = {}
+    for name in readers:
+        found.setdefault(semantics_of(streams[name].details), set()).add(name)
+    return {semantics: frozenset(names) for semantics, names in found.items()}
+
+
 def _listed(columns: Iterable[str]) -> str:
     return ", ".join((*map(quote, columns), quote(WEIGHT)))
 
@@ -213,22 +224,26 @@ class CommonChanges:
         sql: str,
         columns: tuple[Column, ...],
         readers: Iterable[TableName],
+        semantics: Semantics | None = None,
     ) -> None:
-        """Keep the change of a stream table for its consumers, if its rows are known by now and few.
+        """Keep the change of a stream table, or a mirror, for its consumers, if its rows are known by now and few.
 
         It is kept until all of them have read it, at most until the source's next change, or newer ones need the room.
 
         Args:
             runner: Knows the rows.
-            source: The stream table.
+            source: Whose change it is.
             view: Temporary name.
             sql: The change.
             columns: Its columns, without the weight, as its change log has them.
             readers: Its consumers.
+            semantics: Under which they read it; the runner's own when None.
         """
-        size = runner.hold(view, sql, columns)
+        size = runner.hold(view, sql, columns, semantics)
         if size is None:
             return
+        if semantics is not None:
+            runner = runner.under(semantics)
         with self._lock:
             self._outdate(source, view)
             self._kept[runner, view] = _Kept(source, ready=True, readers=set(readers), size=size)

@@ -126,7 +126,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
     return Details(
         query=data["query"],
         namespace=tuple(data["namespace"]),
-        semantics=Semantics(**data["semantics"]),
+        semantics=semantics_of(data),
         output=_columns_in(data["output"]),
         sources=tuple(_source_in(use) for use in data["sources"]),
         views={_name_in(v["name"]): v["text"] for v in data["views"]},
@@ -151,6 +151,11 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
         return None
     of = list(source.parts)
     return tuple(name for use in data["sources"] if use["name"] == of for name, _, _ in use["columns"])
+
+
+def semantics_of(data: Mapping[str, Any]) -> Semantics:
+    """The settings of a stored definition; the rest of it is not looked at."""
+    return Semantics(**data["semantics"])
 
 
 def _source_out(use: SourceUse) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
+from headrace.algebra.schema import Column
 from headrace.catalog import (
     Catalog,
     DatabaseSource,
@@ -23,16 +24,19 @@ from headrace.catalog import (
     Publication,
     SourceMove,
     SourceStatus,
+    StreamTable,
     Swap,
     resource_of,
 )
+from headrace.engine.common import CommonChanges, by_semantics, followers, view_of
 from headrace.engine.heads import metadata
 from headrace.engine.held import held
-from headrace.engine.mirrors import Mirroring, Moved
+from headrace.engine.mirrors import Hand, Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.source_results import LandingResult
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
 from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
@@ -41,6 +45,9 @@ from headrace.sources.landing import Capture, LandedTable, Landing
 
 STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
 """Under which texts of a database become values: what does not fit is an error, never NULL."""
+
+_Streams = tuple[Mapping[TableName, StreamTable], Mapping[TableName, Frontier]]
+"""All stream tables, and where they stand."""
 
 Open = Callable[[DatabaseSource], Capture]
 """Opens the capture of a source."""
@@ -72,6 +79,7 @@ class Lander:
         told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
             fails at every attempt is told of once.
         patience: Seconds to wait for others who land, or drop, the same source.
+        changes: Gives what keeps small changes for those who read mirrors.
     """
 
     def __init__(
@@ -84,6 +92,7 @@ class Lander:
         open_capture: Open,
         told: MutableMapping[str, tuple[str, str]],
         patience: float = 0.0,
+        changes: Callable[[], CommonChanges] | None = None,
     ) -> None:
         self.catalog = catalog
         self.session = session
@@ -93,6 +102,7 @@ class Lander:
         self.open_capture = open_capture
         self.told = told
         self.patience = patience
+        self.changes = changes
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.
@@ -288,6 +298,10 @@ class Lander:
                 if landing.worth:
                     self.events.emit(StageStarted(name, "publish"))
                     self._publish(before, source, landing, moved, leases())
+                result = _result(name, landing, moved, time.perf_counter() - begin)
+                if landing.tables:  # at once: whoever waits for the rows need not wait until the source has let go
+                    told = (result.inserted, result.deleted, result.seconds)
+                    self.events.emit(RefreshFinished(name, mode, *told))
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
@@ -296,7 +310,6 @@ class Lander:
             finally:
                 capture.clear()
             if landing.worth:
-                self.events.emit(StageStarted(name, "acknowledge"))
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
                 for notice in landing.notices:
@@ -305,10 +318,7 @@ class Lander:
         if before.failure is not None and before.failure.over is None:
             with suppress(HeadraceError):  # what is landed is landed
                 self.catalog.end_source_failure(name)
-        result = _result(name, landing, moved, time.perf_counter() - begin)
-        if landing.tables:
-            self.events.emit(RefreshFinished(name, mode, result.inserted, result.deleted, result.seconds))
-        return result
+        return replace(result, seconds=time.perf_counter() - begin)
 
     def _failed(self, name: str, error: HeadraceError) -> None:
         """Say so, unless it was said, and stop the source where changes may have been missed."""
@@ -335,6 +345,7 @@ class Lander:
         """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""
         mirrors = {m.name: m for m in source.mirrors}
         newest = self.catalog.newest_versions()
+        read = self._read_by()
         runner = self.session.runner().under(STRICT)
         self._make_missing(landing.tables, mirrors, runner)
         parts: dict[TableName, list[LandedTable]] = {}
@@ -345,11 +356,28 @@ class Lander:
             self.events.emit(StageStarted(source.name, f"write {name}"))
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
-            shown = frozenset(self._staged(name).snapshots)
-            return Mirroring(mirrors[name], version, runner, self._staged, shown).bring(parts[name])
+            shown, hand = frozenset(self._staged(name).snapshots), self._handing(name, version, runner, read)
+            return Mirroring(mirrors[name], version, runner, self._staged, shown, hand).bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
             return dict(zip(parts, pool.map(one, parts), strict=True))
+
+    def _read_by(self) -> _Streams:
+        with self.catalog.reading() as reader:
+            return {t.name: t for t in reader.stream_tables()}, reader.frontiers()
+
+    def _handing(self, name: TableName, version: int, runner: Runner, read: _Streams) -> Hand | None:
+        """Hands the change that makes a version of a mirror to the stream tables that wait for it."""
+        if self.changes is None or not (readers := followers(name, version - 1, *read)):
+            return None
+        changes = self.changes()
+
+        def hand(log: TableMeta, sql: str, columns: tuple[Column, ...]) -> None:
+            view = view_of(log, version - 1, version)
+            for semantics, names in by_semantics(readers, read[0]).items():
+                changes.hand_over(runner, name, view, sql, columns, names, semantics)
+
+        return hand
 
     def _publish(
         self,

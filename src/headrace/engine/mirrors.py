@@ -24,6 +24,9 @@ UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
 Staged = Callable[[TableName], TableMeta]
 """The metadata that a stored table has in `staging` now."""
 
+Hand = Callable[[TableMeta, str, tuple[Column, ...]], None]
+"""Hands a change to consumers: the change log that has it, the query of its rows, its columns without the weight."""
+
 
 @dataclass(slots=True)
 class Moved:
@@ -52,6 +55,7 @@ class Mirroring:
         runner: Runs SQL, in ANSI mode and UTC.
         staged: Finds metadata.
         published: Snapshots that `lake` shows.
+        hand: Hands the change to consumers, if it is a single one of few rows; None where there are none.
     """
 
     mirror: Mirror
@@ -59,6 +63,7 @@ class Mirroring:
     runner: Runner
     staged: Staged
     published: Set[int]
+    hand: Hand | None = None
 
     def bring(self, parts: Sequence[LandedTable]) -> Moved:
         """Apply the mirror's parts of a landing, one after the other.
@@ -69,7 +74,7 @@ class Mirroring:
         moved = Moved()
         try:
             for landed in parts:
-                self._part(landed, moved)
+                self._part(landed, moved, whole=len(parts) == 1)
         except UserError as error:
             if error.code not in UNFIT:
                 raise
@@ -83,7 +88,7 @@ class Mirroring:
             moved.written = {t: self.staged(t) for t in self.mirror.stored}
         return moved
 
-    def _part(self, landed: LandedTable, moved: Moved) -> None:
+    def _part(self, landed: LandedTable, moved: Moved, *, whole: bool) -> None:
         name, before = self.mirror.name, self.staged(self.mirror.name)
         if landed.replaced or landed.reshaped:
             for statement in evolution(landed, before):
@@ -96,9 +101,9 @@ class Mirroring:
             self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
             moved.changed, moved.inserted = True, self.staged(name).row_count or 0
             return
-        self._apply(landed, before, moved)
+        self._apply(landed, before, moved, whole=whole)
 
-    def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved) -> None:
+    def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved, *, whole: bool) -> None:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
         target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
         wanted = measures(target.identity, distinct=landed.key is None)
@@ -108,16 +113,22 @@ class Mirroring:
             change = change_of(view, measured, target.identity)
             if not change.rows:
                 return
-            logged = f"CAST({WEIGHT} AS BIGINT), CAST({self.version} AS BIGINT) FROM {quote(view)}"
-            log = f"{self.mirror.log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
-                logging = pool.submit(self.runner.run, f"INSERT INTO {log} SELECT {_listed(columns)}, {logged}")
+                logging = pool.submit(self._log, view, columns, known=whole and landed.few)
                 run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
                 logging.result()
         finally:
             self.runner.release(view)
         moved.changed = True
         moved.inserted, moved.deleted = moved.inserted + change.inserted, moved.deleted + change.deleted
+
+    def _log(self, view: str, columns: tuple[Column, ...], *, known: bool) -> None:
+        """Write a change to the log; one whose rows are known is handed to consumers."""
+        rows, log = f"{_listed(columns)}, CAST({WEIGHT} AS BIGINT)", self.mirror.log
+        into = f"{log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
+        self.runner.run(f"INSERT INTO {into} SELECT {rows}, CAST({self.version} AS BIGINT) FROM {quote(view)}")
+        if known and self.hand is not None:
+            self.hand(self.staged(log), f"SELECT {rows} AS {WEIGHT} FROM {quote(view)}", columns)
 
     def _rows(self, before: TableMeta) -> str:
         """The mirror's rows before a part.

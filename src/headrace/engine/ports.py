@@ -61,10 +61,11 @@ class Runner(Protocol):
         """Whether what was expected to be few rows is; on a cluster, and elsewhere, it never is."""
         ...
 
-    def hold(self, name: str, sql: str, columns: tuple[Column, ...]) -> int | None:
+    def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
         """Keep a query's rows under a temporary name if they are known without running anything, and few.
 
-        Its columns must begin with these, of just these types.
+        Its columns must begin with these, of just these types. The name is one of the runner with other settings, if
+        some are given.
 
         Returns:
             The bytes they take; None where nothing was kept.

@@ -55,13 +55,14 @@ def literal_rows(frame: DataFrame) -> tuple[DataFrame, dict[str, Any] | None] | 
     return literal, None
 
 
-def planned_rows(frame: DataFrame) -> tuple[DataFrame, int] | None:
+def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[DataFrame, int] | None:
     """The rows of a frame that Spark knows once it has planned it, as literal rows; and about how many bytes they take.
 
     So it is with projections, filters and unions of literal rows.
 
     Args:
         frame: A frame of Spark in this process.
+        session: The session of the application that is to read them.
 
     Returns:
         None where something has to be computed, or the rows are many.
@@ -75,7 +76,7 @@ def planned_rows(frame: DataFrame) -> tuple[DataFrame, int] | None:
         rows = rows.concat(part.data())
     if rows.size() > MOST_ROWS:
         return None
-    session, java = frame.sparkSession, _classes(frame.sparkSession.sparkContext._jvm)
+    java = _classes(session.sparkContext._jvm)
     size = int(java.sizes.estimate(rows))
     return (_frame_of(session, java, plan.output(), rows), size) if size <= MOST_BYTES else None
 

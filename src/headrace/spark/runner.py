@@ -234,28 +234,31 @@ class SparkRunner:
         """Whether what was materialized under a name as `few` rows are so few that they are held as such."""
         return self._local and self._frames.get(name, self) is None
 
-    def hold(self, name: str, sql: str, columns: tuple[Column, ...]) -> int | None:
+    def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
         """Keep the rows of a query as view `name` if they are known without running anything, and few.
 
         Args:
             name: Temporary view, unique within the application.
             sql: The query.
             columns: Its first columns as they must be: a table that it was written to would have converted others.
+            semantics: Of the runner that is to have the view; this one's own when None.
 
         Returns:
             About how many bytes they take; None where nothing was kept.
         """
         if not self._local:
             return None
+        holder = self if semantics is None else self.under(semantics)
         with translated(sql):
             asked = self.session.sql(sql)
             types = [field.dataType.simpleString() for field in asked.schema.fields]
-            found = planned_rows(asked) if types[: len(columns)] == [c.type for c in columns] else None
+            same = types[: len(columns)] == [c.type for c in columns]
+            found = planned_rows(asked, holder.session) if same else None
             if found is None:
                 return None
             frame, size = found
             frame.createOrReplaceTempView(name)
-            self._frames[name] = None
+            holder._frames[name] = None
             return size
 
     @cached_property

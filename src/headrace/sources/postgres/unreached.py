@@ -1,0 +1,58 @@
+"""Why a connection to a captured server was not made: it may pass, or somebody has to change something first.
+
+The driver gives the words of server and libpq only, without a code. What is known to be a refusal is told as one,
+unless one of the hosts that were tried failed for a reason that may pass. A server that speaks another language than
+English is understood by whether it asked for a password.
+"""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+
+from headrace.errors import EnvironmentFault
+
+_REFUSED = re.compile(
+    "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
+    "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
+    "support SSL|invalid .* value|authentication method"
+)
+"""Password, role, database, privileges; TLS; parameters of the connection string."""
+
+_PASSING = re.compile(
+    "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
+    "up|shutting down|recovery|accepting connections|too many|reserved for|No such file or directory\n|unreachable"
+)
+
+
+def unreached(error: psycopg.OperationalError) -> EnvironmentFault:
+    """The error for a connection that was not made.
+
+    Returns:
+        `SOURCE_LOGIN_REFUSED`, or `SOURCE_UNREACHABLE` (retryable).
+    """
+    text = str(error).strip()
+    if _is_refused(error, text + "\n"):
+        return EnvironmentFault(
+            "SOURCE_LOGIN_REFUSED",
+            "The source's PostgreSQL server does not let Headrace in.",
+            detail=text,
+            hint="Check user, password, database and TLS settings; the password comes from PGPASSWORD or ~/.pgpass. Of "
+            "a source that was landed nothing is lost: the server keeps what was not landed.",
+        )
+    return EnvironmentFault(
+        "SOURCE_UNREACHABLE",
+        "The source's PostgreSQL server cannot be reached.",
+        detail=text,
+        hint="Check host and port, and whether the server runs. Of a source that was landed nothing is lost: the "
+        "server keeps what was not landed.",
+        retryable=True,
+    )
+
+
+def _is_refused(error: psycopg.OperationalError, text: str) -> bool:
+    if _PASSING.search(text):
+        return False
+    asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
+    return asked or _REFUSED.search(text) is not None

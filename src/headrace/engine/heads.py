@@ -9,22 +9,20 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from headrace.catalog import Catalog, Observation, Version
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
-from headrace.lake.metadata import TableMeta, read_metadata
+from headrace.lake.metadata import TableMeta
+from headrace.lake.remembered import Remembered
 from headrace.names import LAKE, STAGING, TableName
 
 ForeignLocation = Callable[[TableName], str | None]
 """Finds the metadata file of a table outside `lake`."""
 
 
-@lru_cache(maxsize=4096)
-def metadata(location: str) -> TableMeta:
-    """The metadata at a location; files never change, so they are read once."""
-    return read_metadata(location)
+metadata = Remembered()
+"""Gives the metadata at a location."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,19 +141,22 @@ class TableMeta:
         return next((s for s in self.ancestors(self.current_snapshot_id) if s.timestamp_ms <= limit), None)
 
 
-def read_metadata(location: str, properties: Mapping[str, str] | None = None) -> TableMeta:
+def read_metadata(
+    location: str, properties: Mapping[str, str] | None = None, *, former: TableMeta | None = None
+) -> TableMeta:
     """Read a metadata file.
 
     Args:
         location: Path or URL of the `…metadata.json` file, plain or gzipped.
         properties: Properties for PyIceberg's FileIO (endpoints, keys), when it is no local file.
+        former: Another state of the table, with which snapshots are shared.
 
     Raises:
         EnvironmentFault: `METADATA_UNREADABLE` (retryable) when the file is missing, unreachable or damaged.
     """
     data = read_json(location, properties)
     try:
-        return parse_metadata(location, data)
+        return parse_metadata(location, data, former)
     except (KeyError, ValueError) as error:
         raise _unreadable(location, error) from error
 
@@ -199,8 +202,9 @@ def read_bytes(location: str, properties: Mapping[str, str] | None = None) -> by
         return stream.read()
 
 
-def parse_metadata(location: str, data: Json) -> TableMeta:
-    """Turn the JSON of a metadata file into a `TableMeta`."""
+def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -> TableMeta:
+    """Turn the JSON of a metadata file into a `TableMeta`; snapshots that another one has, too, are taken from it."""
+    known = former.snapshots if former is not None and former.uuid == data.get("table-uuid") else {}
     schemas = data.get("schemas") or [data["schema"]]
     current = data.get("current-snapshot-id")
     specs = {s["spec-id"]: s["fields"] for s in data.get("partition-specs", ())}
@@ -210,7 +214,7 @@ def parse_metadata(location: str, data: Json) -> TableMeta:
         location=data["location"],
         format_version=data["format-version"],
         current_snapshot_id=None if current in (None, -1) else current,
-        snapshots={s["snapshot-id"]: _snapshot(s) for s in data.get("snapshots") or ()},
+        snapshots={(n := s["snapshot-id"]): known.get(n) or _snapshot(s) for s in data.get("snapshots") or ()},
         schemas={s.get("schema-id", 0): tuple(map(_column, s["fields"])) for s in schemas},
         field_ids={s.get("schema-id", 0): tuple(f["id"] for f in s["fields"]) for s in schemas},
         schema_id=data.get("current-schema-id", 0),

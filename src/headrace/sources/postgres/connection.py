@@ -116,8 +116,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
         except psycopg.OperationalError as error:
             raise unreached(error) from error
         with connection:
-            for name, value in OPTIONS.items():
-                connection.execute(f"SET {name} = '{value}'")
+            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
             yield connection
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from functools import partial
 
 import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
+from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api import Headrace
 from headrace.errors import HeadraceError
@@ -75,6 +77,46 @@ def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psyc
     left += "(SELECT count(*) FROM pg_publication), (SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal)"
     assert db.execute(left).fetchone() == (0, 0, 0)
     assert source not in {s.name for s in hr.sources.list()}
+
+
+ZONES = ("UTC", "Asia/Tokyo")
+
+
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_what_was_landed_is_handed_to_those_who_read_the_mirror(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, zone = f"{ns}_shop", hr.spark.conf.get("spark.sql.session.timeZone")
+    db.execute("CREATE TABLE visits (id int PRIMARY KEY, at timestamptz, paid numeric(12,2))")
+    hours = "'2026-01-01Z'::timestamptz + g * interval '1 h'"
+    db.execute(f"INSERT INTO visits SELECT g, {hours}, g FROM generate_series(1, 99) g")
+    hr.sources.create(source, url, ["visits"], capture=way)
+    query = f"SELECT hour(at) AS hour, count(*) AS n, sum(paid) AS paid FROM {source}.visits GROUP BY hour(at)"
+    names = [f"{ns}.{name.lower().replace('/', '_')}" for name in ZONES]
+    for name, of in zip(names, ZONES, strict=True):
+        hr.spark.conf.set("spark.sql.session.timeZone", of)
+        hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    hr.spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
+    asked: list[str] = []
+    sql = type(hr.spark).sql
+
+    def told(session: SparkSession, text: str, *args: object, **kwargs: object) -> DataFrame:
+        if re.search(r"FROM `?(lake|staging)`?\.`?_headrace`?\.`?\w+_visits_\w*log\b", text):
+            asked.append(text)
+        return sql(session, text, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(hr.spark), "sql", told)
+    for statement in ("UPDATE visits SET paid = paid + 1 WHERE id < 9", "DELETE FROM visits WHERE id = 7"):
+        db.execute(statement)
+        assert {result.mode.value for result in hr.refresh(names)} == {"DIFFERENTIAL"}
+        assert asked == []
+        assert not hr._engine()[1].changes.views
+    db.execute("UPDATE visits SET paid = paid + 1 WHERE id < 5")
+    hr.sources.land(source)
+    db.execute("UPDATE visits SET at = at + interval '1 h' WHERE id < 9")
+    hr.refresh(names)  # two landings at once are read from the log
+    assert asked
+    assert all(verified.ok for verified in hr.verify(names))
 
 
 def test_mirrors_follow_keys_bags_large_values_and_altered_tables(

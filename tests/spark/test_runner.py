@@ -118,6 +118,23 @@ def test_what_spark_knows_once_it_has_planned_is_held(runner: SparkRunner) -> No
     runner.release(second)
 
 
+def test_what_is_held_can_be_for_another_session(runner: SparkRunner) -> None:
+    first, second, there = temp_name("x"), temp_name("x"), Semantics("Asia/Tokyo", ansi=False)
+    sql = "SELECT TIMESTAMP '2026-01-01 00:00:00 UTC' AS at, 1L AS w"
+    runner.materialize(first, sql, {"n": "count(*)"}, few=True)
+    size = runner.hold(second, f"SELECT * FROM {first}", runner.describe(sql), there)
+    assert size is not None
+    runner.release(first)
+    other = runner.under(there)
+    assert other.is_literal(second)
+    assert other.run(f"SELECT hour(at), w FROM {second}") == [(9, 1)]
+    with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
+        runner.run(f"SELECT * FROM {second}")
+    other.release(second)
+    with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
+        other.run(f"SELECT * FROM {second}")
+
+
 def test_what_has_to_be_computed_or_converted_is_not_held(runner: SparkRunner) -> None:
     first, second = temp_name("x"), temp_name("x")
     runner.materialize(first, "SELECT id FROM range(9)", {"n": "count(*)"}, few=True)

@@ -9,6 +9,7 @@ from catalog_kit.samples import ORDERS, REVENUE
 from headrace.engine.common import MOST_BYTES, CommonChanges
 from headrace.engine.facts import Common
 from headrace.names import TableName
+from headrace.semantics import Semantics
 
 FIRST, SECOND = (TableName("lake", ("shop",), name) for name in ("first", "second"))
 
@@ -23,6 +24,7 @@ class Views:
     def __init__(self, size: int | None = 1) -> None:
         self.there: set[str] = set()
         self.size = size
+        self.others: dict[Semantics, Views] = {}
         self.letting_go = threading.Event()
         self.made_again = threading.Event()
 
@@ -31,10 +33,13 @@ class Views:
         if self.letting_go.is_set():
             self.made_again.set()
 
-    def hold(self, view: str, _sql: str, _columns: object) -> int | None:
+    def hold(self, view: str, _sql: str, _columns: object, semantics: Semantics | None = None) -> int | None:
         if self.size is not None:
-            self.there.add(view)
+            (self if semantics is None else self.under(semantics)).there.add(view)
         return self.size
+
+    def under(self, semantics: Semantics) -> Views:
+        return self.others.setdefault(semantics, Views(self.size))
 
     def release(self, view: str) -> None:
         self.letting_go.set()
@@ -101,6 +106,18 @@ def test_what_was_handed_over_takes_so_much_room_and_no_more() -> None:
     for number, source in enumerate((REVENUE, FIRST, SECOND)):
         changes.hand_over(views, source, f"{number}", "SELECT 1", (), (FIRST,))
     assert views.there == changes.views == {"1", "2"}
+
+
+def test_it_is_handed_to_consumers_under_their_settings() -> None:
+    views, elsewhere = Views(), Semantics("Asia/Tokyo")
+    changes = CommonChanges()
+    changes.hand_over(views, ORDERS, "one", "SELECT 1", (), (FIRST,), elsewhere)
+    there = views.under(elsewhere)
+    assert (views.there, there.there) == (set(), {"one"})
+    there.made_again.set()
+    changes.read(there, ORDERS, change("one"))
+    changes.leave(there, "one", FIRST)
+    assert there.there == changes.views == frozenset()
 
 
 def test_what_is_not_known_is_not_handed_over() -> None:

@@ -1,6 +1,7 @@
-"""What capture costs those who write: the same statements on a captured table and on another one, in turns.
+"""What capture costs those who write: the same statements on a captured table and on another one, one after the other.
 
-Without fsync, so that no waiting for a disk hides what a trigger takes.
+Without fsync, so that no waiting for a disk hides what a trigger takes. Tables take turns statement by statement: what
+the server does in between (checkpoints, new files for its log, vacuum) meets all of them alike.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psycopg
 
@@ -41,10 +42,10 @@ def run(options: argparse.Namespace) -> list[Figure]:
             if table in WAYS:
                 install(url, table)
         for turn in range(options.rounds + 1):
-            for table in tables if turn % 2 else reversed(tables):
-                for case, seconds in written(db, table, turn * (SINGLE + TIMES * BULK)):
-                    if turn:  # the first turn plans statements and makes room in files
-                        times[table].setdefault(case, []).append(seconds)
+            for case, statements in cases(turn * (SINGLE + TIMES * BULK)):
+                spent = executed(db, statements, tables)
+                for table in tables if turn else ():  # the first turn plans statements and makes room in files
+                    times[table].setdefault(case, []).append(spent[table])
     return [compared(times, way, case) for way in WAYS for case in times["plain"]]
 
 
@@ -64,20 +65,23 @@ def compared(times: dict[str, dict[str, list[float]]], way: str, case: str) -> F
     return show(Figure("postgres-writes", f"{way}: {case}", ratio, "x", GOALS[way].get(case), detail=detail))
 
 
-def written(db: psycopg.Connection, table: str, start: int) -> Iterator[tuple[str, float]]:
-    """Seconds of writing single rows, and many at once."""
-    single = [f"INSERT INTO {table} {FILL.format(at, at)}" for at in range(start, start + SINGLE)]
-    yield INSERTED, executed(db, single)
+def cases(start: int) -> Iterator[tuple[str, list[str]]]:
+    """Statements that write single rows, and many at once; `TABLE` stands for the table."""
+    yield INSERTED, [f"INSERT INTO TABLE {FILL.format(at, at)}" for at in range(start, start + SINGLE)]
     parts = [(at, at + BULK - 1) for at in range(start + SINGLE, start + SINGLE + TIMES * BULK, BULK)]
-    yield AT_ONCE, executed(db, [f"INSERT INTO {table} {FILL.format(*p)}" for p in parts])
-    update, delete = f"UPDATE {table} SET a = a + 1 WHERE id", f"DELETE FROM {table} WHERE id"
+    yield AT_ONCE, [f"INSERT INTO TABLE {FILL.format(*p)}" for p in parts]
+    update, delete = "UPDATE TABLE SET a = a + 1 WHERE id", "DELETE FROM TABLE WHERE id"
     for name, statement in ((UPDATED, update), (DELETED, delete)):
-        yield name, executed(db, [f"{statement} BETWEEN {first} AND {last}" for first, last in parts])
+        yield name, [f"{statement} BETWEEN {first} AND {last}" for first, last in parts]
 
 
-def executed(db: psycopg.Connection, statements: list[str]) -> float:
-    """Seconds that statements take, each in a transaction of its own."""
-    begin = time.perf_counter()
-    for statement in statements:
-        db.execute(statement)
-    return time.perf_counter() - begin
+def executed(db: psycopg.Connection, statements: Sequence[str], tables: Sequence[str]) -> dict[str, float]:
+    """Seconds that statements take on each table, each in a transaction of its own."""
+    spent = dict.fromkeys(tables, 0.0)
+    for number, statement in enumerate(statements):
+        for table in tables if number % 2 else reversed(tables):
+            text = statement.replace("TABLE", table)
+            begin = time.perf_counter()
+            db.execute(text)
+            spent[table] += time.perf_counter() - begin
+    return spent

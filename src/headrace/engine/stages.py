@@ -65,6 +65,9 @@ class Compute:
     @property
     def title(self) -> str:
         """What a person sees while it runs."""
+        if self.common is not None and self.near is not None:
+            source, columns = self.near
+            return f"collect {source} near changes by {', '.join(columns)}"
         return f"compute {self.name}"
 
     @property

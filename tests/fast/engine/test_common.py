@@ -28,10 +28,11 @@ class Views:
         self.letting_go = threading.Event()
         self.made_again = threading.Event()
 
-    def materialize(self, view: str, _sql: str, *, few: bool = False) -> None:
+    def materialize(self, view: str, _sql: str, _measures: object = None, *, few: bool = False) -> dict[str, int]:
         self.there.add(view)
         if self.letting_go.is_set():
             self.made_again.set()
+        return {"rows": len(self.there)}
 
     def hold(self, view: str, _sql: str, _columns: object, semantics: Semantics | None = None) -> int | None:
         if self.size is not None:
@@ -123,3 +124,11 @@ def test_it_is_handed_to_consumers_under_their_settings() -> None:
 def test_what_is_not_known_is_not_handed_over() -> None:
     views = Views(None)
     assert handed(views).views == views.there == frozenset()
+
+
+def test_every_reader_bears_an_equal_part_of_the_time() -> None:
+    views, changes = Views(), CommonChanges()
+    first, second = (changes.read(views, ORDERS, change("one"), measures={"rows": "count(*)"}) for _ in range(2))
+    assert first == second
+    assert first.measures == {"rows": 1}
+    assert first.seconds > 0

@@ -176,9 +176,13 @@ def write_events(connection: Connection, rows: Sequence[tuple[dt.datetime, str, 
         connection.execute(sa.insert(t.event), values)
 
 
-def events(connection: Connection, after: int | None, limit: int) -> tuple[EventRecord, ...]:
+def events(
+    connection: Connection, after: int | None, limit: int, kinds: Sequence[str] = ()
+) -> tuple[EventRecord, ...]:
     """Events later than an id, oldest first; the newest ones for None."""
     query = sa.select(t.event).limit(limit)
+    if kinds:
+        query = query.where(t.event.c.kind.in_(kinds))
     if after is None:
         newest = connection.execute(query.order_by(t.event.c.id.desc())).all()
         return tuple(EventRecord(*row) for row in reversed(newest))

@@ -186,10 +186,18 @@ class Caring:
         with self._database.write(passing=True) as connection:
             care.write_events(connection, rows)
 
-    def events(self, after: int | None = None, limit: int = 100) -> tuple[EventRecord, ...]:
-        """Events later than an id, oldest first; for None the newest ones, oldest of them first."""
+    def events(
+        self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()
+    ) -> tuple[EventRecord, ...]:
+        """Events later than an id, oldest first; for None the newest ones, oldest of them first.
+
+        Args:
+            after: The id.
+            limit: How many at most.
+            kinds: Only these; all for nothing.
+        """
         with self._database.read() as connection:
-            return care.events(connection, after, limit)
+            return care.events(connection, after, limit, kinds)
 
     def forget_events(self, before: dt.datetime) -> int:
         """Forget events older than that; returns how many."""

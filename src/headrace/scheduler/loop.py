@@ -1,7 +1,7 @@
 """The loop that keeps stream tables fresh: looks at the scene, lets units wait in line, starts them in threads.
 
 Everything that one look finds due reads one cut of the sources, however long it takes. Looks go on while units run: a
-slow one delays only what reads from it. While nothing moves, a look is two small queries.
+slow one delays only what reads from it. While nothing moves, a look is three small queries.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
+from headrace.scheduler.decisions import Decisions
 from headrace.scheduler.dispatch import Dispatch
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
@@ -108,6 +109,7 @@ class Scheduler:
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
         self._outage = Outage(events)
+        self._decisions = Decisions(catalog, events, rules.poll)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -128,6 +130,7 @@ class Scheduler:
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self._register()
+        self._decisions.tell()
         results: list[RefreshResult] = []
         waking = nullcontext() if once else self.catalog.listening(self.wake)
         with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
@@ -174,6 +177,7 @@ class Scheduler:
                 return
             self._enforce_timeouts()
             self._journal.write()
+            self._decisions.tell()
             for ended in self._wait():
                 done = self._settle(ended)
                 if once:
@@ -372,6 +376,7 @@ class Scheduler:
             with suppress(EnvironmentFault):  # else at the next beat
                 self._register()
             return False
+        self._decisions.elect(place == 0)
         slots = share(self.rules.slots, place, len(alive))
         quotas = {pool: share(most, place, len(alive)) for pool, most in self.rules.quotas.items()}
         if (slots, quotas) != (self._dispatch.slots, self._dispatch.quotas):

@@ -78,6 +78,11 @@ def resume(connection: Connection, names: Sequence[TableName]) -> None:
     change(connection, names, {"paused_at": None, **_CLEAN})
 
 
+def forgive(connection: Connection, names: Sequence[TableName]) -> None:
+    """Let stream tables that failed be tried again, at once; a pause stays."""
+    change(connection, names, _CLEAN)
+
+
 def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
     """A refresh that was published, by whom ever, ends the row of failures, and replaces a blown fuse."""
     troubled = sa.or_(t.care.c.failures > 0, t.care.c.fuse_at.is_not(None))
@@ -176,9 +181,7 @@ def write_events(connection: Connection, rows: Sequence[tuple[dt.datetime, str, 
         connection.execute(sa.insert(t.event), values)
 
 
-def events(
-    connection: Connection, after: int | None, limit: int, kinds: Sequence[str] = ()
-) -> tuple[EventRecord, ...]:
+def events(connection: Connection, after: int | None, limit: int, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
     """Events later than an id, oldest first; the newest ones for None."""
     query = sa.select(t.event).limit(limit)
     if kinds:

@@ -65,14 +65,19 @@ class Caring:
             care.change(connection, names, {"paused_at": self._clock.now()})
             wake(connection)
 
-    def unpause(self, names: Sequence[TableName]) -> None:
+    def unpause(self, names: Sequence[TableName], failed: Sequence[TableName] = ()) -> None:
         """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
+
+        Args:
+            names: The stream tables.
+            failed: Others, of which waits and suspensions end, and pauses stay.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
         with self._database.write() as connection:
             care.resume(connection, names)
+            care.forgive(connection, failed)
             wake(connection)
 
     def note_failure(
@@ -186,9 +191,7 @@ class Caring:
         with self._database.write(passing=True) as connection:
             care.write_events(connection, rows)
 
-    def events(
-        self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()
-    ) -> tuple[EventRecord, ...]:
+    def events(self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
         """Events later than an id, oldest first; for None the newest ones, oldest of them first.
 
         Args:

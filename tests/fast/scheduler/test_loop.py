@@ -25,7 +25,7 @@ from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.rules import share
-from headrace.scheduler.scene import read_scene, targets
+from headrace.scheduler.scene import patience, read_scene, targets
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -938,7 +938,8 @@ def test_holds_lags_and_targets(lake_, catalog):
     catalog.pause([full("c")])
     rules_ = rules()
     scene = read_scene(catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule)
-    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
+    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10}
+    assert {n.table: t for n, t in patience(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
     now = dt.datetime.now(dt.UTC)
     assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, now).items()} == {
         "c": ("c", "paused"),
@@ -947,6 +948,40 @@ def test_holds_lags_and_targets(lake_, catalog):
     lags = {n.table: t.standing.behind_since for n, t in scene.tables.items()}
     assert len(set(lags.values())) == 1  # all of them lack the same change of a
     assert lags["e"] is not None
+
+
+@pytest.mark.parametrize(("tier", "target"), [("hot", 3600), ("warm", 7200), ("cold", 36000), ("frozen", None)])
+def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, target):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b", {"c": "1 hour"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.alter_stream_table(full("c"), options={"tier": tier})
+    lake_.base("s.a")
+    rules_, heads = rules(), worker.heads()
+    scene = read_scene(catalog, heads, rules_.defaults, rules_.default_schedule)
+    assert targets(scene) == ({} if target is None else dict.fromkeys((full("b"), full("c")), target))
+    for seconds in (600, 10_000, 100_000):
+        events, told = Events(), []
+        events.subscribe(told.append)
+        late = scheduler(catalog, worker, events, ahead=seconds)
+        due = {name for p in late.plan() for name in p.tables}
+        assert due == ({"s.b", "s.c"} if target and seconds > target else set()), seconds
+        late._consider(True)
+        exceeded = {e.table for e in told if isinstance(e, LagExceeded)}
+        assert exceeded == ({"s.b", "s.c"} if target and seconds > target else set()), seconds
+
+
+def test_what_is_refreshed_on_change_keeps_no_target(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b", {"c": "ON CHANGE EVERY 10 seconds"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    scheduler(catalog, worker, events, ahead=600)._consider(True)
+    assert not [e for e in told if isinstance(e, LagExceeded)]
 
 
 def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):

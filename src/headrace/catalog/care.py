@@ -143,9 +143,15 @@ def epochs(connection: Connection) -> dict[str, GroupEpoch]:
 # ---- schedulers
 
 
-def schedulers(connection: Connection) -> tuple[SchedulerRecord, ...]:
-    """Processes that run schedules, also such as died without a word; the first to come first."""
+def schedulers(connection: Connection, *, locked: bool = False) -> tuple[SchedulerRecord, ...]:
+    """Processes that run schedules, also such as died without a word; the first to come first.
+
+    Args:
+        connection: Inside the transaction.
+        locked: Whether who else asks so is to wait for the end of the transaction.
+    """
     query = sa.select(t.scheduler).order_by(t.scheduler.c.started_at, t.scheduler.c.owner)
+    query = query.with_for_update() if locked else query
     return tuple(SchedulerRecord(*row) for row in connection.execute(query))
 
 
@@ -156,9 +162,10 @@ def register(connection: Connection, owner: str, until: dt.datetime, now: dt.dat
     connection.execute(sa.insert(t.scheduler).values(row))
 
 
-def beat(connection: Connection, owner: str, until: dt.datetime) -> None:
-    """Say that a scheduler still runs."""
-    connection.execute(sa.update(t.scheduler).where(t.scheduler.c.owner == owner).values(expires_at=until))
+def beat(connection: Connection, owner: str, until: dt.datetime, claim: Json | None, *, draining: bool) -> None:
+    """Say that a scheduler still runs, and what it claims."""
+    values = {"expires_at": until, "claim_json": claim, "draining": draining}
+    connection.execute(sa.update(t.scheduler).where(t.scheduler.c.owner == owner).values(values))
 
 
 def unregister(connection: Connection, owners: Sequence[str]) -> None:

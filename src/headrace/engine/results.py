@@ -166,7 +166,8 @@ class StreamTableInfo(Record):
         skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
             from its query.
         skipped_since: When the first of them were.
-        late_because: What holds it up while its lag is beyond the target (on change: its pause), though nobody stopped it.
+        late_because: What holds it up while its lag is beyond the target (on change: its pause), though nobody
+            stopped it.
         within_target: The share of the last day, 0 to 1, for which its lag was within the target; None without one.
         trails: By how many versions it stays behind what it reads, by source, because newer ones do not agree; where
             `diamond_consistency` is `aligned`.

@@ -223,7 +223,7 @@ def effective_schedules(
 
 
 def targets(scene: Scene) -> dict[TableName, int]:
-    """The lag that tables are to keep, in seconds: their own, as their tier stretches it, or the strictest of what reads
+    """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
     them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
     return _strictest(scene, (Kind.LAG,))
 

@@ -48,6 +48,12 @@ def test_groups(run: Run, pipeline: Path) -> None:
     assert "s.b, s.c, s.d" in run("diamonds", "-p", pipeline).output
 
 
+def test_levels_and_the_critical_path(run: Run, pipeline: Path) -> None:
+    told = run("graph", "--levels", "-p", pipeline).output.splitlines()
+    assert told[:3] == ["level 0: s.a", "level 1: s.b, s.c, s.e", "level 2: s.d"]
+    assert told[3].startswith("critical path")
+
+
 def test_a_project_says_what_diamonds_are_to_it(run: Run, pipeline: Path) -> None:
     file = pipeline / "headrace.toml"
     wishes = "[headrace]\ndiamond_consistency = 'none'\ndiamond_schedule_policy = 'slowest'"

@@ -9,11 +9,12 @@ from headrace.algebra.relations import Aggregate, Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, walk
 from headrace.algebra.types import groupable, mentions
+from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
-from headrace.delta.nearby import Key, read_once
-from headrace.delta.program import DeltaProgram, FullProgram, Step, TableChange
+from headrace.delta.nearby import read_once
+from headrace.delta.program import DeltaProgram, FullProgram, Key, Need, Step, TableChange
 from headrace.names import TableName
 from headrace.rewrite.known_keys import use_keys
 from headrace.rewrite.passes import QUERY, rewrite, step
@@ -75,6 +76,7 @@ class CompiledView:
         sizes: Mapping[TableName, int] | None = None,
         companion_rows: int = 0,
         barred: Set[Key] = frozenset(),
+        collected: Mapping[Key, Need] | None = None,
     ) -> DeltaProgram | None:
         """How the stored tables follow a change.
 
@@ -84,6 +86,7 @@ class CompiledView:
             sizes: Rows in each source, as far as known; only speed depends on it.
             companion_rows: Rows in the companion, as far as known; likewise.
             barred: Sources and columns by which rows near a change are too many to be kept.
+            collected: Rows near changes that are collected for several stream tables.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
@@ -92,8 +95,12 @@ class CompiledView:
         if program is None:
             return None
         tidied = self._tidied_program(program)
-        once = read_once(tidied, changed, sizes or {}, self.types, barred)
-        return tidied if once is tidied else self._tidied_program(once, done=tidied)
+        near = CommonNear(changed, sizes or {}, self.types)
+        needs = near.needs(tidied)
+        common = near.instead(tidied, collected) if collected else tidied
+        once = read_once(common, changed, sizes or {}, self.types, barred)
+        last = tidied if once is tidied else self._tidied_program(once, done=tidied)
+        return replace(last, needs=needs)
 
     def delta_by_rules(
         self,
@@ -125,12 +132,12 @@ class CompiledView:
         return None if program is None else self._tidied_program(program)
 
     def _tidied_program(self, program: DeltaProgram, done: DeltaProgram | None = None) -> DeltaProgram:
-        """The program rewritten, but for steps that are those of one that is."""
+        """The program rewritten, but for steps that are those of one that is, and for those that others have, too."""
         passes = step(self.types)
         as_they_are = frozenset() if done is None else frozenset(map(id, done.steps))
         steps = tuple(
             s
-            if id(s) in as_they_are
+            if s.follows or id(s) in as_they_are
             else replace(s, relation=rewrite(s.relation, passes), only_if=self._tidied(s.only_if))
             for s in program.steps
         )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from kit.waiting import running, until
 import headrace
 from headrace.api import Headrace
 from headrace.config import default_settings
+from headrace.errors import EnvironmentFault
 from headrace.events import Event, Notice, RetryPlanned, StageStarted, Suspended
 
 
@@ -20,6 +24,20 @@ def kill_spark() -> None:
     from pyspark import SparkContext
 
     os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)  # type: ignore[union-attr]
+
+
+def kill_spark_while_asked(hr: Headrace) -> None:
+    """What it was asked lies unread in its socket, so that the connection is reset, not closed."""
+    from pyspark import SparkContext
+
+    process = SparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    os.kill(process, signal.SIGSTOP)
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(hr.sql, "SELECT 2")
+        time.sleep(0.5)
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(EnvironmentFault, match="SPARK_LOST"):
+            asked.result()
 
 
 def settled(hr: Headrace) -> bool:
@@ -51,11 +69,11 @@ def test_spark_is_started_again(tmp_path: Path) -> None:
         assert all(result.ok for result in hr.verify())
 
 
-@pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_project_is_opened_again_after_its_spark_has_died(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("end", [lambda _: kill_spark(), kill_spark_while_asked, lambda hr: hr.spark.stop()])
+def test_a_project_is_opened_again_after_its_spark_has_died(tmp_path: Path, end: Callable[[Headrace], None]) -> None:
     settings = replace(default_settings(tmp_path), spark_master="local[2]")
     with headrace.open(settings) as hr:
         assert hr.sql("SELECT 1").collect()
-        kill_spark() if how == "killed" else hr.spark.stop()
+        end(hr)
     with headrace.open(settings) as hr:
         assert hr.sql("SELECT 1").collect()

@@ -17,7 +17,7 @@ from headrace.compiler import CompiledView, compile_view
 from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
-from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
+from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, TableChange
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive
 from headrace.sql.lower import lower
@@ -86,6 +86,8 @@ class Maintained:
         assert not self.view.refusals, self.view.refusals
         self.stored: dict[str, Counter[Row]] = {}
         self.moved: Counter[Row] = Counter()
+        self.needs: dict[Key, Need] = {}
+        self.turn = 0
         self._load()
         self.first = self.state
 
@@ -173,7 +175,11 @@ class Maintained:
 
     def follow(self, changed: frozenset[TableName], gained: frozenset[TableName] = frozenset()) -> Counter[Row]:
         """Refresh after tables have moved, check everything; arguments as for programs."""
-        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows)
+        program = self.view.delta_program(
+            changed, gained, companion_rows=self.companion_rows, collected=self._collected(changed)
+        )
+        if program is not None:
+            self.needs.update(program.needs)
         if program is None:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()
@@ -185,6 +191,16 @@ class Maintained:
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
         return self.moved
+
+    def _collected(self, changed: frozenset[TableName]) -> dict[Key, Need]:
+        """Every other time, what was needed so far, as if others needed it too, and by more values."""
+        self.turn += 1
+        found = {}
+        for key, need in self.needs.items() if self.turn % 2 else ():
+            follows = frozenset(each for each in (*need.follows, key) if each[0] in changed)
+            if follows:
+                found[key] = Need(follows, need.fields)
+        return found
 
     def _move(self, table: Table, change: tuple[tuple[int, Row], ...]) -> None:
         before = self.contents[table.name]

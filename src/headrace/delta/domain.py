@@ -158,20 +158,20 @@ def united(values: Iterable[Relation]) -> Relation:
     Args:
         values: Relations with equally many columns.
     """
-    terms = tuple(dict.fromkeys(_named(term) for each in values for term in _terms(each)))
-    return terms[0] if len(terms) == 1 else Union(terms)
+    found = tuple(dict.fromkeys(_named(term) for each in values for term in terms(each)))
+    return found[0] if len(found) == 1 else Union(found)
 
 
-def _terms(values: Relation) -> Iterator[Relation]:
+def terms(values: Relation) -> Iterator[Relation]:
     """The relations whose union a relation is."""
     match values:
         case Union():
             for branch in values.branches:
-                yield from _terms(branch)
+                yield from terms(branch)
         case Project(input=Union() as below):
             places = [below.columns.index(as_column(scalar) or "") for _, scalar in values.items]
             for branch in below.branches:
-                yield from _terms(Project(branch, identity(tuple(branch.columns[i] for i in places))))
+                yield from terms(Project(branch, identity(tuple(branch.columns[i] for i in places))))
         case _:
             yield values
 

@@ -32,7 +32,7 @@ from headrace.algebra.types import groupable, mentions
 from headrace.delta.change import total
 from headrace.delta.demand import Demand, Reading, Tracing
 from headrace.delta.domain import Domains, Names, united
-from headrace.delta.program import DeltaProgram, Step, free_name
+from headrace.delta.program import DeltaProgram, Key, Step, free_name
 from headrace.names import WEIGHT, TableName
 
 NEAR = "near"
@@ -47,9 +47,6 @@ would be too many to keep even once."""
 
 MOST_STEPS = 40
 """A longer program is left as it is: looking through it would take longer than it saves."""
-
-Key = tuple[TableName, Names]
-"""A source, and the columns by which rows of it are near."""
 
 
 def read_once(
@@ -113,7 +110,7 @@ class _Program:
                 found.append((place, reading))
                 return reading.scan
 
-            if _looked_into(step):
+            if looked_into(step):
                 Tracing(shared or self._domains(place), use).visit(step.relation)
         return found
 
@@ -141,59 +138,88 @@ class _Program:
         if source not in self.changed:
             return True
         used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
-        return all(out in self.types and _same_when_equal(self.types[out]) for out in used)
+        return all(out in self.types and same_when_equal(self.types[out]) for out in used)
 
     def _relation(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Relation:
         source, columns = key
-        used = dict.fromkeys((*columns, *(name for reading, _ in wanted for _, name in reading.scan.fields)))
-        fields = tuple((name, name) for name in used)
-        keys = united(demand.values for _, demand in wanted)
-        on = tuple(zip(columns, keys.columns, strict=True))
+        fields = dict.fromkeys((*columns, *(name for reading, _ in wanted for _, name in reading.scan.fields)))
         condition = all_of(
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
-
-        def rows(moment: Moment) -> Relation:
-            scan = Scan(source, fields, moment)
-            return scan if condition is None else Filter(scan, condition)
-
-        near = SemiJoin(rows(Moment.AFTER), keys, on)
-        if source not in self.changed:
-            return near
-        names = tuple(used)
-        now = Project(near, (*identity(names), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
-        minus = compose("-{w}", w=column(WEIGHT))
-        # what changed and has none of the keys is there as well: nobody asks for it
-        gone = Project(rows(Moment.CHANGE), (*identity(names), (AFTERWARDS, literal(0)), (REMOVED, minus)))
-        sums = (total(AFTERWARDS), total(REMOVED))
-        before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
-        summed = Aggregate(Union((now, gone)), names, sums)
-        return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
+        keys = united(demand.values for _, demand in wanted)
+        return rows_near(key, keys, tuple(fields), changed=source in self.changed, condition=condition)
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
-        if not _looked_into(step):
+        if not looked_into(step):
             return step
 
         def use(reading: Reading) -> Relation:
             if not any((reading.scan.source, demand.columns) == key for demand in reading.demands):
                 return reading.scan
-            stored = Stored(near.name, near.relation.columns)
-            renamed = tuple((out, column(name)) for out, name in reading.scan.fields)
-            if key[0] not in self.changed:
-                return Project(stored, renamed)
-            copies = AFTERWARDS if reading.scan.moment is Moment.AFTER else BEFOREHAND
-            return Replicate(Project(stored, (*renamed, (copies, column(copies)))), copies)
+            return read_from(near, reading, changed=key[0] in self.changed)
 
         return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
-def _looked_into(step: Step) -> bool:
+def rows_near(key: Key, keys: Relation, fields: Names, *, changed: bool, condition: Scalar | None = None) -> Relation:
+    """The rows of a source that have some keys, each different one once.
+
+    Args:
+        key: The source, and the columns that have the keys.
+        keys: The keys, in the order of these columns.
+        fields: The source's columns that are wanted, those of the key among them.
+        changed: Whether the source has changed; then it is told how often each row is there now, and how often it was.
+            Rows that changed are among these whatever keys they have.
+        condition: What else the rows must satisfy.
+    """
+    source, columns = key
+    on = tuple(zip(columns, keys.columns, strict=True))
+
+    def rows(moment: Moment) -> Relation:
+        scan = Scan(source, identity_fields(fields), moment)
+        return scan if condition is None else Filter(scan, condition)
+
+    near = SemiJoin(rows(Moment.AFTER), keys, on)
+    if not changed:
+        return near
+    now = Project(near, (*identity(fields), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
+    minus = compose("-{w}", w=column(WEIGHT))
+    # what changed and has none of the keys is there as well: nobody asks for it
+    gone = Project(rows(Moment.CHANGE), (*identity(fields), (AFTERWARDS, literal(0)), (REMOVED, minus)))
+    sums = (total(AFTERWARDS), total(REMOVED))
+    before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
+    summed = Aggregate(Union((now, gone)), fields, sums)
+    return Project(summed, (*identity(fields), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
+
+
+def identity_fields(names: Names) -> tuple[tuple[str, str], ...]:
+    """Fields of a scan under the source's own names."""
+    return tuple((name, name) for name in names)
+
+
+def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
+    """What a scan reads, from a step that has `rows_near` of its source.
+
+    Args:
+        near: The step.
+        reading: The scan.
+        changed: Whether the source has changed.
+    """
+    stored = Stored(near.name, near.relation.columns)
+    renamed = tuple((out, column(name)) for out, name in reading.scan.fields)
+    if not changed:
+        return Project(stored, renamed)
+    copies = AFTERWARDS if reading.scan.moment is Moment.AFTER else BEFOREHAND
+    return Replicate(Project(stored, (*renamed, (copies, column(copies)))), copies)
+
+
+def looked_into(step: Step) -> bool:
     """Whether a step is always needed, and does not collect rows itself."""
     return step.only_if is None and step.near is None
 
 
-def _same_when_equal(type_: str) -> bool:
+def same_when_equal(type_: str) -> bool:
     """Whether equal values of a type cannot be told apart: 0.0 and -0.0 can, and so can 'a' and 'A' in some order."""
     return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import count
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.scalar import Scalar
 from headrace.names import TableName
+
+Key = tuple[TableName, tuple[str, ...]]
+"""A source, and columns of it by which some of its rows are told."""
 
 STATE = "state"
 """Name of the `Stored` leaf that is the stream table as last published."""
@@ -27,12 +30,27 @@ class Step:
         only_if: A cheap relation over earlier steps; while it has no rows, the step has none that matter either, and
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
         near: Of a step that collects rows of a source by some values: the source and its columns that have them.
+        follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
     """
 
     name: str
     relation: Relation
     only_if: Relation | None = None
-    near: tuple[TableName, tuple[str, ...]] | None = None
+    near: Key | None = None
+    follows: frozenset[TableName] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What is read of a source near changes, by values of some of its columns.
+
+    Args:
+        follows: Sources whose changes have these values, each with the columns that do.
+        fields: Columns of the source that are read, with their types, as far as known.
+    """
+
+    follows: frozenset[Key]
+    fields: Mapping[str, str]
 
 
 def free_name(stem: str, steps: Iterable[Step]) -> str:
@@ -83,11 +101,13 @@ class DeltaProgram:
         steps: To be computed in this order.
         state: The change of the stream table.
         companion: The change of its companion, if it has one.
+        needs: What it reads of sources near changes, that others may read as well.
     """
 
     steps: tuple[Step, ...]
     state: TableChange
     companion: TableChange | None = None
+    needs: Mapping[Key, Need] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

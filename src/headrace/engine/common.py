@@ -12,9 +12,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import Any
 
 from headrace.algebra.schema import Column
 from headrace.catalog import StreamTable, Version
+from headrace.delta.program import Key
 from headrace.engine.details import columns_read
 from headrace.engine.facts import Common, Facts
 from headrace.engine.ports import Runner
@@ -31,6 +33,9 @@ FEW_CHANGED = 20_000
 
 FEW_APPENDED = 1_000
 """So many appended rows are kept for all that read them; more are read from their files as quickly."""
+
+About = TableName | Key
+"""What is kept: the change of a source, or the rows of a source near changes, by some columns."""
 
 MOST_BYTES = 64 * 2**20
 """So much memory may be taken by all changes that consumers have yet to read."""
@@ -74,9 +79,10 @@ def common_change(
     sql = changes_sql(source, meta, plan, every)
     if sql is None:
         return None
-    view = _view(f"{source.sql} {span[0].table_uuid} {sql}")
+    view = view_named(f"{source.sql} {span[0].table_uuid} {sql}")
     own = f"SELECT {_listed(columns)} FROM {quote(view)}"
-    return Common(view, sql, own, frozenset(n for n, version in at.items() if version == before))
+    waiting = frozenset(n for n, version in at.items() if version == before)
+    return Common(view, sql, own, waiting, frozenset(every))
 
 
 def logged_change(
@@ -108,10 +114,10 @@ def logged_change(
         return None
     before, after = (version.version for version in span)
     waiting = followers(source, before, streams, frontiers) - {reader}
-    every = (column.name for column in log.columns if column.name not in (WEIGHT, VERSION))
+    every = tuple(column.name for column in log.columns if column.name not in (WEIGHT, VERSION))
     view = view_of(log, before, after)
     own = f"SELECT {_listed(columns)} FROM {quote(view)}"
-    return Common(view, f"SELECT {_listed(every)} {sql}", own, waiting)
+    return Common(view, f"SELECT {_listed(every)} {sql}", own, waiting, frozenset(every))
 
 
 def view_of(log: TableMeta, before: int, after: int) -> str:
@@ -119,11 +125,11 @@ def view_of(log: TableMeta, before: int, after: int) -> str:
 
     A log that was put back and written anew has another snapshot, and so has one that something was added to.
     """
-    return _view(f"{log.uuid} {log.current_snapshot_id} {before} {after}")
+    return view_named(f"{log.uuid} {log.current_snapshot_id} {before} {after}")
 
 
-def _view(text: str) -> str:
-    """The temporary name of what a text says."""
+def view_named(text: str) -> str:
+    """The temporary name of what a text says, the same for whoever says it."""
     return f"{RESERVED_PREFIX}change_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -162,19 +168,21 @@ class _Kept:
     """What is kept under a name.
 
     Args:
-        source: Whose change it is.
+        about: Whose change it is.
         users: How many refreshes read it just now.
         ready: Whether it is there.
         readers: Who has yet to read it; the last to leave lets it go.
         size: The bytes it takes, where it was handed over.
+        found: What was measured when it was computed.
         lock: Held while it is computed.
     """
 
-    source: TableName
+    about: About
     users: int = 0
     ready: bool = False
     readers: set[TableName] = field(default_factory=set)
     size: int = 0
+    found: Mapping[str, Any] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
 
@@ -199,11 +207,12 @@ class CommonChanges:
             runner: Whose temporary views are read.
         """
 
-        def there(view: str) -> bool:
-            with self._lock:
-                return (runner, view) in self._kept
+        return worth(facts, lambda view: self.is_there(runner, view))
 
-        return worth(facts, there)
+    def is_there(self, runner: Runner, view: str) -> bool:
+        """Whether something is kept under a name, or just being computed."""
+        with self._lock:
+            return (runner, view) in self._kept
 
     def hand_over(
         self,
@@ -234,26 +243,39 @@ class CommonChanges:
             self._kept[runner, view] = _Kept(source, ready=True, readers=set(readers), size=size)
             self._make_room()
 
-    def read(self, runner: Runner, source: TableName, common: Common, *, few: bool = False) -> None:
-        """Make a change readable under its name and keep it there; `leave` must follow.
+    def read(
+        self,
+        runner: Runner,
+        about: About,
+        common: Common,
+        *,
+        measures: Mapping[str, str] | None = None,
+        few: bool = False,
+    ) -> Mapping[str, Any]:
+        """Make what is common readable under its name and keep it there; `leave` must follow.
 
-        What was kept of earlier changes of the source, and nobody reads any more, is let go.
+        What was kept of the same thing earlier, and nobody reads any more, is let go.
 
         Args:
             runner: Reads it.
-            source: The source.
-            common: The change.
+            about: What it is.
+            common: How it is read.
+            measures: SQL aggregates over its columns, by result name, the same for whoever reads it.
             few: Whether its rows are few.
+
+        Returns:
+            What the measures gave.
         """
         view = common.view
         with self._lock:
-            kept = self._kept.setdefault((runner, view), _Kept(source, readers=set(common.waiting)))
+            kept = self._kept.setdefault((runner, view), _Kept(about, readers=set(common.waiting)))
             kept.users += 1
-            self._outdate(source, view)
+            self._outdate(about, view)
         with kept.lock:
             if not kept.ready:
-                runner.materialize(view, common.sql, few=few)
+                kept.found = runner.materialize(view, common.sql, measures, few=few)
                 kept.ready = True
+        return kept.found
 
     def leave(self, runner: Runner, view: str, reader: TableName) -> None:
         """Say that a reader is done; what it read stays for the others."""
@@ -272,8 +294,8 @@ class CommonChanges:
             for key in list(self._kept):
                 self._let_go(key)
 
-    def _outdate(self, source: TableName, view: str) -> None:
-        for key in [k for k, v in self._kept.items() if v.source == source and k[1] != view and not v.users]:
+    def _outdate(self, about: About, view: str) -> None:
+        for key in [k for k, v in self._kept.items() if v.about == about and k[1] != view and not v.users]:
             self._let_go(key)
 
     def _make_room(self) -> None:

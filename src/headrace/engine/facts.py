@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headrace.delta.program import Key, Need
 from headrace.engine.details import Details
 from headrace.engine.results import RefreshMode
 from headrace.frontier import Frontier
@@ -34,12 +35,27 @@ class Common:
         sql: The change, with every column that any of them reads.
         own: What this table reads of `view`.
         waiting: Who else has yet to read it.
+        columns: The columns it has.
     """
 
     view: str
     sql: str
     own: str
     waiting: frozenset[TableName]
+    columns: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Rows of a source near changes that other stream tables read too, and that are kept for them.
+
+    Args:
+        need: What is collected.
+        common: How it is kept.
+    """
+
+    need: Need
+    common: Common
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,7 @@ class SourceFacts:
         logged: Whether the change is read from a change log: nothing else has to be read to find it.
         columns: The columns to which the user's own text is held, where the table has gained others since.
         common: The change as it is kept for several readers, where that is better.
+        names: Names of all its columns.
     """
 
     name: TableName
@@ -75,6 +92,7 @@ class SourceFacts:
     logged: bool = False
     columns: tuple[str, ...] | None = None
     common: Common | None = None
+    names: frozenset[str] = frozenset()
 
     @property
     def as_defined(self) -> str:
@@ -128,6 +146,7 @@ class Facts:
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
+        collected: Rows near changes that are kept for several readers.
     """
 
     name: TableName
@@ -146,6 +165,7 @@ class Facts:
     forced: bool = False
     obstacle: Obstacle | None = None
     tag: str = ""
+    collected: Mapping[Key, Collected] = field(default_factory=dict)
 
     @property
     def first_load(self) -> bool:

@@ -15,7 +15,7 @@ from headrace.compiler import CompiledView
 from headrace.delta.change import union_all
 from headrace.delta.consolidate import consolidate
 from headrace.delta.program import STATE, DeltaProgram
-from headrace.engine.plan import BROADCAST_ROWS
+from headrace.engine.collecting import BROADCAST_ROWS
 from headrace.engine.ports import Runner
 from headrace.errors import InternalError, UserError
 from headrace.names import WEIGHT, TableName, quote

@@ -204,6 +204,7 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
         version=now.version,
         rows=now.row_count,
         columns=use.held_to(head.meta.columns),
+        names=frozenset(column.name for column in head.meta.columns),
     )
     old = know.at_frontier.get(name)
     if old is None:

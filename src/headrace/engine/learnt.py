@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.engine.collecting import Needs
 from headrace.lake.locators import Locators
 
 
@@ -14,9 +15,13 @@ class Learnt:
     Args:
         locators: Of stored tables: columns that did not tell the rows to delete from others.
         near: Of sources: columns with too few values for rows near a change to be few.
+        collected: The same where the rows are collected for several stream tables.
+        needs: What several stream tables may read together.
         many: Of stream tables: steps, and of sources: their change, that had too many rows to be held as literal ones.
     """
 
     locators: Locators = field(default_factory=Locators)
     near: Locators = field(default_factory=Locators)
+    collected: Locators = field(default_factory=Locators)
+    needs: Needs = field(default_factory=Needs)
     many: Locators = field(default_factory=Locators)

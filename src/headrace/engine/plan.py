@@ -14,6 +14,7 @@ from typing import Any
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
+from headrace.engine.collecting import BROADCAST_ROWS
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
@@ -28,9 +29,6 @@ STATE_CHANGE = "state_change"
 COMPANION_CHANGE = "companion_change"
 OLD_ROWS = "old"
 NEW_ROWS = "new"
-
-BROADCAST_ROWS = 500_000
-"""A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
 def sizes(facts: Facts) -> dict[TableName, int]:
@@ -48,7 +46,8 @@ def delta(facts: Facts, view: CompiledView, near: Locators | None = None) -> Del
     """
     appended = frozenset(s.name for s in facts.sources if s.appended)
     barred = {(s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())}
-    return view.delta_program(facts.changed, appended, sizes(facts), facts.companion_rows, barred)
+    wanted = {key: each.need for key, each in facts.collected.items()}
+    return view.delta_program(facts.changed, appended, sizes(facts), facts.companion_rows, barred, wanted)
 
 
 def view_name(facts: Facts, stem: str) -> str:
@@ -112,6 +111,10 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     counted = is_counted(facts, program)
     stages: list[Compute] = []
     for step in program.steps:
+        if step.near is not None and step.follows:
+            common = facts.collected[step.near].common
+            stages.append(Compute(step.name, view_name(facts, step.name), common.sql, near=step.near, common=common))
+            continue
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
         sql = lower(step.relation, bind, hints=hints)
         measures = tuple(_count_measures(program, step.name)) if counted else ()

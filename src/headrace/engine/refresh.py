@@ -25,6 +25,7 @@ from headrace.engine import gather, plan
 from headrace.engine.aligning import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
 from headrace.engine.choose import Choice, choose
 from headrace.engine.circling import Circle, Circling
+from headrace.engine.collecting import collected
 from headrace.engine.common import CommonChanges
 from headrace.engine.cycles import in_cycle, parts
 from headrace.engine.facts import Facts
@@ -448,7 +449,7 @@ class Refresher:
         for source in facts.sources:
             if source.name.catalog != LAKE:
                 runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
-        facts = self.changes.worth_it(facts, runner)
+        facts = self._with_common(facts, runner)
         run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
         attempt.stages = run.outcome.seconds
         try:
@@ -457,6 +458,8 @@ class Refresher:
                 program = (
                     plan.delta(facts, view, self.learnt.near) if view and choice.mode is Mode.DIFFERENTIAL else None
                 )
+                if program is not None:
+                    self.learnt.needs.note(facts.name, program.needs)
                 if choice.mode is Mode.FULL:
                     run.full(view)
                 elif program is not None:
@@ -471,6 +474,14 @@ class Refresher:
         finally:
             run.close()
         return run.outcome
+
+    def _with_common(self, facts: Facts, runner: Runner) -> Facts:
+        """The facts, with what is worth to be read together with other stream tables."""
+        facts = self.changes.worth_it(facts, runner)
+        needs, barred = self.learnt.needs.all(), self.learnt.collected.barred
+        return replace(
+            facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), barred)
+        )
 
     def _ready(self, attempt: Attempt) -> Runner:
         """The session's runner; starting Spark is no part of the time that a refresh takes."""

@@ -14,10 +14,10 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.delta.consolidate import difference
-from headrace.delta.program import DeltaProgram
+from headrace.delta.program import DeltaProgram, Key
 from headrace.engine import plan
 from headrace.engine.common import CommonChanges, view_of
-from headrace.engine.facts import Facts
+from headrace.engine.facts import Common, Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
 from headrace.engine.learnt import Learnt
@@ -224,6 +224,8 @@ class Run:
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
+                elif isinstance(stage, Compute) and stage.near is not None and stage.common is not None:
+                    self._collected(stage, stage.near, stage.common)
                 elif isinstance(stage, Compute) and stage.near is not None:
                     self._near(stage, *stage.near)
                 elif isinstance(stage, Compute) and not stage.kept:
@@ -246,6 +248,16 @@ class Run:
             self._keep(stage.view, stage.sql)
         else:
             self._texts[quote(stage.view)] = self._spliced(stage.sql)
+
+    def _collected(self, stage: Compute, near: Key, common: Common) -> None:
+        """Read what is collected for several; where that is much of the source, each collects its own next time."""
+        source, columns = near
+        self._common.append(common.view)
+        with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
+            found = self.changes.read(self.runner, near, common, measures={"rows": "count(*)"}, few=few)
+        self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
+        if found["rows"] > plan.MUCH * (self.facts.by_name[source].rows or 0):
+            self.learnt.collected.failed(source, columns)
 
     def _near(self, stage: Compute, source: TableName, columns: tuple[str, ...]) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.delta.program import Key
 from headrace.engine.facts import Common
 from headrace.names import TableName
 
@@ -49,6 +50,7 @@ class Compute:
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
         kept: False for what follows cheaply from other results, so that whoever reads it computes it.
         near: The source and the columns by whose values its rows are collected, where that is what it does.
+        common: How these are kept for other stream tables as well.
     """
 
     name: str
@@ -57,11 +59,15 @@ class Compute:
     only_if: str | None = None
     measures: tuple[tuple[str, str], ...] = ()
     kept: bool = True
-    near: tuple[TableName, tuple[str, ...]] | None = None
+    near: Key | None = None
+    common: Common | None = None
 
     @property
     def title(self) -> str:
         """What a person sees while it runs."""
+        if self.common is not None and self.near is not None:
+            source, columns = self.near
+            return f"collect {source} near changes by {', '.join(columns)}"
         return f"compute {self.name}"
 
     @property

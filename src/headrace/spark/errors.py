@@ -176,6 +176,8 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         r"SparkJobCancelled|cancelled part of cancelled job group|[Cc]ancelled as part of|OPERATION_CANCEL",
         _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),
     ),
+    # Py4J's own error says no more than this where the JVM ended without a farewell while it was asked.
+    (r"(?m)An error occurred while calling \S*[^.\s]$|does not exist in the JVM", _LOST),
     (
         r"Py4JNetworkError|Answer from Java side is empty|stopped SparkContext|SparkContext was shut down|"
         r"ConnectionRefusedError|StatusCode.UNAVAILABLE|Connection reset by peer|Broken pipe|NoneType.*_jvm|"

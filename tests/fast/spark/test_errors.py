@@ -1,4 +1,5 @@
 import pytest
+from py4j.protocol import Py4JError, get_return_value
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
@@ -53,6 +54,13 @@ def test_a_cause_deep_in_the_chain_counts():
 
 def test_a_lost_connection_is_known_by_its_class():
     assert translate(ConnectionRefusedError("[Errno 111] Connection refused")).code == "SPARK_LOST"
+
+
+@pytest.mark.parametrize(("answer", "code"), [("x", "SPARK_LOST"), ("xssomething broke", "SPARK_ERROR")])
+def test_a_question_that_java_did_not_live_to_answer_is_a_lost_connection(answer, code):
+    with pytest.raises(Py4JError) as caught:
+        get_return_value(answer, None, "o12", "sql")  # Py4J itself turns a reset connection into the answer "x"
+    assert translate(caught.value).code == code
 
 
 def test_a_failed_tasks_own_condition_stands_in_the_jobs_message():

@@ -1,0 +1,99 @@
+"""What several stream tables read near a change is collected once, for all that have yet to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from headrace.api import Headrace
+from headrace.delta import common_near
+from headrace.engine.results import Mode, RefreshResult
+
+QUERIES = {
+    "prices": "SELECT o.customer, l.price FROM {0}.orders o JOIN {0}.lines l ON l.order_id = o.id WHERE o.customer > 2",
+    "parts": "SELECT l.part, count(*) AS n FROM {0}.orders o JOIN {0}.lines l ON l.order_id = o.id GROUP BY l.part",
+    "late": "SELECT o.id FROM {0}.orders o WHERE EXISTS "
+    "(SELECT 1 FROM {0}.lines l WHERE l.order_id = o.id AND l.price > 90)",
+}
+
+
+@pytest.fixture
+def names(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(common_near, "WORTH_ROWS", 1)  # or it would take hundreds of thousands
+    hr.sql(f"CREATE TABLE lake.{ns}.orders (id INT, customer INT) USING iceberg")
+    hr.sql(f"CREATE TABLE lake.{ns}.lines (order_id INT, part INT, price DECIMAL(9,2)) USING iceberg")
+    hr.sql(f"INSERT INTO lake.{ns}.orders SELECT id, id % 7 FROM range(1000)")
+    hr.sql(f"INSERT INTO lake.{ns}.lines SELECT id % 1000, id % 11, id % 97 FROM range(4000)")
+    for name, query in QUERIES.items():
+        hr.create_stream_table(f"{ns}.{name}", query.format(ns), refresh_mode="DIFFERENTIAL")
+    return [f"{ns}.{name}" for name in QUERIES]
+
+
+def change(hr: Headrace, ns: str, turn: int) -> None:
+    hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id % 250 = {turn}")
+    hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 10 WHERE order_id % 200 = {turn}")
+    hr.sql(f"INSERT INTO lake.{ns}.lines SELECT id, 1, 95 FROM range({turn}, {turn + 3})")
+    hr.sql(f"INSERT INTO lake.{ns}.orders VALUES ({1000 + turn}, 5), ({turn + 60}, 4)")
+
+
+def collecting(results: Sequence[RefreshResult]) -> list[int]:
+    """How many stages of each refresh read what is collected for several."""
+    assert all(result.mode is Mode.DIFFERENTIAL for result in results)
+    return [sum(title.startswith("collect ") for title in result.stages) for result in results]
+
+
+def test_it_is_collected_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
+    change(hr, ns, 1)
+    assert collecting([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
+    for turn in (2, 3):
+        change(hr, ns, turn)
+        assert all(collecting([hr.refresh(name) for name in names]))
+        assert all(v.ok for v in hr.verify(names))
+    assert not hr._engine()[1].changes.views, "the last to read it lets it go"
+
+
+def test_one_that_is_alone_collects_nothing_for_others(hr: Headrace, ns: str, names: list[str]) -> None:
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        hr.refresh(names)
+    change(hr, ns, 3)
+    hr.drop_stream_table(names[1])
+    hr.drop_stream_table(names[2])
+    assert collecting([hr.refresh(names[0])]) == [0]
+    assert hr.verify(names[0]).ok
+
+
+def test_one_that_trails_collects_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        hr.refresh(names)
+    change(hr, ns, 3)
+    hr.refresh(names[0])
+    change(hr, ns, 4)
+    assert all(collecting([hr.refresh(name) for name in names[1:]]))
+    assert hr.refresh(names[0]).mode is Mode.DIFFERENTIAL
+    assert all(v.ok for v in hr.verify(names))
+
+
+def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
+    for turn in (1, 2, 3):
+        change(hr, ns, turn)
+        with ThreadPoolExecutor(len(names)) as pool:
+            list(pool.map(hr.refresh, names))
+        assert all(v.ok for v in hr.verify(names))
+    assert not hr._engine()[1].changes.views
+
+
+def test_what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) -> None:
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        hr.refresh(names)
+    hr.drop_stream_table(names[1])
+    hr.sql(f"ALTER TABLE lake.{ns}.lines DROP COLUMN part")
+    hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id < 9")
+    hr.sql(f"UPDATE lake.{ns}.lines SET price = 99 WHERE order_id % 150 = 3")
+    rest = [names[0], names[2]]
+    assert all(collecting([hr.refresh(name) for name in rest]))
+    assert all(v.ok for v in hr.verify(rest))

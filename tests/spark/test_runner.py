@@ -257,7 +257,7 @@ def test_a_big_refresh_does_not_starve_a_small_one(runner: SparkRunner) -> None:
 
     def big() -> None:
         with runner.jobs("refresh big"), pytest.raises(HeadraceError, match="CANCELLED"):
-            runner.run(f"SELECT count(coalesce({nap}, '')) FROM range(0, {tasks}, 1, {tasks})")
+            runner.run(f"SELECT count(n) FROM (SELECT {nap} AS n FROM range(0, {tasks}, 1, {tasks}))")
 
     def done() -> int | None:
         """Tasks of the big one that have ended; None while none has begun."""

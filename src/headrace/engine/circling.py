@@ -155,14 +155,15 @@ class Circling:
             facts: Of each member.
             wanted: Whether changes are going to be read.
         """
-        runner = self._runner(facts) if wanted and any(s.common for own in facts for s in own.sources) else None
-        read: list[tuple[str, TableName]] = []
-        if runner is not None:
-            _look_anew(facts, runner)
+        if not wanted or not any(s.common for own in facts for s in own.sources):
+            yield list(facts)
+            return
+        runner, read = self._runner(facts), list[tuple[str, TableName]]()
+        _look_anew(facts, runner)
         try:
-            yield [own if runner is None else self._reading(own, runner, read) for own in facts]
+            yield [self._reading(own, runner, read) for own in facts]
         finally:
-            for view, name in read if runner is not None else ():
+            for view, name in read:
                 self.changes.leave(runner, view, name)
 
     def _reading(self, own: Facts, runner: Runner, read: list[tuple[str, TableName]]) -> Facts:

@@ -1,7 +1,8 @@
 """GROUP BY (and DISTINCT) below another operator, or with calls that keep no accumulator: affected groups.
 
 Let K be the keys of ΔR. Δ(γ(R)) = γ(R′ ⋉ K) − γ(R ⋉ K): groups outside K have the same rows before and after. NULL is
-a key like any other. Without keys there is one group, and it has a row before and after, also over no input.
+a key like any other. Of K only those keys matter by which groups are asked for, where these are known (`partners`).
+Without keys there is one group, and it has a row before and after, also over no input.
 Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 1993 (recompute what is affected).
 """
 
@@ -19,7 +20,10 @@ def delta(aggregate: Aggregate, change: Change) -> Relation:
         touched = change.of(aggregate.input)
         if isinstance(touched, Empty):
             return Empty((*aggregate.columns, *touched.columns[-1:]))
-        keys = change.keep("touched", Aggregate(touched, aggregate.keys))
+        groups: Relation = Aggregate(touched, aggregate.keys)
+        for key, values in change.partners.get(aggregate, ()):
+            groups = SemiJoin(groups, values, tuple((key, value) for value in values.columns))
+        keys = change.keep("touched", groups)
         on = tuple((key, key) for key in aggregate.keys)
         before, after = SemiJoin(before, keys, on), SemiJoin(after, keys, on)
     return difference(aggregate.with_inputs(before), aggregate.with_inputs(after))

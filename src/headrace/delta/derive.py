@@ -10,6 +10,7 @@ from headrace.delta import accumulate, first_groups, kept_groups, kept_recursion
 from headrace.delta.change import Change
 from headrace.delta.consolidate import consolidate
 from headrace.delta.monotone import only_gains
+from headrace.delta.partners import partners
 from headrace.delta.program import DeltaProgram, FullProgram, TableChange
 from headrace.delta.root import root_of
 from headrace.delta.share import share
@@ -86,6 +87,7 @@ def delta_program(
     if changed.isdisjoint(sources(tree)):
         return None
     change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
+    change.partners = partners(tree, change)
     below = kept_groups.kept_below(tree, change.types)
     if below:
         program = kept_groups.follow(tree, _own(tree).companion, below, change, _program)

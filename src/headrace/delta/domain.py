@@ -48,6 +48,7 @@ class Domains:
     Args:
         steps: The relation of each step, by name.
         kept: Steps that may be read; others are looked into.
+        always: Those among them that are computed in any case, so that they have all rows of their relations.
         types: Types of columns by name, as far as known.
         found: What was found out so far, by node and columns.
     """
@@ -55,6 +56,7 @@ class Domains:
     steps: Mapping[str, Relation]
     kept: Set[str]
     types: Mapping[str, str]
+    always: Set[str] = frozenset()
     found: dict[tuple[int, Names], Relation | None] = field(default_factory=dict)
     _above: list[Relation] = field(default_factory=list)
 
@@ -78,6 +80,8 @@ class Domains:
     def _traced(self, node: Relation, columns: Names) -> Relation | None:
         if self._small(node):
             return Project(node, identity(columns))
+        if isinstance(node, Join | Project) and (step := self._step(node)) is not None:
+            return Project(step, identity(columns))
         match node:
             case Stored() if node.name in self.steps:
                 return self.of(self.steps[node.name], columns)
@@ -96,6 +100,10 @@ class Domains:
             case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
                 return self._join(node, columns)
         return None
+
+    def _step(self, node: Relation) -> Stored | None:
+        """The step that has the rows of a relation, such as a join: they are fewer than those of what is joined."""
+        return next((Stored(name, node.columns) for name in sorted(self.always) if self.steps[name] == node), None)
 
     def _small(self, node: Relation) -> bool:
         """Whether a relation is no more than a selection from a change, or from what is kept."""

@@ -116,7 +116,9 @@ class _Program:
 
     def _domains(self, until: int) -> Domains:
         steps = self.program.steps
-        return Domains({s.name: s.relation for s in steps}, {s.name for s in steps[:until]}, self.types)
+        kept = steps[:until]
+        always = frozenset(s.name for s in kept if s.only_if is None)
+        return Domains({s.name: s.relation for s in steps}, {s.name for s in kept}, self.types, always)
 
     def nearby(self, key: Key, first: int) -> DeltaProgram | None:
         """The program with one more step that is read instead of the source; None where that cannot be.

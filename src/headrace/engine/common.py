@@ -9,6 +9,7 @@ reads its change log.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -163,6 +164,19 @@ def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts
     return replace(facts, sources=sources)
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a reader learns of something common.
+
+    Args:
+        measures: What was measured of it, by name.
+        seconds: Its part of the time that computing it took, in equal parts for all that it was computed for.
+    """
+
+    measures: Mapping[str, Any]
+    seconds: float
+
+
 @dataclass(slots=True)
 class _Kept:
     """What is kept under a name.
@@ -173,7 +187,7 @@ class _Kept:
         ready: Whether it is there.
         readers: Who has yet to read it; the last to leave lets it go.
         size: The bytes it takes, where it was handed over.
-        found: What was measured when it was computed.
+        read: What was measured when it was computed, and each reader's part of the time that it took.
         lock: Held while it is computed.
     """
 
@@ -182,7 +196,7 @@ class _Kept:
     ready: bool = False
     readers: set[TableName] = field(default_factory=set)
     size: int = 0
-    found: Mapping[str, Any] = field(default_factory=dict)
+    read: Read = field(default_factory=lambda: Read({}, 0.0))
     lock: Lock = field(default_factory=Lock)
 
 
@@ -251,7 +265,7 @@ class CommonChanges:
         *,
         measures: Mapping[str, str] | None = None,
         few: bool = False,
-    ) -> Mapping[str, Any]:
+    ) -> Read:
         """Make what is common readable under its name and keep it there; `leave` must follow.
 
         What was kept of the same thing earlier, and nobody reads any more, is let go.
@@ -262,9 +276,6 @@ class CommonChanges:
             common: How it is read.
             measures: SQL aggregates over its columns, by result name, the same for whoever reads it.
             few: Whether its rows are few.
-
-        Returns:
-            What the measures gave.
         """
         view = common.view
         with self._lock:
@@ -273,9 +284,11 @@ class CommonChanges:
             self._outdate(about, view)
         with kept.lock:
             if not kept.ready:
-                kept.found = runner.materialize(view, common.sql, measures, few=few)
+                begun = time.perf_counter()
+                found = runner.materialize(view, common.sql, measures, few=few)
+                kept.read = Read(found, (time.perf_counter() - begun) / (1 + len(common.waiting)))
                 kept.ready = True
-        return kept.found
+        return kept.read
 
     def leave(self, runner: Runner, view: str, reader: TableName) -> None:
         """Say that a reader is done; what it read stays for the others."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from headrace.catalog import HistoryEntry, Outcome, RanAs
 from headrace.engine.facts import Pace
 
+SHARED = "shared"
+"""Name in `metrics` of the seconds by which a refresh would have taken longer had all that read the same computed a
+part of it; negative for the one that computed it."""
+
 PACE_ENTRIES = 5
 """How many past refreshes of a mode correct its estimate."""
 
@@ -22,11 +26,16 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
 
 def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
     recent = [
-        entry.seconds / float(entry.metrics["estimate"])
+        _own(entry) / float(entry.metrics["estimate"])
         for entry in ran
         if entry.mode is mode and entry.metrics.get("estimate") and int(entry.metrics.get("session", 0) or 0) >= WARM
     ]
     return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+
+
+def _own(entry: HistoryEntry) -> float:
+    """Seconds of a refresh, with its part of what it read together with others: who comes first is no slower."""
+    return entry.seconds + float(entry.metrics.get(SHARED, 0) or 0)
 
 
 def _age(ran: list[HistoryEntry], mode: RanAs) -> int:

@@ -11,6 +11,7 @@ from headrace.engine.choose import Choice
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
+from headrace.engine.pace import SHARED
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
 from headrace.lake.metadata import TableMeta
@@ -167,6 +168,8 @@ def _metrics(done: Finished) -> dict[str, object]:
         "estimate": done.estimate,
         "session": done.session,
     }
+    if done.outcome.shared:
+        metrics[SHARED] = round(done.outcome.shared, 4)
     if done.skipped:
         metrics["skipped"] = done.skipped
     elif done.changed:

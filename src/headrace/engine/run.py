@@ -16,7 +16,7 @@ from headrace.compiler import CompiledView
 from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram, Key
 from headrace.engine import plan
-from headrace.engine.common import CommonChanges, view_of
+from headrace.engine.common import About, CommonChanges, view_of
 from headrace.engine.facts import Common, Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
@@ -54,6 +54,8 @@ class Outcome:
         seconds: Seconds per stage, by title.
         jobs: Spark jobs run, where the session can tell.
         compared: Whether `inserted` and `deleted` count what really differs, not whole contents.
+        shared: Seconds by which it would have taken longer had all readers of what is common computed a part of it;
+            negative for who computed it for others.
     """
 
     written: dict[TableName, TableMeta] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)
     jobs: int | None = None
     compared: bool = False
+    shared: float = 0.0
 
 
 class Run:
@@ -243,18 +246,27 @@ class Run:
         if stage.common is not None:
             self._common.append(stage.view)
             with self._expecting(stage.source, "change", stage.view) as few:
-                self.changes.read(self.runner, stage.source, stage.common, few=few)
+                self._in_common(stage.source, stage.common, few=few)
         elif stage.shared:
             self._keep(stage.view, stage.sql)
         else:
             self._texts[quote(stage.view)] = self._spliced(stage.sql)
+
+    def _in_common(
+        self, about: About, common: Common, measures: Mapping[str, str] | None = None, *, few: bool
+    ) -> Mapping[str, Any]:
+        """Read what others read as well; whoever comes first computes it, and everybody bears a part of that."""
+        begun = time.perf_counter()
+        read = self.changes.read(self.runner, about, common, measures=measures, few=few)
+        self.outcome.shared += read.seconds - (time.perf_counter() - begun)
+        return read.measures
 
     def _collected(self, stage: Compute, near: Key, common: Common) -> None:
         """Read what is collected for several; where that is much of the source, each collects its own next time."""
         source, columns = near
         self._common.append(common.view)
         with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
-            found = self.changes.read(self.runner, near, common, measures={"rows": "count(*)"}, few=few)
+            found = self._in_common(near, common, {"rows": "count(*)"}, few=few)
         self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
         if found["rows"] > plan.MUCH * (self.facts.by_name[source].rows or 0):
             self.learnt.collected.failed(source, columns)

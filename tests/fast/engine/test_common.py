@@ -107,3 +107,11 @@ def test_what_was_handed_over_takes_so_much_room_and_no_more() -> None:
 def test_what_is_not_known_is_not_handed_over() -> None:
     views = Views(None)
     assert handed(views).views == views.there == frozenset()
+
+
+def test_every_reader_bears_an_equal_part_of_the_time() -> None:
+    views, changes = Views(), CommonChanges()
+    first, second = (changes.read(views, ORDERS, change("one"), measures={"rows": "count(*)"}) for _ in range(2))
+    assert first == second
+    assert first.measures == {"rows": 1}
+    assert first.seconds > 0

@@ -1,0 +1,19 @@
+"""How fast a table has been is told by its own part of what it read together with others."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from catalog_kit.samples import REVENUE, START
+
+from headrace.catalog import HistoryEntry, RanAs
+from headrace.engine.pace import SHARED, WARM, pace
+
+
+@pytest.mark.parametrize(("seconds", "shared", "ratio"), [(4.0, 0.0, 2.0), (4.0, -2.0, 1.0), (1.0, 1.0, 1.0)])
+def test_who_reads_for_others_is_no_slower_than_they(seconds: float, shared: float, ratio: float) -> None:
+    metrics = {"estimate": 2.0, "session": WARM, SHARED: shared}
+    entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), RanAs.DIFFERENTIAL, metrics=metrics)
+    assert pace((entry,)).differential == ratio
+    assert pace((entry,)).full is None

@@ -824,17 +824,21 @@ class Headrace:
     def resume(self, names: str | Names | None = None) -> tuple[str, ...]:
         """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
 
+        What is published together has failed together: that ends for the whole group, pauses of the others stay.
+
         Returns:
-            Their names.
+            Their names, and those of others that had failed with them.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
         from headrace.events import Resumed
 
-        wanted = self._several(names)
-        self._catalog.unpause(wanted)
-        return self._told(Resumed, wanted)
+        wanted, cut, cares = self._several(names), self._grouping(), self._catalog.cares()
+        together = dict.fromkeys(m for name in wanted if name in cut.options for m in cut.members(name))
+        failed = [m for m in together if m not in wanted and m in cares and cares[m].failures]
+        self._catalog.unpause(wanted, failed)
+        return self._told(Resumed, [*wanted, *failed])
 
     def _told(self, kind: Callable[[tuple[str, ...]], Event], tables: Sequence[TableName]) -> tuple[str, ...]:
         names = tuple(str(n) for n in tables)
@@ -852,10 +856,12 @@ class Headrace:
         return self._names([names] if isinstance(names, str) else names)
 
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
-        """The groups of stream tables that are refreshed and published together; reads the catalog only."""
-        from headrace.running import diamond_groups
+        """The groups of stream tables that are refreshed and published together; starts no Spark."""
+        from headrace.engine.heads import Heads
+        from headrace.running import diamond_groups, scene_of
 
-        return diamond_groups(self._catalog, self._grouping())
+        scene = scene_of(self.settings, self._catalog, Heads(self._catalog, lambda _: None))
+        return diamond_groups(self._catalog, scene, dt.datetime.now(dt.UTC))
 
     def create_refresh_group(self, name: str, members: Names) -> None:
         """Have stream tables refreshed and published together from now on, without a diamond that asks for it.

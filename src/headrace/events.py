@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -213,15 +213,31 @@ class Notice(Event):
     message: str
 
 
-def kind_of(event: Event) -> str:
+def kind_of(event: Event | type[Event]) -> str:
     """What happened, in snake case: `refresh_finished`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
+    kind = event if isinstance(event, type) else type(event)
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def fields_of(event: Event) -> dict[str, object]:
     """What it is about, as JSON values."""
     values = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+DECISIONS: Mapping[str, type[Event]] = {
+    kind_of(kind): kind for kind in (Paused, Resumed, FuseResolved, GateClosed, GateOpened, WatermarkAdvanced)
+}
+"""What users decide. It is written to the log of events by who decides, in whatever process."""
+
+
+def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:
+    """A decision as it was written to the log of events; None for another version's that is not understood."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    try:
+        return DECISIONS[kind](**values)
+    except (KeyError, TypeError):
+        return None
 
 
 Listener = Callable[[Event], None]

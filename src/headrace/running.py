@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.catalog import Catalog, Gate, resource_of
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.engine.fuse import Fuse, evidence_from
-from headrace.engine.grouping import Defaults, Grouping
+from headrace.engine.grouping import Defaults
 from headrace.engine.results import Record, StreamTableInfo
 from headrace.errors import UserError
 from headrace.events import Events
@@ -23,13 +23,13 @@ from headrace.graph.dag import Dag
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.attainment import read_stretch
-from headrace.scheduler.cycle import Hold, holds
+from headrace.scheduler.cycle import Hold, holds, not_due_yet
 from headrace.scheduler.hook import Hook, load_hook
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.lateness import late_because
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scene import Scene, read_scene, targets
+from headrace.scheduler.scene import Scene, patience, read_scene, targets
 from headrace.scheduler.webhook import Webhook
 from headrace.scheduler.work import RunSummary
 
@@ -52,7 +52,8 @@ class DiamondGroup(Record):
         policy: `fastest` or `slowest`.
         epoch: How often it was published as a group.
         last_publication: The number of the last one, which `hr.at()` takes; None before the first.
-        waits_for: A member that holds the group up, with the reason; None for none.
+        waits_for: What holds the group up, with the reason: a member, something that a member reads, or members that
+            are not due yet where all must be; None for nothing.
         declared: The refresh groups that users declared among them.
         cyclic: Those that read each other in a circle.
     """
@@ -223,15 +224,20 @@ def _signals(stopping: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
+def scene_of(settings: Settings, catalog: Catalog, heads: Heads) -> Scene:
+    """What schedulers would decide from; sources that cannot be read are taken not to have moved."""
+    default = parse_schedule(settings.default_schedule)
+    return read_scene(catalog, heads, defaults_of(settings), default, lambda *_: None)
+
+
+def diamond_groups(catalog: Catalog, scene: Scene, now: dt.datetime) -> tuple[DiamondGroup, ...]:
     """The groups there are; see `Headrace.diamond_groups`."""
-    epochs, cares = catalog.epochs(), catalog.cares()
+    epochs, held, cut = catalog.epochs(), holds(scene, now), scene.grouping
     found = []
     for unit in cut.units.dag.order():
         name, members = cut.group(unit), cut.units.members[unit]
         if name is None:
             continue
-        waits = (f"{m} is {why}" for m in members if (why := cares[m].held_up if m in cares else None))
         epoch = epochs.get(name)
         found.append(
             DiamondGroup(
@@ -241,12 +247,19 @@ def diamond_groups(catalog: Catalog, cut: Grouping) -> tuple[DiamondGroup, ...]:
                 policy=cut.policy(unit).value,
                 epoch=epoch.epoch if epoch else 0,
                 last_publication=epoch.publication.id if epoch else None,
-                waits_for=next(waits, None),
+                waits_for=_waits_for(scene, unit, held.get(unit), now),
                 declared=cut.declared(unit),
                 cyclic=tuple(str(m) for m in members if cut.graph.component(m)),
             )
         )
     return tuple(found)
+
+
+def _waits_for(scene: Scene, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:
+    if hold is not None:
+        return f"{hold.table} is {hold.reason}"
+    late = not_due_yet(scene, unit, now)
+    return f"{', '.join(map(str, late))}, not due yet" if late else None
 
 
 def declare_group(catalog: Catalog, name: str, members: Sequence[TableName]) -> None:
@@ -301,18 +314,21 @@ def _punctual(
     wanted: Mapping[TableName, int],
     now: dt.datetime,
 ) -> list[StreamTableInfo]:
-    """The same with how well tables keep their targets, and what holds up those that are late."""
+    """The same with how well tables keep their targets, and what holds up those that are late.
+
+    What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
+    """
     with catalog.reading() as reader:
         stretch = read_stretch(reader, scene.tables, now)
         held = {lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now}
     running = {name for name in scene.tables if resource_of(name) in held}
     scheduled = bool(catalog.schedulers())
-    by_text = {str(name): (name, target) for name, target in wanted.items()}
+    by_text = {str(name): (name, target) for name, target in patience(scene).items()}
     done = []
     for info in infos:
         if info.name in by_text:
             name, target = by_text[info.name]
-            share = stretch.share(name, target)
+            share = stretch.share(name, wanted[name]) if name in wanted else None
             why = late_because(scene, name, target, now, scheduled=scheduled, running=running)
             info = dataclasses.replace(info, within_target=share, late_because=None if info.held_up else why)
         done.append(info)

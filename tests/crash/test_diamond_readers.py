@@ -16,7 +16,7 @@ from headrace.catalog import Catalog
 from headrace.schedule import Kind, Schedule
 
 AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)
-CYCLES = 500 if os.environ.get("HEADRACE_TEST_LONG") else 150
+CYCLES = 500 if os.environ.get("HEADRACE_TEST_LONG") else 200
 STEPS = 50 * CYCLES
 """So many changes of the source at the most, until these are done; on a quiet machine it takes a few for each."""
 

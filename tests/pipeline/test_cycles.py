@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import headrace
 from headrace.api import Headrace
@@ -74,6 +77,48 @@ def test_two_tables_that_read_each_other(cyclic: Headrace, ns: str) -> None:
     assert held(hr, ns) == ways(edges)
     assert hr.refresh(f"{ns}.n").mode.value == "DIFFERENTIAL"
     assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
+
+
+AROUND = """
+CREATE TABLE {ns}.base (s BIGINT, d BIGINT) USING iceberg;
+INSERT INTO {ns}.base VALUES (1, 2), (2, 3), (3, 1), (3, 4), (4, 5);
+CREATE STREAM TABLE {ns}.edges REFRESH MODE DIFFERENTIAL AS SELECT s, d FROM {ns}.base WHERE s > 0;
+CREATE STREAM TABLE {ns}.odd AS SELECT s, d FROM {ns}.edges;
+CREATE STREAM TABLE {ns}.even AS SELECT DISTINCT e.s, o.d FROM {ns}.odd AS o JOIN {ns}.edges AS e ON e.d = o.s;
+"""
+READERS = """
+CREATE STREAM TABLE {ns}.n REFRESH MODE DIFFERENTIAL AS SELECT s, count(*) AS n FROM {ns}.odd GROUP BY s;
+CREATE STREAM TABLE {ns}.m REFRESH MODE DIFFERENTIAL AS SELECT d, count(*) AS n FROM {ns}.even GROUP BY d
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "mode"),
+    [
+        ("INSERT INTO {ns}.base VALUES (5, 6), (6, 7)", "DIFFERENTIAL"),
+        ("DELETE FROM {ns}.base WHERE s = 3 AND d = 1", "FULL"),
+    ],
+)
+def test_changes_go_into_a_cycle_and_out_of_it_without_being_read_again(
+    cyclic: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch, change: str, mode: str
+) -> None:
+    hr, names = cyclic, [f"{ns}.{name}" for name in ("edges", "even", "odd", "n", "m")]
+    for script in (AROUND, CLOSE, READERS):
+        hr.sql(script.format(ns=ns))
+    asked: list[str] = []
+    sql, log = type(hr.spark).sql, re.compile(rf"FROM `?(lake|staging)`?\.`?_headrace`?\.`?{ns}_\w+_log\b")
+
+    def told(session: SparkSession, text: str, *args: Any, **kwargs: Any) -> DataFrame:
+        asked.extend(log.findall(text))
+        return sql(session, text, *args, **kwargs)
+
+    monkeypatch.setattr(type(hr.spark), "sql", told)
+    hr.sql(change.format(ns=ns))
+    modes = {result.name.rpartition(".")[2]: result.mode.value for result in hr.refresh(names)}
+    assert modes == {"edges": "DIFFERENTIAL", "even": mode, "odd": mode, "n": "DIFFERENTIAL", "m": "DIFFERENTIAL"}
+    assert asked == []
+    assert hr._engine()[1].changes.views == frozenset()
+    assert all(v.ok for v in hr.verify(names))
 
 
 def test_a_cycle_is_refused_unless_it_is_allowed(hr: Headrace, ns: str) -> None:

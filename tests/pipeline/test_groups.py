@@ -99,7 +99,7 @@ def test_schedules_run_on_threads_of_one_session(hr: Headrace, ns: str, diamond:
     hr.sql(f"ALTER STREAM TABLE {ns}.d SET SCHEDULE 'ON CHANGE', SET PROPERTIES (pool = 'finance')")
     hr.pause(f"{ns}.e")
     (waits,) = hr.status([f"{ns}.f"])
-    assert (waits.held_up, waits.target, waits.lag) == (f"{ns}.e is paused", 1, 0.0)
+    assert (waits.held_up, waits.target, waits.lag) == (f"{ns}.e is paused", None, 0.0)
     hr.resume(f"{ns}.e")
     stopping, names = threading.Event(), (*diamond, f"{ns}.e", f"{ns}.f")
     runner = threading.Thread(target=lambda: hr.run(stopping=stopping, max_concurrent=3))

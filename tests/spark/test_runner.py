@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -264,6 +265,37 @@ def test_a_group_can_be_cancelled(runner: SparkRunner) -> None:
         runner.cancel(groups[0])
         thread.join(0.2)
     assert codes == ["CANCELLED"]
+
+
+def test_a_big_refresh_does_not_starve_a_small_one(runner: SparkRunner) -> None:
+    tasks = 6000  # that take minutes; they only sleep
+    nap = "java_method('java.lang.Thread', 'sleep', 100L)"
+    tracker = runner.session.sparkContext.statusTracker()
+
+    def big() -> None:
+        with runner.jobs("refresh big"), pytest.raises(HeadraceError, match="CANCELLED"):
+            runner.run(f"SELECT count(n) FROM (SELECT {nap} AS n FROM range(0, {tasks}, 1, {tasks}))")
+
+    def done() -> int | None:
+        """Tasks of the big one that have ended; None while none has begun."""
+        known = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
+        return next((info.numCompletedTasks for info in known if info.numTasks == tasks and info.numActiveTasks), None)
+
+    thread = threading.Thread(target=big)
+    thread.start()
+    try:
+        while done() is None:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        with runner.jobs("refresh small"):
+            assert runner.scalar("SELECT sum(id) FROM range(0, 8, 1, 2)") == 28
+        ended = done()
+    finally:
+        while thread.is_alive():
+            runner.cancel_all("refresh big")
+            thread.join(0.2)
+    assert ended is not None  # first come, first served would have had it wait for nearly all of them
+    assert ended < tasks / 2
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,11 @@ def resume(connection: Connection, names: Sequence[TableName]) -> None:
     change(connection, names, {"paused_at": None, **_CLEAN})
 
 
+def forgive(connection: Connection, names: Sequence[TableName]) -> None:
+    """Let stream tables that failed be tried again, at once; a pause stays."""
+    change(connection, names, _CLEAN)
+
+
 def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
     """A refresh that was published, by whom ever, ends the row of failures, and replaces a blown fuse."""
     troubled = sa.or_(t.care.c.failures > 0, t.care.c.fuse_at.is_not(None))
@@ -138,9 +143,15 @@ def epochs(connection: Connection) -> dict[str, GroupEpoch]:
 # ---- schedulers
 
 
-def schedulers(connection: Connection) -> tuple[SchedulerRecord, ...]:
-    """Processes that run schedules, also such as died without a word; the first to come first."""
+def schedulers(connection: Connection, *, locked: bool = False) -> tuple[SchedulerRecord, ...]:
+    """Processes that run schedules, also such as died without a word; the first to come first.
+
+    Args:
+        connection: Inside the transaction.
+        locked: Whether who else asks so is to wait for the end of the transaction.
+    """
     query = sa.select(t.scheduler).order_by(t.scheduler.c.started_at, t.scheduler.c.owner)
+    query = query.with_for_update() if locked else query
     return tuple(SchedulerRecord(*row) for row in connection.execute(query))
 
 
@@ -151,9 +162,10 @@ def register(connection: Connection, owner: str, until: dt.datetime, now: dt.dat
     connection.execute(sa.insert(t.scheduler).values(row))
 
 
-def beat(connection: Connection, owner: str, until: dt.datetime) -> None:
-    """Say that a scheduler still runs."""
-    connection.execute(sa.update(t.scheduler).where(t.scheduler.c.owner == owner).values(expires_at=until))
+def beat(connection: Connection, owner: str, until: dt.datetime, claim: Json | None, *, draining: bool) -> None:
+    """Say that a scheduler still runs, and what it claims."""
+    values = {"expires_at": until, "claim_json": claim, "draining": draining}
+    connection.execute(sa.update(t.scheduler).where(t.scheduler.c.owner == owner).values(values))
 
 
 def unregister(connection: Connection, owners: Sequence[str]) -> None:
@@ -176,9 +188,11 @@ def write_events(connection: Connection, rows: Sequence[tuple[dt.datetime, str, 
         connection.execute(sa.insert(t.event), values)
 
 
-def events(connection: Connection, after: int | None, limit: int) -> tuple[EventRecord, ...]:
+def events(connection: Connection, after: int | None, limit: int, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
     """Events later than an id, oldest first; the newest ones for None."""
     query = sa.select(t.event).limit(limit)
+    if kinds:
+        query = query.where(t.event.c.kind.in_(kinds))
     if after is None:
         newest = connection.execute(query.order_by(t.event.c.id.desc())).all()
         return tuple(EventRecord(*row) for row in reversed(newest))

@@ -65,14 +65,19 @@ class Caring:
             care.change(connection, names, {"paused_at": self._clock.now()})
             wake(connection)
 
-    def unpause(self, names: Sequence[TableName]) -> None:
+    def unpause(self, names: Sequence[TableName], failed: Sequence[TableName] = ()) -> None:
         """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
+
+        Args:
+            names: The stream tables.
+            failed: Others, of which waits and suspensions end, and pauses stay.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
         with self._database.write() as connection:
             care.resume(connection, names)
+            care.forgive(connection, failed)
             wake(connection)
 
     def note_failure(
@@ -142,29 +147,56 @@ class Caring:
         """
         with self._database.write() as connection:
             now = self._clock.now()
-            known = care.schedulers(connection)
+            known = care.schedulers(connection, locked=True)
             care.unregister(connection, [s.owner for s in known if is_dead is not None and is_dead(s.owner)])
             live = [s for s in care.schedulers(connection) if s.expires_at > now]
             if live and self._database.is_sqlite:
                 raise care.refuse_second(live[0])
             care.register(connection, owner, now + ttl, now)
+            wake(connection)
 
-    def scheduler_beat(self, owner: str, ttl: dt.timedelta) -> tuple[SchedulerRecord, ...]:
-        """Say that a scheduler still runs; returns all that run, where it is missing if it was taken for dead."""
+    def scheduler_beat(
+        self,
+        owner: str,
+        ttl: dt.timedelta,
+        claim: Callable[[Sequence[SchedulerRecord]], Json | None] = lambda _: None,
+        *,
+        ending: bool = False,
+    ) -> tuple[SchedulerRecord, ...]:
+        """Say that a scheduler still runs.
+
+        Args:
+            owner: Which.
+            ttl: Taken for dead when it is silent for so long.
+            claim: From all that run, what it claims of what they share; one after the other is asked.
+            ending: Whether it starts nothing more.
+
+        Returns:
+            All that run, as they were; it is missing if it was taken for dead.
+        """
         with self._database.write() as connection:
             now = self._clock.now()
-            care.beat(connection, owner, now + ttl)
-            return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
+            known = care.schedulers(connection, locked=True)
+            own = next((s for s in known if s.owner == owner), None)
+            alive = tuple(s for s in known if s is own or s.expires_at > now)
+            if own is not None:
+                claimed = claim(alive)
+                care.beat(connection, owner, now + ttl, claimed, draining=own.draining or ending)
+                if claimed != own.claim:
+                    wake(connection)
+            return alive
 
     def unregister_scheduler(self, owner: str) -> None:
         """Say that a scheduler ended."""
         with self._database.write() as connection:
             care.unregister(connection, [owner])
+            wake(connection)
 
     def drain(self) -> tuple[SchedulerRecord, ...]:
         """Ask all schedulers to finish what runs and to start nothing; returns those that run."""
         with self._database.write() as connection:
             now = self._clock.now()
+            care.schedulers(connection, locked=True)  # in the order in which all others lock them
             care.drain(connection)
             wake(connection)
             return tuple(s for s in care.schedulers(connection) if s.expires_at > now)
@@ -186,10 +218,16 @@ class Caring:
         with self._database.write(passing=True) as connection:
             care.write_events(connection, rows)
 
-    def events(self, after: int | None = None, limit: int = 100) -> tuple[EventRecord, ...]:
-        """Events later than an id, oldest first; for None the newest ones, oldest of them first."""
+    def events(self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
+        """Events later than an id, oldest first; for None the newest ones, oldest of them first.
+
+        Args:
+            after: The id.
+            limit: How many at most.
+            kinds: Only these; all for nothing.
+        """
         with self._database.read() as connection:
-            return care.events(connection, after, limit)
+            return care.events(connection, after, limit, kinds)
 
     def forget_events(self, before: dt.datetime) -> int:
         """Forget events older than that; returns how many."""

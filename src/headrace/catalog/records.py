@@ -406,13 +406,15 @@ class SchedulerRecord:
         owner: Host, process and something unique.
         started_at: When it began.
         expires_at: Taken for dead when it was not heard of until then.
-        draining: Whether it was asked to finish what runs and to start nothing.
+        draining: Whether it was asked to finish what runs and to start nothing, or does so by itself.
+        claim: How much it claims of what schedulers share, in their own form; None before it did.
     """
 
     owner: str
     started_at: dt.datetime
     expires_at: dt.datetime
     draining: bool
+    claim: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)

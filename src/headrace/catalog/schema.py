@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -210,6 +210,7 @@ scheduler = sa.Table(
     sa.Column("started_at", UtcTime, nullable=False),
     sa.Column("expires_at", UtcTime, nullable=False),
     sa.Column("draining", sa.Boolean, nullable=False),
+    sa.Column("claim_json", JSON),
 )
 
 event = sa.Table(

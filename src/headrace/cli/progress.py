@@ -17,11 +17,16 @@ from headrace.events import (
     Event,
     Events,
     FuseBlown,
+    FuseResolved,
+    GateClosed,
+    GateOpened,
     LagExceeded,
     Notice,
+    Paused,
     RefreshFailed,
     RefreshFinished,
     RefreshStarted,
+    Resumed,
     RetryPlanned,
     SchedulerStarted,
     SchedulerStopped,
@@ -29,6 +34,7 @@ from headrace.events import (
     StageStarted,
     Suspended,
     Waiting,
+    WatermarkAdvanced,
 )
 
 if TYPE_CHECKING:
@@ -155,6 +161,18 @@ def news(event: Event) -> str | None:
             left = "" if event.left is None else f"; {fmt.size(max(0, event.left))} left"
             soon = "" if event.seconds is None else f", {fmt.span(event.seconds)} at the present rate"
             return f"{event.source}: its replication slot will be lost unless it is landed: {event.reason}{left}{soon}"
+        case Paused():
+            return f"Paused {', '.join(event.tables)}."
+        case Resumed():
+            return f"Resumed {', '.join(event.tables)}."
+        case FuseResolved():
+            return f"{event.table}: its fuse was resolved: {event.resolution}"
+        case GateClosed():
+            return f"Held back: {', '.join(event.sources)}."
+        case GateOpened():
+            return f"Open: {', '.join(event.sources)}."
+        case WatermarkAdvanced():
+            return f"{event.source}: complete up to {event.moment}"
         case Waiting() if event.table == event.for_table:
             return f"{event.table}: {event.reason}"
         case Waiting():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from headrace.catalog import Catalog, Definition
@@ -14,7 +15,7 @@ from headrace.compiler import CompiledView
 from headrace.engine import gather
 from headrace.engine.choose import Choice
 from headrace.engine.common import CommonChanges
-from headrace.engine.cycles import choose_cycle
+from headrace.engine.cycles import choose_cycle, may_go_on
 from headrace.engine.facts import Facts, SourceFacts
 from headrace.engine.fixpoint import Fixpoint, Member, Outside
 from headrace.engine.fuse import Resolution, changed_rows
@@ -22,6 +23,7 @@ from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
 from headrace.engine.heads import Head
 from headrace.engine.learnt import Learnt
+from headrace.engine.plan import is_few
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished
@@ -100,12 +102,13 @@ class Circling:
         changed = [self._changed(circle, know, own) for know, own in zip(circle.knows, facts, strict=True)]
         skipped = sum(sum(rows.values()) for rows in changed) if Resolution.SKIP in circle.resolved.values() else 0
         views = {own.name: self.plans.view(own.name, own.details) for own in facts}
-        choice = self._choice(facts, views, skipped)
-        for own in facts:
-            reason = choice.reason and choice.reason.value
-            self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason, ()))
         done: list[Finished] = []
-        outcomes = self._outcomes(facts, views, choice, tag)
+        with self._handed(facts, wanted=not skipped and may_go_on(facts)) as facts:
+            choice = self._choice(facts, views, skipped)
+            for own in facts:
+                reason = choice.reason and choice.reason.value
+                self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason, ()))
+            outcomes = self._outcomes(facts, views, choice, tag)
         for know, own, rows in zip(circle.knows, facts, changed, strict=True):
             outcome, seconds = outcomes[own.name]
             since = started if not done else done[-1].ended
@@ -136,8 +139,7 @@ class Circling:
         outside = gather.outside(know, circle.names)
         observed = {s: circle.observed[s] for s in outside.table.sources}
         facts = gather.gather(outside, observed, forced=circle.forced, tag=tag)
-        alone = tuple(replace(s, common=None) for s in facts.sources)
-        return replace(facts, sources=alone, readers=facts.readers.difference(circle.names))
+        return replace(facts, readers=facts.readers.difference(circle.names))
 
     def _changed(self, circle: Circle, know: gather.Known, facts: Facts) -> dict[TableName, int]:
         if circle.definitions or facts.name in circle.resolved:
@@ -145,14 +147,47 @@ class Circling:
         fuse = self.defaults.fuse
         return guarded(know, facts, fuse, catalog=self.catalog, session=self.session, events=self.events)
 
+    @contextmanager
+    def _handed(self, facts: Sequence[Facts], *, wanted: bool) -> Iterator[list[Facts]]:
+        """The facts, in which changes that others read, too, are read from where they are kept while the block lasts.
+
+        Args:
+            facts: Of each member.
+            wanted: Whether changes are going to be read.
+        """
+        if not wanted or not any(s.common for own in facts for s in own.sources):
+            yield list(facts)
+            return
+        runner, read = self._runner(facts), list[tuple[str, TableName]]()
+        _look_anew(facts, runner)
+        try:
+            yield [self._reading(own, runner, read) for own in facts]
+        finally:
+            for view, name in read:
+                self.changes.leave(runner, view, name)
+
+    def _reading(self, own: Facts, runner: Runner, read: list[tuple[str, TableName]]) -> Facts:
+        """One member's facts, over what is kept; what it has to leave again is added to `read`."""
+        sources = []
+        for source in self.changes.worth_it(own, runner).sources:
+            if source.common is not None:
+                read.append((source.common.view, own.name))
+                self.changes.read(runner, source.name, source.common, few=is_few(own))
+                source = replace(source, change=source.common.own)
+            sources.append(source)
+        return replace(own, sources=tuple(sources))
+
+    def _runner(self, facts: Sequence[Facts]) -> Runner:
+        """The runner of the semantics that all members share."""
+        return self.session.runner().under(facts[0].details.semantics)
+
     def _choice(self, facts: Sequence[Facts], views: Mapping[TableName, CompiledView], skipped: int) -> Choice:
         if skipped:
             return Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped")
-        semantics = facts[0].details.semantics
 
         def only_gained(source: SourceFacts) -> bool:
             query = f"SELECT 1 FROM ({source.change}) WHERE {quote(WEIGHT)} < 0 LIMIT 1"
-            return not self.session.runner().under(semantics).run(query)
+            return not self._runner(facts).run(query)
 
         return choose_cycle(facts, views, only_gained)
 
@@ -164,9 +199,8 @@ class Circling:
         """What each member's refresh did, and its seconds; the first one's with those of the iteration."""
         if choice.mode is Mode.NO_CHANGE:
             return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
-        runner = self.session.runner().under(facts[0].details.semantics)
-        for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
-            runner.run(f"REFRESH TABLE {source.sql}")  # other catalogs may keep tables in a cache
+        runner = self._runner(facts)
+        _look_anew(facts, runner)
         onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
         fixpoint = Fixpoint(
             {own.name: _member(own, views[own.name], onwards=onwards) for own in facts},
@@ -199,6 +233,12 @@ class Circling:
             run.close()
         run.outcome.jobs = counted.jobs
         return run.outcome, time.perf_counter() - begin
+
+
+def _look_anew(facts: Sequence[Facts], runner: Runner) -> None:
+    """Other catalogs may keep tables in a cache."""
+    for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
+        runner.run(f"REFRESH TABLE {source.sql}")
 
 
 def _member(facts: Facts, view: CompiledView, *, onwards: bool) -> Member:

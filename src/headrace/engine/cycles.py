@@ -159,6 +159,11 @@ def choose_cycle(
     return Choice(Mode.DIFFERENTIAL)
 
 
+def may_go_on(facts: Sequence[Facts]) -> bool:
+    """Whether nothing that is known from the start keeps a cycle from following what changed."""
+    return any(own.changed for own in facts) and not any(map(_obstacle, facts))
+
+
 def _obstacle(own: Facts) -> tuple[FullReason, str] | None:
     if own.refresh_mode is RefreshMode.DIFFERENTIAL:
         own = replace(own, refresh_mode=RefreshMode.AUTO)  # members are checked to be maintainable when defined

@@ -159,13 +159,15 @@ class StreamTableInfo(Record):
         effective_schedule: What decides when it is refreshed: its own schedule, or the project's default.
         lag: Seconds since the oldest change that it does not reflect was committed; 0 when it reflects all that was
             seen, None before its first load.
-        target: The lag it is to keep, in seconds: its own, or the strictest of what reads it; None without one.
+        target: The lag it is to keep, in seconds: its own, stretched by its tier, or the strictest of what reads it;
+            None without one, as on change.
         held_up: Why schedules leave it alone, or for whom it waits; None when nothing holds it up.
         fuse: The change that its fuse keeps out, in words; None when it has not blown.
         skipped_rows: Changed rows of its sources that somebody had skipped; while there are any, it is known to differ
             from its query.
         skipped_since: When the first of them were.
-        late_because: What holds it up while its lag is beyond the target, though nobody stopped it.
+        late_because: What holds it up while its lag is beyond the target (on change: its pause), though nobody
+            stopped it.
         within_target: The share of the last day, 0 to 1, for which its lag was within the target; None without one.
         trails: By how many versions it stays behind what it reads, by source, because newer ones do not agree; where
             `diamond_consistency` is `aligned`.

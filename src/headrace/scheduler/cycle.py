@@ -103,17 +103,28 @@ def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
 
 def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
     """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
-    members = scene.grouping.units.members[unit]
-    moments = {}
-    for name in members:
-        factor = scene.grouping.options[name].factor
-        if factor is not None:
-            table = scene.tables[name]
-            moments[name] = due_at(table.schedule, table.standing, now, factor=factor)
-    given = [at for at in moments.values() if at is not None]
+    given = _moments(scene, unit, now).values()
     if not given:
         return None
     return max(given) if scene.grouping.policy(unit) is Policy.SLOWEST else min(given)
+
+
+def not_due_yet(scene: Scene, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
+    """The members that keep a group from being due though others of it are."""
+    moments = _moments(scene, unit, now)
+    if scene.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
+        return ()
+    return tuple(name for name, at in moments.items() if at > now)
+
+
+def _moments(scene: Scene, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
+    """When the members of a unit are due, each for its own sake; without those that are not at all."""
+    found = {}
+    for name in scene.grouping.units.members[unit]:
+        table, factor = scene.tables[name], scene.grouping.options[name].factor
+        if factor is not None and (at := due_at(table.schedule, table.standing, now, factor=factor)) is not None:
+            found[name] = at
+    return found
 
 
 def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:

@@ -73,9 +73,10 @@ class Dispatch(Generic[Unit]):
         """What runs."""
         return frozenset(self._running)
 
-    def admits(self, pool: str) -> bool:
-        """Whether units of a pool can ever start, as things are."""
-        return self.slots > 0 and self.quotas.get(pool, 1) > 0
+    @property
+    def busy(self) -> tuple[int, dict[str, int]]:
+        """How many units run, over all and by pool."""
+        return len(self._running), dict(self._busy)
 
     def knows(self, unit: Unit) -> bool:
         """Whether a unit waits or runs."""

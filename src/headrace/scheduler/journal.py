@@ -11,7 +11,7 @@ from typing import Any, Self
 from headrace.catalog import Catalog
 from headrace.clock import Clock
 from headrace.errors import HeadraceError
-from headrace.events import Event, Events, RefreshStarted, StageFinished, StageStarted, fields_of, kind_of
+from headrace.events import DECISIONS, Event, Events, RefreshStarted, StageFinished, StageStarted, fields_of, kind_of
 
 KEPT = dt.timedelta(days=7)
 
@@ -54,5 +54,5 @@ class Journal:
                 self._catalog.write_events(rows)
 
     def _note(self, event: Event) -> None:
-        if not isinstance(event, PASSING):
+        if not isinstance(event, (*PASSING, *DECISIONS.values())):  # decisions are in the catalog already
             self._heard.put((self._clock.now(), kind_of(event), fields_of(event)))

@@ -1,7 +1,7 @@
 """The loop that keeps stream tables fresh: looks at the scene, lets units wait in line, starts them in threads.
 
 Everything that one look finds due reads one cut of the sources, however long it takes. Looks go on while units run: a
-slow one delays only what reads from it. While nothing moves, a look is two small queries.
+slow one delays only what reads from it. While nothing moves, a look is three small queries.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import datetime as dt
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import Clock, SystemClock
 from headrace.engine.fuse import BLOWN
 from headrace.engine.heads import Heads
@@ -27,6 +27,7 @@ from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.scheduler.backoff import PASSING
 from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
+from headrace.scheduler.decisions import Decisions
 from headrace.scheduler.dispatch import Dispatch
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
@@ -34,8 +35,9 @@ from headrace.scheduler.journal import Journal
 from headrace.scheduler.lost import LostSpark
 from headrace.scheduler.outage import Outage
 from headrace.scheduler.plan import planned
-from headrace.scheduler.rules import Rules, share
+from headrace.scheduler.rules import Rules
 from headrace.scheduler.scene import Scene, read_scene, targets
+from headrace.scheduler.shares import Portion, Slots, portion
 from headrace.scheduler.urgency import urgency
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
@@ -93,6 +95,7 @@ class Scheduler:
         self.clock = clock or SystemClock()
         self.owner = new_owner()
         self._dispatch: Dispatch[TableName] = Dispatch(rules.slots, rules.quotas)
+        self._share = Slots(rules.slots, rules.quotas)
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Heads] = {}
@@ -103,11 +106,13 @@ class Scheduler:
         self._late: set[TableName] = set()
         self._unread: dict[TableName, str] = {}
         self._beaten = self._look_after = 0.0
+        self._settled = False
         self._nudged = False
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
         self._outage = Outage(events)
+        self._decisions = Decisions(catalog, events, rules.poll)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -128,6 +133,8 @@ class Scheduler:
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self._register()
+        self._dispatch.slots = 0  # until it was counted how many there are
+        self._decisions.tell()
         results: list[RefreshResult] = []
         waking = nullcontext() if once else self.catalog.listening(self.wake)
         with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
@@ -174,6 +181,7 @@ class Scheduler:
                 return
             self._enforce_timeouts()
             self._journal.write()
+            self._decisions.tell()
             for ended in self._wait():
                 done = self._settle(ended)
                 if once:
@@ -264,7 +272,7 @@ class Scheduler:
         reads them."""
         left: set[TableName] = set()
         for unit in wanted:
-            if self._dispatch.admits(pools[unit]) and left.isdisjoint(dag.producers(unit)):
+            if self._share.admits(pools[unit]) and left.isdisjoint(dag.producers(unit)):
                 yield unit
             else:
                 left.add(unit)
@@ -360,24 +368,33 @@ class Scheduler:
             UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
                 took its place.
         """
-        if time.monotonic() - self._beaten < BEAT_SECONDS:
+        if time.monotonic() - self._beaten < (BEAT_SECONDS if self._settled else min(BEAT_SECONDS, self.rules.poll)):
             return False
         self._beaten = time.monotonic()
+        found: list[Portion] = []
+
+        def claim(alive: Sequence[SchedulerRecord]) -> Mapping[str, object]:
+            total, running = Slots(self.rules.slots, self.rules.quotas), Slots(*self._dispatch.busy)
+            found.append(portion(total, running, self.owner, alive, ending=self._over.is_set()))
+            return found[-1].claim.as_dict()
+
         try:
-            alive = self.catalog.scheduler_beat(self.owner, TTL)
+            alive = self.catalog.scheduler_beat(self.owner, TTL, claim, ending=self._over.is_set())
         except HeadraceError:
             return False  # an outage of the catalog is told where it is looked at
-        place = next((i for i, s in enumerate(alive) if s.owner == self.owner), None)
-        if place is None:
+        if not found:
             with suppress(EnvironmentFault):  # else at the next beat
                 self._register()
+                self._settled = False
             return False
-        slots = share(self.rules.slots, place, len(alive))
-        quotas = {pool: share(most, place, len(alive)) for pool, most in self.rules.quotas.items()}
-        if (slots, quotas) != (self._dispatch.slots, self._dispatch.quotas):
-            self._dispatch.slots, self._dispatch.quotas = slots, quotas
+        own = found[-1]
+        if own.share != self._share:
+            self._share = own.share
             self._seen = None  # what was left to others may be this one's now
-        return alive[place].draining
+        self._dispatch.slots, self._dispatch.quotas = own.room.all, dict(own.room.pools)
+        self._settled = own.settled
+        self._decisions.elect(alive[0].owner == self.owner)
+        return next(s.draining for s in alive if s.owner == self.owner)
 
     def _drain(self, since: float | None) -> float:
         """Start nothing more; cancel what outlasts the grace time. Returns when that began."""

@@ -1,4 +1,4 @@
-"""How a scheduler works: what it is given, and its share where there are several."""
+"""How a scheduler works: what it is given."""
 
 from __future__ import annotations
 
@@ -32,14 +32,3 @@ class Rules:
     grace: float = 60.0
     suspend_after: int = 5
     maintenance: float | None = None
-
-
-def share(slots: int, place: int, schedulers: int) -> int:
-    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
-
-    Args:
-        slots: Refreshes at once, over all; those of a pool alike.
-        place: Which scheduler it is, from 0, in the order they began.
-        schedulers: How many there are.
-    """
-    return slots // schedulers + (place < slots % schedulers)

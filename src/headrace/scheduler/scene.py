@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
@@ -223,13 +223,25 @@ def effective_schedules(
 
 
 def targets(scene: Scene) -> dict[TableName, int]:
-    """The lag that tables are to keep, in seconds: their own, or the strictest of what reads them."""
+    """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
+    them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
+    return _strictest(scene, (Kind.LAG,))
+
+
+def patience(scene: Scene) -> dict[TableName, int]:
+    """How many seconds tables may lack a change before they are to go first: their targets, or the pauses they keep."""
+    return _strictest(scene, (Kind.LAG, Kind.ON_CHANGE))
+
+
+def _strictest(scene: Scene, kinds: Collection[Kind]) -> dict[TableName, int]:
     found: dict[TableName, int] = {}
-    graph = scene.grouping.graph
+    graph, options = scene.grouping.graph, scene.grouping.options
     for part in reversed(graph.parts):
-        kinds = {name: scene.tables[name].schedule for name in part if name in scene.tables}
-        found |= {n: own.seconds for n, own in kinds.items() if own.kind in (Kind.LAG, Kind.ON_CHANGE)}
+        names = [name for name in part if name in scene.tables and options[name].factor is not None]
+        for name in names:
+            if (own := scene.tables[name].schedule).kind in kinds:
+                found[name] = round(own.seconds * (options[name].factor or 1.0))
         wanted = [found[reader] for name in part for reader in graph.consumers(name) if reader in found]
         if wanted:
-            found |= {n: min(wanted) for n, own in kinds.items() if own.kind is Kind.DOWNSTREAM}
+            found |= {name: min(wanted) for name in names if scene.tables[name].schedule.kind is Kind.DOWNSTREAM}
     return found

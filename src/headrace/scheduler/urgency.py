@@ -6,7 +6,7 @@ import datetime as dt
 
 from headrace.graph.critical import remaining
 from headrace.names import TableName
-from headrace.scheduler.scene import Scene, targets
+from headrace.scheduler.scene import Scene, patience
 
 
 def urgency(scene: Scene, now: dt.datetime) -> dict[TableName, float]:
@@ -17,7 +17,7 @@ def urgency(scene: Scene, now: dt.datetime) -> dict[TableName, float]:
         now: The time.
     """
     units, late = scene.grouping.units, dict[TableName, float]()
-    for name, target in targets(scene).items():
+    for name, target in patience(scene).items():
         unit = units.unit_of[name]
         late[unit] = max(late.get(unit, 0.0), scene.tables[name].standing.lag(now) - target)
     return remaining(units.dag, scene.unit_seconds(), late)

@@ -14,6 +14,9 @@ from headrace.scheduler.courier import Courier, Document
 TRIES = 5
 TIMEOUT_SECONDS = 10.0
 
+LATER = frozenset({408, 425, 429})
+"""Answers that ask for another try: it took too long, it is too early, there were too many."""
+
 
 class Webhook(Courier):
     """Posts while it is open.
@@ -54,7 +57,8 @@ class Webhook(Courier):
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
                 return None
         except urllib.error.HTTPError as error:  # one that was heard and refused is not said again
-            return _Trouble(f"it answers {error.code} {error.reason}", passing=not 400 <= error.code < 500)
+            refused = 400 <= error.code < 500 and error.code not in LATER
+            return _Trouble(f"it answers {error.code} {error.reason}", passing=not refused)
         except (OSError, ValueError) as error:
             return _Trouble(str(getattr(error, "reason", error)), passing=True)
 

@@ -179,7 +179,8 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
     # Py4J's own error says no more than this where the JVM ended without a farewell while it was asked.
     (r"(?m)An error occurred while calling \S*[^.\s]$|does not exist in the JVM", _LOST),
     (
-        r"Py4JNetworkError|Answer from Java side is empty|stopped SparkContext|SparkContext was shut down|"
+        r"Py4JNetworkError|Answer from Java side is empty|stopped SparkContext|"
+        r"SparkContext (was|has been) shut ?down|Shutdown in progress|rejected from \S*Executor\S*\[(Shut|Termin)|"
         r"ConnectionRefusedError|StatusCode.UNAVAILABLE|Connection reset by peer|Broken pipe|NoneType.*_jvm|"
         r"sc' object|JavaPackage|SESSION_CLOSED|INVALID_HANDLE",
         _LOST,
@@ -252,6 +253,13 @@ def translated(sql: str | None = None) -> Iterator[None]:
 
 def translate(error: Exception, sql: str | None = None) -> HeadraceError:
     """The Headrace error for an exception of PySpark, Py4J or gRPC."""
+    try:
+        return _translated(error, sql)
+    except Exception as silence:  # what an exception of Java's says is asked of a JVM that may be gone by now
+        return _translated(silence, sql)
+
+
+def _translated(error: Exception, sql: str | None) -> HeadraceError:
     texts = _texts(error)
     if any("[STATE_DIVERGED]" in text for text in texts):
         return InternalError(

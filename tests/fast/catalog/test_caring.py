@@ -167,6 +167,18 @@ def test_schedulers_are_known_while_they_are_heard_of(catalog: Catalog, clock: M
     assert catalog.schedulers() == ()
 
 
+def test_what_schedulers_claim_is_known_to_who_claims_next(catalog: Catalog, clock: ManualClock) -> None:
+    catalog.register_scheduler("one", MINUTE)
+    for claim in (4, 2):
+        catalog.scheduler_beat("one", MINUTE, lambda _, claim=claim: {"all": claim})
+    seen: list[object] = []
+    catalog.scheduler_beat("one", MINUTE, lambda alive: seen.extend(s.claim for s in alive), ending=True)
+    assert seen == [{"all": 2}]
+    assert [(s.draining, s.claim) for s in catalog.schedulers()] == [(True, None)]
+    clock.advance(120)
+    assert catalog.scheduler_beat("nobody", MINUTE, lambda _: pytest.fail("it has nothing to claim")) == ()
+
+
 def test_sqlite_has_one_scheduler_at_a_time(catalog: Catalog, backend: str) -> None:
     catalog.register_scheduler("one", MINUTE)
     second = attempt(lambda: catalog.register_scheduler("two", MINUTE))

@@ -12,13 +12,19 @@ from headrace.errors import UserError
 from headrace.events import (
     Event,
     Events,
+    FuseResolved,
+    GateClosed,
+    GateOpened,
     Notice,
+    Paused,
     RefreshFailed,
     RefreshFinished,
     RefreshStarted,
+    Resumed,
     StageFinished,
     StageStarted,
     Waiting,
+    WatermarkAdvanced,
 )
 
 STARTED = RefreshStarted("shop.a", "DIFFERENTIAL", None, ("compute", "apply"))
@@ -36,6 +42,12 @@ FAILED = RefreshFailed("shop.b", "DIVIDE_BY_ZERO", "Division by zero.")
         (Notice("The catalog was migrated."), "The catalog was migrated."),
         (Waiting("shop.c", "shop.b", "paused"), "shop.c: waits, as shop.b is paused"),
         (Waiting("shop.b", "shop.b", "paused"), "shop.b: paused"),
+        (Paused(("shop.b", "shop.c")), "Paused shop.b, shop.c."),
+        (Resumed(("shop.b",)), "Resumed shop.b."),
+        (FuseResolved("shop.b", "skip"), "shop.b: its fuse was resolved: skip"),
+        (GateClosed(("shop.a",)), "Held back: shop.a."),
+        (GateOpened(("shop.a",)), "Open: shop.a."),
+        (WatermarkAdvanced("shop.a", "2026-03-01T06:00:00+00:00"), "shop.a: complete up to 2026-03-01T06:00:00+00:00"),
     ],
 )
 def test_events_as_lines(event: Event, line: str | None) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from catalog_kit.samples import lake
 from click.testing import Result
-from kit.pipelines import Lake, define
+from kit.pipelines import Lake, PublishingWorker, define, scheduler
 
 from headrace.catalog import Catalog, Mirror, Publication, SourceMove
 from headrace.sources.postgres.opening import options_of
@@ -67,12 +70,52 @@ def test_pausing_and_resuming(run: Run, pipeline: Path) -> None:
     assert (result.exit_code, "STREAM_TABLE_NOT_FOUND" in result.output) == (1, True)
 
 
+def test_what_failed_together_is_resumed_together(run: Run, pipeline: Path) -> None:
+    with Catalog.open(f"sqlite:///{pipeline / 'headrace.db'}") as catalog:
+        catalog.pause([lake("s.b")])
+        catalog.note_failure([lake(f"s.{name}") for name in "bcd"], "TEST_FAULT", "It failed.", lambda _: None)
+        assert run("resume", "s.c", "-p", pipeline).output == "Resumed s.c, s.b, s.d.\n"
+        cares = catalog.cares()
+    assert [(cares[lake(f"s.{n}")].failures, cares[lake(f"s.{n}")].suspended_at) for n in "bcd"] == 3 * [(0, None)]
+    assert cares[lake("s.b")].paused_at is not None  # by somebody else, for another reason
+    (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+    assert group["waits_for"] == "s.b is paused"
+
+
+def test_a_group_says_what_it_waits_for(run: Run, pipeline: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{pipeline / 'headrace.db'}"
+    lake_ = Lake(url, tmp_path)
+
+    def waits() -> str | None:
+        found = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
+        return next(group["waits_for"] for group in found if group["name"] == "s.h")  # type: ignore[no-any-return]
+
+    lake_.base("s.z", "s.a")
+    with Catalog.open(url) as catalog:
+        define(catalog, "f: e; g: e z; h: f g", {"f": "1 day", "h": "ON CHANGE"})
+        assert waits() == "s.e is paused"  # which is no member
+        catalog.unpause([lake("s.e")])
+        assert waits() == "s.e is not loaded yet"
+        catalog.create_watermark_group("loads", (lake("s.a"), lake("s.z")), dt.timedelta(0))
+        assert waits() == "s.g is waiting for watermark group loads"
+        catalog.drop_watermark_group("loads")
+        worker = PublishingWorker(lake_, catalog)
+        scheduler(catalog, worker).run(threading.Event(), once=True)
+        assert waits() is None
+        catalog.alter_stream_table(lake("s.h"), options={"diamond_schedule_policy": "slowest"})
+        lake_.base("s.z", "s.a")
+        scheduler(catalog, worker, ahead=60).run(threading.Event(), once=True)
+        time.sleep(1.1)  # ON CHANGE pauses for a second
+        assert waits() == "s.f, not due yet"
+
+
 def test_nothing_to_tell(run: Run, project: Path) -> None:
     assert run("run", "--dry-run", "-p", project).output == "Nothing is due.\n"
     assert run("diamonds", "-p", project).output == "No stream tables have to be published together.\n"
     assert run("drain", "-p", project).output == "No schedules are run at the moment.\n"
     assert run("pause", "-p", project).output == "There are no stream tables.\n"
     assert run("events", "-p", project).output == ""
+    assert run("graph", "--levels", "-p", project).output == "There are no stream tables yet.\n"
 
 
 def test_running_once_fails_when_a_source_was_not_landed(run: Run, project: Path) -> None:

@@ -24,8 +24,8 @@ from headrace.scheduler import loop
 from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost import LostSpark
-from headrace.scheduler.rules import share
-from headrace.scheduler.scene import read_scene, targets
+from headrace.scheduler.scene import patience, read_scene, targets
+from headrace.scheduler.shares import Slots
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -561,11 +561,6 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
         assert first.owner in caught.value.message
 
 
-@pytest.mark.parametrize(("slots", "schedulers"), [(4, 1), (4, 2), (4, 3), (4, 6), (32, 5)])
-def test_schedulers_share_the_slots(slots, schedulers):
-    assert sum(share(slots, place, schedulers) for place in range(schedulers)) == slots
-
-
 @pytest.fixture
 def beside(catalog, monkeypatch):
     """Lets another scheduler be there, which began earlier or later."""
@@ -575,7 +570,9 @@ def beside(catalog, monkeypatch):
     def add(owner, began):
         later = "2999-01-01T00:00:00.000000+00:00"
         with catalog._database.write() as connection:
-            connection.exec_driver_sql(f"INSERT INTO hr_scheduler VALUES ('{owner}', '{began}', '{later}', false)")
+            connection.exec_driver_sql(
+                f"INSERT INTO hr_scheduler VALUES ('{owner}', '{began}', '{later}', false, NULL)"
+            )
 
     return add
 
@@ -612,6 +609,30 @@ def test_a_scheduler_makes_room_for_another(lake_, catalog, beside):
     worker = PublishingWorker(lake_, catalog, seconds=lambda _: 0.1)
     assert once(catalog, worker, slots=4).refreshed == 8
     assert worker.most_at_once == 2
+
+
+def test_together_schedulers_never_run_more_than_one_alone(lake_, catalog, monkeypatch):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(type(catalog), "register_scheduler", registered)
+    lake_.base("s.a")
+    define(catalog, "; ".join(f"t{n:02}: a" for n in range(12)))
+    free = threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda _: free.wait(60))
+
+    def claims():
+        return [Slots.of(s.claim).all for s in catalog.schedulers()]
+
+    with Running(catalog, worker):
+        until(lambda: worker.at_once == 4)
+        with Running(catalog, worker):
+            until(lambda: claims() == [4, 0])
+            time.sleep(0.2)  # it looks, and finds what is due, and has no room
+            assert worker.most_at_once == 4
+            free.set()
+            until(lambda: len(set(worker.ran)) == 12)
+            until(lambda: claims() == [2, 2])
+        until(lambda: claims() == [4])
+    assert worker.most_at_once == 4
 
 
 def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch):
@@ -938,7 +959,8 @@ def test_holds_lags_and_targets(lake_, catalog):
     catalog.pause([full("c")])
     rules_ = rules()
     scene = read_scene(catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule)
-    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
+    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10}
+    assert {n.table: t for n, t in patience(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
     now = dt.datetime.now(dt.UTC)
     assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, now).items()} == {
         "c": ("c", "paused"),
@@ -947,6 +969,40 @@ def test_holds_lags_and_targets(lake_, catalog):
     lags = {n.table: t.standing.behind_since for n, t in scene.tables.items()}
     assert len(set(lags.values())) == 1  # all of them lack the same change of a
     assert lags["e"] is not None
+
+
+@pytest.mark.parametrize(("tier", "target"), [("hot", 3600), ("warm", 7200), ("cold", 36000), ("frozen", None)])
+def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, target):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b", {"c": "1 hour"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.alter_stream_table(full("c"), options={"tier": tier})
+    lake_.base("s.a")
+    rules_, heads = rules(), worker.heads()
+    scene = read_scene(catalog, heads, rules_.defaults, rules_.default_schedule)
+    assert targets(scene) == ({} if target is None else dict.fromkeys((full("b"), full("c")), target))
+    for seconds in (600, 10_000, 100_000):
+        events, told = Events(), []
+        events.subscribe(told.append)
+        late = scheduler(catalog, worker, events, ahead=seconds)
+        due = {name for p in late.plan() for name in p.tables}
+        assert due == ({"s.b", "s.c"} if target and seconds > target else set()), seconds
+        late._consider(True)
+        exceeded = {e.table for e in told if isinstance(e, LagExceeded)}
+        assert exceeded == ({"s.b", "s.c"} if target and seconds > target else set()), seconds
+
+
+def test_what_is_refreshed_on_change_keeps_no_target(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: b", {"c": "ON CHANGE EVERY 10 seconds"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a")
+    events, told = Events(), []
+    events.subscribe(told.append)
+    scheduler(catalog, worker, events, ahead=600)._consider(True)
+    assert not [e for e in told if isinstance(e, LagExceeded)]
 
 
 def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):

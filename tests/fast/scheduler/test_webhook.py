@@ -64,7 +64,7 @@ def test_events_are_posted_in_order(server: Server) -> None:
 
 def test_what_fails_is_tried_again_and_what_is_refused_is_not(server: Server) -> None:
     events = Events()
-    server.codes = [503, 500, 200, 404]
+    server.codes = [503, 429, 200, 404]
     with Webhook(server.url, events, first_pause=0.01):
         for text in ("first", "second", "third"):
             events.emit(Notice(text))

@@ -32,6 +32,14 @@ def test_every_condition_has_a_code_of_ours(prefix):
         ("[SQLITE_BUSY] The database file is locked (database is locked)", "CATALOG_LOCKED", True),
         ("java.lang.OutOfMemoryError: Java heap space", "SPARK_OUT_OF_MEMORY", False),
         ("Cannot call methods on a stopped SparkContext.", "SPARK_LOST", True),
+        ("SparkContext has been shutdown", "SPARK_LOST", True),
+        ("java.lang.IllegalStateException: Shutdown in progress", "SPARK_LOST", True),
+        (
+            "Task java.util.concurrent.FutureTask@75[Not completed, task = a.b$C@12[Wrapped task = a.b.Tasks$1@5d]] "
+            "rejected from java.util.concurrent.ThreadPoolExecutor@2d[Terminated, pool size = 0, active threads = 0]",
+            "SPARK_LOST",
+            True,
+        ),
         ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect", "CATALOG_UNAVAILABLE", True),
         ("org.apache.iceberg.exceptions.NotFoundException: Failed to open input stream", "FILE_MISSING", False),
         ("Job 3 cancelled part of cancelled job group headrace-1", "CANCELLED", True),
@@ -54,6 +62,14 @@ def test_a_cause_deep_in_the_chain_counts():
 
 def test_a_lost_connection_is_known_by_its_class():
     assert translate(ConnectionRefusedError("[Errno 111] Connection refused")).code == "SPARK_LOST"
+
+
+def test_an_error_that_java_did_not_live_to_explain_is_a_lost_connection():
+    class Unsaid(Exception):
+        def __str__(self):
+            raise ConnectionResetError("[Errno 104] Connection reset by peer")
+
+    assert translate(Unsaid()).code == "SPARK_LOST"
 
 
 @pytest.mark.parametrize(("answer", "code"), [("x", "SPARK_LOST"), ("xssomething broke", "SPARK_ERROR")])

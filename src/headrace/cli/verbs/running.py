@@ -163,7 +163,7 @@ def diamonds(context: click.Context) -> None:
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at first.")
 @click.pass_context
 def events(context: click.Context, follow: bool, limit: int) -> None:
-    """Show what schedulers told: refreshes, failures, retries, suspensions, publications of groups; oldest first.
+    """Show what schedulers told (refreshes, failures, retries, suspensions, groups) and users decided; oldest first.
 
     With --json each event is a line of JSON on stdout.
 

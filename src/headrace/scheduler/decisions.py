@@ -1,0 +1,60 @@
+"""What users decide while schedules run (pauses, gates, fuses …), told to whoever is told of everything else.
+
+Who decides is another process, as a rule, and leaves a line in the log of events. Of several schedulers the one that
+began first reads it out, so that a webhook hears of it once.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from headrace.catalog import Catalog
+from headrace.errors import HeadraceError
+from headrace.events import DECISIONS, Events, event_of
+
+MOST = 1000
+"""So many at once."""
+
+
+class Decisions:
+    """Tells what is decided from when it is made.
+
+    Args:
+        catalog: Has the log.
+        events: Told.
+        every: Seconds between two looks at the log.
+
+    Attributes:
+        reads_out: Whether it is this scheduler that tells. One that does not goes on from where it was when it last
+            heard that it is not, so that nothing is lost when the one before it ends.
+    """
+
+    def __init__(self, catalog: Catalog, events: Events, every: float) -> None:
+        self._catalog = catalog
+        self._events = events
+        self._every = every
+        self._after: int | None = None
+        self._look_after = 0.0
+        self.reads_out = True
+
+    def elect(self, chosen: bool) -> None:
+        """Somebody counted the schedulers."""
+        self.reads_out = chosen
+        if not chosen:
+            self._after = None
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell what was decided since the last time; an outage is told by others."""
+        if self._after is not None and (not self.reads_out or time.monotonic() < self._look_after):
+            return
+        with suppress(HeadraceError):
+            if self._after is None:
+                self._after = max((e.id for e in self._catalog.events(limit=1)), default=0)
+                return
+            self._look_after = time.monotonic() + self._every
+            for record in self._catalog.events(self._after, MOST, tuple(DECISIONS)):
+                self._after = record.id
+                if (event := event_of(record.kind, record.fields)) is not None:
+                    self._events.emit(event)

@@ -1,0 +1,100 @@
+"""What several schedulers share: refreshes at once, over all and by pool. Pure.
+
+Each claims what it may run from now on, in the catalog, one after the other, and never what others claim: who comes
+begins with what is left, and gets its share as the refreshes of the others end. So together they never run more than
+one alone would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from headrace.catalog import SchedulerRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Refreshes at once.
+
+    Args:
+        all: Over all.
+        pools: By pool.
+    """
+
+    all: int = 0
+    pools: Mapping[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the catalog."""
+        return {"all": self.all, "pools": dict(self.pools)}
+
+    @classmethod
+    def of(cls, claim: Mapping[str, Any] | None) -> Self:
+        """As the catalog has it; nothing for a scheduler that has claimed nothing yet."""
+        return cls(claim["all"], claim["pools"]) if claim else cls()
+
+    def admits(self, pool: str) -> bool:
+        """Whether a unit of a pool can ever start."""
+        return self.all > 0 and self.pools.get(pool, 1) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one scheduler gets.
+
+    Args:
+        share: In the end, when the others have given back what they have too much.
+        room: At most, for now; a unit is started while less run.
+        claim: What nobody else may have: the room, or more where more run already.
+    """
+
+    share: Slots
+    room: Slots
+    claim: Slots
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has what it is to have, and no more."""
+        return self.share == self.room == self.claim
+
+
+def portion(
+    total: Slots, running: Slots, owner: str, alive: Sequence[SchedulerRecord], *, ending: bool = False
+) -> Portion:
+    """What a scheduler gets.
+
+    Args:
+        total: What there is for all.
+        running: What it runs.
+        owner: Who it is.
+        alive: All that run, in the order they began, with what they claim.
+        ending: Whether it starts nothing more.
+    """
+    working = [s.owner for s in alive if not (s.draining or (ending and s.owner == owner))]
+    others = [Slots.of(s.claim) for s in alive if s.owner != owner]
+
+    def of(most: int, claimed: int, runs: int) -> tuple[int, int, int]:
+        own = share(most, working.index(owner), len(working)) if owner in working else 0
+        room = max(0, min(own, most - claimed))
+        return own, room, max(room, runs)
+
+    every = of(total.all, sum(o.all for o in others), running.all)
+    pools = {
+        pool: of(most, sum(o.pools.get(pool, 0) for o in others), running.pools.get(pool, 0))
+        for pool, most in total.pools.items()
+    }
+    parts = [Slots(every[i], {pool: found[i] for pool, found in pools.items()}) for i in range(3)]
+    return Portion(*parts)
+
+
+def share(slots: int, place: int, schedulers: int) -> int:
+    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
+
+    Args:
+        slots: Refreshes at once, over all; those of a pool alike.
+        place: Which scheduler it is, from 0, in the order they began.
+        schedulers: How many there are.
+    """
+    return slots // schedulers + (place < slots % schedulers)

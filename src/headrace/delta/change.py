@@ -55,7 +55,10 @@ class Change:
     repeated: set[Relation] = field(default_factory=set)
 
     def of(self, relation: Relation) -> Relation:
-        """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed."""
+        """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed.
+
+        Of an aggregate in `partners` it is that of the groups that matter to the operator above, which alone asks.
+        """
         from headrace.delta.rules import RULES  # the registry knows the rules, and the rules know this class
 
         if not self.touches(relation):

@@ -22,6 +22,9 @@ from headrace.delta.change import Change
 Partners = tuple[tuple[str, Relation], ...]
 """Keys of an aggregate, each with a relation of one column that has all the values by which groups are asked for."""
 
+Asked = Mapping[str, tuple[Relation, str]]
+"""Columns of a side, each with the other side and the column there that equals it."""
+
 SMALLER = 4
 """So many times smaller than what is grouped must the source be that tells which groups matter."""
 
@@ -30,6 +33,8 @@ _VALUE = "__hr_partner"
 
 def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
     """The aggregates of a query of which few groups may matter.
+
+    Each side's groups are bounded by the other side's sources alone, so that both sides of a join may be.
 
     Args:
         tree: The query.
@@ -47,10 +52,6 @@ def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
             if few:
                 found[groups] = few
     return found
-
-
-Asked = Mapping[str, tuple[Relation, str]]
-"""Columns of a side, each with the other side and the column there that equals it."""
 
 
 def _sides(node: Relation, change: Change) -> Iterator[tuple[Relation, Asked]]:
@@ -88,8 +89,8 @@ def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relati
     """A filtered source that has all values of a column, did not change, and is small; as a relation of one column."""
     match node:
         case Filter(input=Scan() as scan):
-            small = SMALLER * change.sizes.get(scan.source, 0) <= change.size(groups)
-            return Project(node, ((_VALUE, column(name)),)) if small and not change.touches(scan) else None
+            fits = _is_small(scan, groups, change) and not change.touches(scan)
+            return Project(node, ((_VALUE, column(name)),)) if fits else None
         case Project():
             read = as_column(dict(node.items)[name])
             return None if read is None else _few(node.input, read, groups, change)
@@ -99,11 +100,19 @@ def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relati
             return _few(node.input, name, groups, change)
         case OuterJoin() if not node.full and name in node.left.columns:
             return _few(node.left, name, groups, change)
-        case Join() | Existence() if not (isinstance(node, Existence) and node.anti):
-            return _across(node, name, groups, change)
-        case Existence():
+        case Existence(anti=True):
             return _few(node.left, name, groups, change)
+        case Join() | Existence():
+            return _across(node, name, groups, change)
     return None
+
+
+def _is_small(scan: Scan, groups: Aggregate, change: Change) -> bool:
+    """Whether a source is far smaller than what is grouped; where no sizes are known at all, it is tried."""
+    if not change.sizes:
+        return True
+    rows = change.sizes.get(scan.source)
+    return rows is not None and SMALLER * rows <= change.size(groups)
 
 
 def _across(node: Join | Existence, name: str, groups: Aggregate, change: Change) -> Relation | None:

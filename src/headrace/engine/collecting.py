@@ -7,11 +7,13 @@ from threading import Lock
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.delta.common_near import common_step, together
+from headrace.delta.nearby import same_when_equal
 from headrace.delta.program import Key, Need
 from headrace.engine.common import view_named
 from headrace.engine.facts import Collected, Common, Facts
 from headrace.errors import InternalError
 from headrace.names import TableName, quote
+from headrace.semantics import Semantics
 from headrace.sql.lower import lower
 
 BROADCAST_ROWS = 500_000
@@ -23,24 +25,24 @@ class Needs:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._needs: dict[TableName, Mapping[Key, Need]] = {}
+        self._needs: dict[TableName, tuple[Semantics, Mapping[Key, Need]]] = {}
 
-    def note(self, table: TableName, needs: Mapping[Key, Need]) -> None:
+    def note(self, table: TableName, semantics: Semantics, needs: Mapping[Key, Need]) -> None:
         """Remember what a table's program needs."""
         with self._lock:
-            self._needs[table] = needs
+            self._needs[table] = semantics, needs
 
-    def all(self) -> dict[TableName, Mapping[Key, Need]]:
-        """What is remembered, by stream table."""
+    def under(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
+        """What is remembered of stream tables that are computed under the same settings; others share nothing."""
         with self._lock:
-            return dict(self._needs)
+            return {table: needs for table, (own, needs) in self._needs.items() if own == semantics}
 
 
 def collected(
     facts: Facts,
     needs: Mapping[TableName, Mapping[Key, Need]],
     there: Callable[[str], bool],
-    barred: Callable[[TableName], Set[tuple[str, ...]]],
+    barred: Callable[[TableName, str], Set[tuple[str, ...]]],
 ) -> dict[Key, Collected]:
     """What to collect for several, or to read where others had it collected.
 
@@ -48,33 +50,36 @@ def collected(
         facts: The refresh, as it is going to be run.
         needs: What each stream table was seen to need.
         there: Whether something is kept under a name.
-        barred: Columns of a source by which too many of its rows are near changes.
+        barred: Columns of a source by which too many of its rows are near changes; asked with its rows at the cut.
     """
     found = {}
     for key in needs.get(facts.name, {}):
         sharing = {table: of[key] for table, of in needs.items() if key in of}
-        need = _that_can_be(together(sharing.values()), key, facts) if len(sharing) > 1 else None
-        if need is not None and key[1] not in barred(key[0]):
+        need = _possible(together(sharing.values()), key, facts) if len(sharing) > 1 else None
+        if need is not None and key[1] not in barred(key[0], facts.by_name[key[0]].after):
             common = _kept(key, need, facts, sharing.keys())
             if common.waiting or there(common.view):
                 found[key] = Collected(need, common)
     return found
 
 
-def _that_can_be(need: Need, key: Key, facts: Facts) -> Need | None:
-    """The part of a need that there is: other sources changed when it was seen, and tables lose columns."""
+def _possible(need: Need, key: Key, facts: Facts) -> Need | None:
+    """The part of a need that can be collected now; others had changed when it was seen, and had other columns."""
     changes = {s.name: s.common for s in facts.sources if s.change is not None}
     follows = frozenset(each for each in need.follows if each[0] in changes)
     source = facts.by_name.get(key[0])
     used = {key[0]} & changes.keys() | {table for table, _ in follows}
     if source is None or not follows or any(changes[table] is None for table in used):
         return None
-    there = source.names
+    there, fields = source.names, need.fields
     if (own := changes.get(key[0])) is not None:
         there = there & own.columns
+        fields = {name: type_ for name, type_ in fields.items() if type_ and same_when_equal(type_)}
     if not there.issuperset(key[1]) or any(not _has(changes[table], columns) for table, columns in follows):
         return None
-    return Need(follows, {name: type_ for name, type_ in need.fields.items() if name in there})
+    fields = {name: type_ for name, type_ in fields.items() if name in there}
+    told_apart = len({name.lower() for name in (*fields, *key[1])}) == len({*fields, *key[1]})
+    return Need(follows, fields) if told_apart else None
 
 
 def _has(change: Common | None, columns: tuple[str, ...]) -> bool:

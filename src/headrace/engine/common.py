@@ -308,7 +308,9 @@ class CommonChanges:
     def leave(self, runner: Runner, view: str, reader: TableName) -> None:
         """Say that a reader is done; what it read stays for the others."""
         with self._lock:
-            kept = self._kept[runner, view]
+            kept = self._kept.get((runner, view))
+            if kept is None:  # all was let go, with a Spark that was lost
+                return
             kept.users -= 1
             kept.readers.discard(reader)
             if not kept.ready and not kept.users:

@@ -459,7 +459,7 @@ class Refresher:
                     plan.delta(facts, view, self.learnt.near) if view and choice.mode is Mode.DIFFERENTIAL else None
                 )
                 if program is not None:
-                    self.learnt.needs.note(facts.name, program.needs)
+                    self.learnt.needs.note(facts.name, facts.details.semantics, program.needs)
                 if choice.mode is Mode.FULL:
                     run.full(view)
                 elif program is not None:
@@ -478,7 +478,7 @@ class Refresher:
     def _with_common(self, facts: Facts, runner: Runner) -> Facts:
         """The facts, with what is worth to be read together with other stream tables."""
         facts = self.changes.worth_it(facts, runner)
-        needs, barred = self.learnt.needs.all(), self.learnt.collected.barred
+        needs, barred = self.learnt.needs.under(facts.details.semantics), self.learnt.collected.barred
         return replace(
             facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), barred)
         )

@@ -23,14 +23,21 @@ class Locators:
     def __init__(self) -> None:
         self._lock = Lock()
         self._barred: dict[TableName, dict[Names, int]] = {}
+        self._asked: dict[TableName, str] = {}
 
-    def barred(self, table: TableName) -> frozenset[Names]:
-        """What a change of a table is not to try; asked once for each of its changes.
+    def barred(self, table: TableName, at: str | None = None) -> frozenset[Names]:
+        """What a change of a table is not to try.
 
         Args:
             table: The table.
+            at: What tells this change from the next one, for which others may ask as well; each counts once. None where
+                nobody else asks.
         """
         with self._lock:
+            if at is not None and self._asked.get(table) == at:
+                return frozenset(self._barred.get(table, {}))
+            if at is not None:
+                self._asked[table] = at
             left = {columns: turns - 1 for columns, turns in self._barred.get(table, {}).items() if turns > 0}
             self._barred[table] = left
             return frozenset(left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation
@@ -71,15 +72,19 @@ def equalities(condition: Scalar, left: Sequence[str], right: Sequence[str]) -> 
         Left column, right column, and whether NULL equals NULL.
     """
     found = []
-    for part in conjuncts(condition):
-        match = _EQUALITY.fullmatch(part.sql)
-        if match is None:
-            continue
-        a, b = (match.group(i)[1:-1].replace("``", "`") for i in (1, 3))
-        a, b = (a, b) if a in left else (b, a)
+    for one, other, null_safe in _compared(condition):
+        a, b = (one, other) if one in left else (other, one)
         if a in left and b in right:
-            found.append((a, b, match.group(2) == "<=>"))
+            found.append((a, b, null_safe))
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _compared(condition: Scalar) -> tuple[tuple[str, str, bool], ...]:
+    """Columns that conjuncts of a condition say are equal; kept, as of a large join it is asked very often."""
+    matches = [match for part in conjuncts(condition) if (match := _EQUALITY.fullmatch(part.sql)) is not None]
+    names = [tuple(match.group(i)[1:-1].replace("``", "`") for i in (1, 3)) for match in matches]
+    return tuple((a, b, match.group(2) == "<=>") for (a, b), match in zip(names, matches, strict=True))
 
 
 def implied(conditions: Sequence[Scalar], inputs: Sequence[Relation], types: Mapping[str, str]) -> tuple[Scalar, ...]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from headrace.algebra.relations import Empty, Filter, Moment, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
+from headrace.algebra.tree import walk
 from headrace.delta.demand import Reading, Tracing
 from headrace.delta.domain import Domains, terms, united
 from headrace.delta.nearby import (
@@ -27,6 +29,9 @@ from headrace.delta.nearby import (
 )
 from headrace.delta.program import DeltaProgram, Key, Need, Step, free_name
 from headrace.names import TableName
+
+MOST_NODES = 1_000
+"""Programs of more operators are not looked through."""
 
 
 def together(needs: Iterable[Need]) -> Need:
@@ -82,7 +87,7 @@ class CommonNear:
                 found[key] = together((found[key], need)) if key in found else need
             return reading.scan
 
-        if len(program.steps) <= MOST_STEPS:
+        if not _is_large(program):
             tracing = Tracing(self._domains(program), use)
             for step in program.steps:
                 if looked_into(step):
@@ -96,6 +101,8 @@ class CommonNear:
             program: The program.
             wanted: What is collected for several programs.
         """
+        if _is_large(program):
+            return program
         steps: dict[Key, Step] = {}
 
         def use(reading: Reading) -> Relation:
@@ -131,6 +138,12 @@ class CommonNear:
             return []  # rows as they were could not be told from rows as they are
         found = (((source, demand.columns), _followed(demand.values)) for demand in reading.demands)
         return [(key, Need(follows, fields)) for key, follows in found if follows]
+
+
+def _is_large(program: DeltaProgram) -> bool:
+    """Whether looking through a program would take longer than it saves."""
+    nodes = (node for step in program.steps for node in walk(step.relation))
+    return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
 
 
 def _followed(values: Relation) -> frozenset[Key] | None:

@@ -43,6 +43,12 @@ def change(hr: Headrace, ns: str, turn: int) -> None:
     hr.sql(f"INSERT INTO lake.{ns}.orders VALUES ({1000 + turn}, 5), ({turn + 60}, 4)")
 
 
+def needs_are_seen(hr: Headrace, ns: str, names: list[str]) -> None:
+    for turn in (1, 2):
+        change(hr, ns, turn)
+        hr.refresh(names)
+
+
 def collecting(results: Sequence[RefreshResult]) -> list[int]:
     """How many stages of each refresh read what is collected for several."""
     assert all(result.mode is Mode.DIFFERENTIAL for result in results)
@@ -61,9 +67,7 @@ def test_it_is_collected_when_several_were_seen_to_need_it(hr: Headrace, ns: str
 
 
 def test_one_that_is_alone_collects_nothing_for_others(hr: Headrace, ns: str, names: list[str]) -> None:
-    for turn in (1, 2):
-        change(hr, ns, turn)
-        hr.refresh(names)
+    needs_are_seen(hr, ns, names)
     change(hr, ns, 3)
     hr.drop_stream_table(names[1])
     hr.drop_stream_table(names[2])
@@ -72,9 +76,7 @@ def test_one_that_is_alone_collects_nothing_for_others(hr: Headrace, ns: str, na
 
 
 def test_one_that_trails_collects_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
-    for turn in (1, 2):
-        change(hr, ns, turn)
-        hr.refresh(names)
+    needs_are_seen(hr, ns, names)
     change(hr, ns, 3)
     hr.refresh(names[0])
     change(hr, ns, 4)
@@ -94,9 +96,7 @@ def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) ->
 
 
 def test_what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) -> None:
-    for turn in (1, 2):
-        change(hr, ns, turn)
-        hr.refresh(names)
+    needs_are_seen(hr, ns, names)
     hr.drop_stream_table(names[1])
     hr.sql(f"ALTER TABLE lake.{ns}.lines DROP COLUMN part")
     hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id < 9")

@@ -24,6 +24,9 @@ from headrace.algebra.tree import at, identity, sources, unweighted
 from headrace.delta.program import Step, free_name
 from headrace.names import WEIGHT, TableName
 
+Partners = tuple[tuple[str, Relation], ...]
+"""Keys of an aggregate, each with a relation of one column that has all the values by which groups are asked for."""
+
 
 @dataclass(slots=True)
 class Change:
@@ -36,8 +39,7 @@ class Change:
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
         types: Types of the query's columns by name, as far as known.
-        partners: Aggregates of which only some groups matter: keys, each with a relation of one column that has their
-            values.
+        partners: Aggregates of which only some groups matter.
         steps: What was asked to be computed once, in order.
         found: The changes of relations that were asked for.
         repeated: Those among them that were asked for again.
@@ -49,7 +51,7 @@ class Change:
     companion_rows: int = 0
     ansi: bool = True
     types: Mapping[str, str] = field(default_factory=dict)
-    partners: Mapping[Aggregate, tuple[tuple[str, Relation], ...]] = field(default_factory=dict)
+    partners: Mapping[Aggregate, Partners] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     found: dict[Relation, Relation] = field(default_factory=dict)
     repeated: set[Relation] = field(default_factory=set)

@@ -107,11 +107,7 @@ class CommonNear:
 
         def use(reading: Reading) -> Relation:
             for key, need in self._of(reading):
-                if (
-                    key in wanted
-                    and need.follows <= wanted[key].follows
-                    and need.fields.keys() <= wanted[key].fields.keys()
-                ):
+                if key in wanted and wanted[key].serves(need):
                     if key not in steps:
                         taken = (*program.steps, *steps.values())
                         steps[key] = common_step(key, wanted[key], self.changed, taken)

@@ -17,10 +17,7 @@ from headrace.algebra.joins import equalities
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import walk
-from headrace.delta.change import Change
-
-Partners = tuple[tuple[str, Relation], ...]
-"""Keys of an aggregate, each with a relation of one column that has all the values by which groups are asked for."""
+from headrace.delta.change import Change, Partners
 
 Asked = Mapping[str, tuple[Relation, str]]
 """Columns of a side, each with the other side and the column there that equals it."""

@@ -52,6 +52,10 @@ class Need:
     follows: frozenset[Key]
     fields: Mapping[str, str]
 
+    def serves(self, other: Need) -> bool:
+        """Whether what is read for this has all that another one needs."""
+        return other.follows <= self.follows and other.fields.keys() <= self.fields.keys()
+
 
 def free_name(stem: str, steps: Iterable[Step]) -> str:
     """A name that no step has: the stem, with a number when it is taken."""

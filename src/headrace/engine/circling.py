@@ -28,10 +28,10 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished
 from headrace.engine.results import Mode
-from headrace.engine.run import Outcome, Run
+from headrace.engine.run import Outcome, Run, look_anew
 from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
-from headrace.names import LAKE, WEIGHT, TableName, quote
+from headrace.names import WEIGHT, TableName, quote
 
 ITERATE = "iterate"
 """Title of the stage in which all members are iterated, to which the number of rounds is added; the first member's."""
@@ -159,7 +159,7 @@ class Circling:
             yield list(facts)
             return
         runner, read = self._runner(facts), list[tuple[str, TableName]]()
-        _look_anew(facts, runner)
+        look_anew(facts, runner)
         try:
             yield [self._reading(own, runner, read) for own in facts]
         finally:
@@ -200,7 +200,7 @@ class Circling:
         if choice.mode is Mode.NO_CHANGE:
             return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
         runner = self._runner(facts)
-        _look_anew(facts, runner)
+        look_anew(facts, runner)
         onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
         fixpoint = Fixpoint(
             {own.name: _member(own, views[own.name], onwards=onwards) for own in facts},
@@ -233,12 +233,6 @@ class Circling:
             run.close()
         run.outcome.jobs = counted.jobs
         return run.outcome, time.perf_counter() - begin
-
-
-def _look_anew(facts: Sequence[Facts], runner: Runner) -> None:
-    """Other catalogs may keep tables in a cache."""
-    for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
-        runner.run(f"REFRESH TABLE {source.sql}")
 
 
 def _member(facts: Facts, view: CompiledView, *, onwards: bool) -> Member:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from threading import Lock
 
 from headrace.algebra.relations import Moment, Scan, Stored
@@ -10,7 +10,7 @@ from headrace.delta.common_near import common_step, together
 from headrace.delta.nearby import same_when_equal
 from headrace.delta.program import Key, Need
 from headrace.engine.common import view_named
-from headrace.engine.facts import Collected, Common, Facts
+from headrace.engine.facts import Collected, Common, Facts, SourceFacts
 from headrace.errors import InternalError
 from headrace.names import TableName, quote
 from headrace.semantics import Semantics
@@ -53,57 +53,53 @@ def collected(
         barred: Columns of a source by which too many of its rows are near changes; asked with its rows at the cut.
     """
     found = {}
+    changes = {s.name: s.common for s in facts.sources if s.change is not None and s.common is not None}
     for key in needs.get(facts.name, {}):
         sharing = {table: of[key] for table, of in needs.items() if key in of}
-        need = _possible(together(sharing.values()), key, facts) if len(sharing) > 1 else None
+        need = _possible(together(sharing.values()), key, facts, changes) if len(sharing) > 1 else None
         if need is not None and key[1] not in barred(key[0], facts.by_name[key[0]].after):
-            common = _kept(key, need, facts, sharing.keys())
+            common = _kept(key, need, facts, changes, sharing.keys())
             if common.waiting or there(common.view):
                 found[key] = Collected(need, common)
     return found
 
 
-def _possible(need: Need, key: Key, facts: Facts) -> Need | None:
+def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
+    """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in sources if s.change)
+
+
+def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Common]) -> Need | None:
     """The part of a need that can be collected now; others had changed when it was seen, and had other columns."""
-    changes = {s.name: s.common for s in facts.sources if s.change is not None}
-    follows = frozenset(each for each in need.follows if each[0] in changes)
+    follows = frozenset(each for each in need.follows if each[0] in facts.changed)
     source = facts.by_name.get(key[0])
-    used = {key[0]} & changes.keys() | {table for table, _ in follows}
-    if source is None or not follows or any(changes[table] is None for table in used):
+    if source is None or not follows or not _read(key, follows, facts) <= changes.keys():
         return None
     there, fields = source.names, need.fields
-    if (own := changes.get(key[0])) is not None:
-        there = there & own.columns
+    if key[0] in changes:
+        there = there & changes[key[0]].columns
         fields = {name: type_ for name, type_ in fields.items() if type_ and same_when_equal(type_)}
-    if not there.issuperset(key[1]) or any(not _has(changes[table], columns) for table, columns in follows):
+    if not there.issuperset(key[1]) or not all(changes[table].columns.issuperset(own) for table, own in follows):
         return None
     fields = {name: type_ for name, type_ in fields.items() if name in there}
     told_apart = len({name.lower() for name in (*fields, *key[1])}) == len({*fields, *key[1]})
     return Need(follows, fields) if told_apart else None
 
 
-def _has(change: Common | None, columns: tuple[str, ...]) -> bool:
-    return change is not None and change.columns.issuperset(columns)
+def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
+    """The sources whose changes are read to collect what is needed."""
+    return {key[0], *(table for table, _ in follows)} & facts.changed
 
 
-def _kept(key: Key, need: Need, facts: Facts, sharing: Set[TableName]) -> Common:
-    step = common_step(key, need, facts.changed)
-    sources = facts.by_name
-
+def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]) -> Common:
     def bind(leaf: Scan | Stored) -> str:
         if not isinstance(leaf, Scan):
             raise InternalError("PLAN_INVALID", f"What is common reads {leaf.name}, which others do not have.")
-        source = sources[leaf.source]
-        if leaf.moment is not Moment.CHANGE:
-            return source.after
-        if source.common is None:
-            raise InternalError("PLAN_INVALID", f"What is common reads a change of {leaf.source} that is not.")
-        return quote(source.common.view)
+        is_change = leaf.moment is Moment.CHANGE
+        return quote(changes[leaf.source].view) if is_change else facts.by_name[leaf.source].after
 
-    used = [sources[table] for table in (step.follows | {key[0]}) & facts.changed]
-    small = all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in used)
-    sql = lower(step.relation, bind, hints=small)
-    waiting = sharing - {facts.name}
-    for source in used:
-        waiting = waiting & (source.common.waiting if source.common else frozenset())
-    return Common(view_named(sql), sql, "", frozenset(waiting), frozenset(need.fields))
+    read = _read(key, need.follows, facts)
+    hints = fit_to_broadcast(facts.by_name[table] for table in read)
+    sql = lower(common_step(key, need, facts.changed).relation, bind, hints=hints)
+    waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
+    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields))

@@ -14,7 +14,7 @@ from typing import Any
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
-from headrace.engine.collecting import BROADCAST_ROWS
+from headrace.engine.collecting import fit_to_broadcast
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
@@ -62,7 +62,7 @@ def stem(facts: Facts, view: str) -> str:
 
 def is_small(facts: Facts) -> bool:
     """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
-    return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in facts.sources if s.change)
+    return fit_to_broadcast(facts.sources)
 
 
 def change_views(facts: Facts) -> dict[TableName, str]:

@@ -40,7 +40,7 @@ from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished, published_together, result_of, staged_head
 from headrace.engine.results import Mode, RefreshResult, Status
 from headrace.engine.run import Outcome as RunOutcome
-from headrace.engine.run import Run
+from headrace.engine.run import Run, look_anew
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
@@ -446,9 +446,7 @@ class Refresher:
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)
-        for source in facts.sources:
-            if source.name.catalog != LAKE:
-                runner.run(f"REFRESH TABLE {source.name.sql}")  # other catalogs may keep tables in a cache
+        look_anew((facts,), runner)
         facts = self._with_common(facts, runner)
         run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
         attempt.stages = run.outcome.seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +37,7 @@ from headrace.lake.apply import (
     rows_grown,
     run_apply,
 )
+from headrace.lake.locators import Locators
 from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
@@ -230,7 +231,7 @@ class Run:
                 elif isinstance(stage, Compute) and stage.near is not None and stage.common is not None:
                     self._collected(stage, stage.near, stage.common)
                 elif isinstance(stage, Compute) and stage.near is not None:
-                    self._near(stage, *stage.near)
+                    self._near(stage, stage.near)
                 elif isinstance(stage, Compute) and not stage.kept:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
@@ -268,14 +269,17 @@ class Run:
         with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
             found = self._in_common(near, common, {"rows": "count(*)"}, few=few)
         self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
-        if found["rows"] > plan.MUCH * (self.facts.by_name[source].rows or 0):
-            self.learnt.collected.failed(source, columns)
+        self._note_much(near, found["rows"], self.learnt.collected)
 
-    def _near(self, stage: Compute, source: TableName, columns: tuple[str, ...]) -> None:
+    def _near(self, stage: Compute, near: Key) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
-        rows = self._keep(stage.view, self._spliced(stage.sql), {"rows": "count(*)"})["rows"]
+        found = self._keep(stage.view, self._spliced(stage.sql), {"rows": "count(*)"})
+        self._note_much(near, found["rows"], self.learnt.near)
+
+    def _note_much(self, near: Key, rows: int, barred: Locators) -> None:
+        source, columns = near
         if rows > plan.MUCH * (self.facts.by_name[source].rows or 0):
-            self.learnt.near.failed(source, columns)
+            barred.failed(source, columns)
 
     def _spliced(self, sql: str) -> str:
         """A statement with the queries in it that nothing is kept of.
@@ -400,6 +404,12 @@ class Run:
         seconds = time.perf_counter() - start
         self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
         self.events.emit(StageFinished(table, stage.title, seconds))
+
+
+def look_anew(facts: Iterable[Facts], runner: Runner) -> None:
+    """Have sources in other catalogs, which may keep tables in a cache, be looked at anew."""
+    for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
+        runner.run(f"REFRESH TABLE {source.sql}")
 
 
 def _stored_name(leaf: Scan | Stored) -> str:

@@ -34,9 +34,9 @@ class Locators:
                 nobody else asks.
         """
         with self._lock:
-            if at is not None and self._asked.get(table) == at:
-                return frozenset(self._barred.get(table, {}))
             if at is not None:
+                if self._asked.get(table) == at:
+                    return frozenset(self._barred.get(table, {}))
                 self._asked[table] = at
             left = {columns: turns - 1 for columns, turns in self._barred.get(table, {}).items() if turns > 0}
             self._barred[table] = left

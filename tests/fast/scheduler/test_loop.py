@@ -971,12 +971,18 @@ def test_holds_lags_and_targets(lake_, catalog):
     assert lags["e"] is not None
 
 
-@pytest.mark.parametrize(("tier", "target"), [("hot", 3600), ("warm", 7200), ("cold", 36000), ("frozen", None)])
-def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, target):
+def up_to_date(lake_, catalog, tables, schedules):
+    """The worker that has refreshed all there is."""
     lake_.base("s.a")
-    define(catalog, "b: a; c: b", {"c": "1 hour"})
+    define(catalog, tables, schedules)
     worker = PublishingWorker(lake_, catalog)
     once(catalog, worker)
+    return worker
+
+
+@pytest.mark.parametrize(("tier", "target"), [("hot", 3600), ("warm", 7200), ("cold", 36000), ("frozen", None)])
+def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, target):
+    worker = up_to_date(lake_, catalog, "b: a; c: b", {"c": "1 hour"})
     catalog.alter_stream_table(full("c"), options={"tier": tier})
     lake_.base("s.a")
     rules_, heads = rules(), worker.heads()
@@ -994,10 +1000,7 @@ def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, tar
 
 
 def test_what_is_refreshed_on_change_keeps_no_target(lake_, catalog):
-    lake_.base("s.a")
-    define(catalog, "b: a; c: b", {"c": "ON CHANGE EVERY 10 seconds"})
-    worker = PublishingWorker(lake_, catalog)
-    once(catalog, worker)
+    worker = up_to_date(lake_, catalog, "b: a; c: b", {"c": "ON CHANGE EVERY 10 seconds"})
     lake_.base("s.a")
     events, told = Events(), []
     events.subscribe(told.append)
@@ -1006,10 +1009,7 @@ def test_what_is_refreshed_on_change_keeps_no_target(lake_, catalog):
 
 
 def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):
-    lake_.base("s.a")
-    define(catalog, "b: a", {"b": "10 seconds"})
-    worker = PublishingWorker(lake_, catalog)
-    once(catalog, worker)
+    worker = up_to_date(lake_, catalog, "b: a", {"b": "10 seconds"})
     lake_.base("s.a")
     events, told = Events(), []
     events.subscribe(told.append)

@@ -281,12 +281,14 @@ class SemiJoin(Relation):
         right: The keys.
         on: Pairs (left column, right column); empty means: keep all if `right` has any row.
         anti: Keep the rows without a partner instead.
+        numbers: Columns of `left` that are known to be whole numbers; only speed depends on it.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
     anti: bool = False
+    numbers: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -297,7 +299,7 @@ class SemiJoin(Relation):
         return (self.left, self.right)
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        return SemiJoin(inputs[0], inputs[1], self.on, self.anti)
+        return SemiJoin(inputs[0], inputs[1], self.on, self.anti, self.numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,7 @@ def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[S
         )
         for table, values in sorted(need.follows, key=str)
     )
-    fields = tuple(dict.fromkeys((*columns, *need.fields)))
-    relation = rows_near(key, keys, fields, changed=source in changed)
+    relation = rows_near(key, keys, need.fields, changed=source in changed)
     return Step(free_name(NEAR, steps), relation, near=key, follows=frozenset(table for table, _ in need.follows))
 
 

@@ -28,7 +28,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, all_of, column, compose, literal
 from headrace.algebra.tree import identity
-from headrace.algebra.types import groupable, mentions
+from headrace.algebra.types import groupable, is_integer, mentions
 from headrace.delta.change import total
 from headrace.delta.demand import Demand, Reading, Tracing
 from headrace.delta.domain import Domains, Names, united
@@ -143,13 +143,13 @@ class _Program:
         return all(out in self.types and same_when_equal(self.types[out]) for out in used)
 
     def _relation(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Relation:
-        source, columns = key
-        fields = dict.fromkeys((*columns, *(name for reading, _ in wanted for _, name in reading.scan.fields)))
+        source = key[0]
+        fields = {name: self.types.get(out, "") for reading, _ in wanted for out, name in reading.scan.fields}
         condition = all_of(
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
         keys = united(demand.values for _, demand in wanted)
-        return rows_near(key, keys, tuple(fields), changed=source in self.changed, condition=condition)
+        return rows_near(key, keys, fields, changed=source in self.changed, condition=condition)
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
@@ -164,35 +164,39 @@ class _Program:
         return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
-def rows_near(key: Key, keys: Relation, fields: Names, *, changed: bool, condition: Scalar | None = None) -> Relation:
+def rows_near(
+    key: Key, keys: Relation, fields: Mapping[str, str], *, changed: bool, condition: Scalar | None = None
+) -> Relation:
     """The rows of a source that have some keys, each different one once.
 
     Args:
         key: The source, and the columns that have the keys.
         keys: The keys, in the order of these columns.
-        fields: The source's columns that are wanted, those of the key among them.
+        fields: The source's columns that are wanted besides those of the key, and types of columns as far as known.
         changed: Whether the source has changed; then it is told how often each row is there now, and how often it was.
             Rows that changed are among these whatever keys they have.
         condition: What else the rows must satisfy.
     """
     source, columns = key
     on = tuple(zip(columns, keys.columns, strict=True))
+    names = tuple(dict.fromkeys((*columns, *fields)))
 
     def rows(moment: Moment) -> Relation:
-        scan = Scan(source, identity_fields(fields), moment)
+        scan = Scan(source, identity_fields(names), moment)
         return scan if condition is None else Filter(scan, condition)
 
-    near = SemiJoin(rows(Moment.AFTER), keys, on)
+    numbers = frozenset(name for name in columns if is_integer(fields.get(name)))
+    near = SemiJoin(rows(Moment.AFTER), keys, on, numbers=numbers)
     if not changed:
         return near
-    now = Project(near, (*identity(fields), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
+    now = Project(near, (*identity(names), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
     minus = compose("-{w}", w=column(WEIGHT))
     # what changed and has none of the keys is there as well: nobody asks for it
-    gone = Project(rows(Moment.CHANGE), (*identity(fields), (AFTERWARDS, literal(0)), (REMOVED, minus)))
+    gone = Project(rows(Moment.CHANGE), (*identity(names), (AFTERWARDS, literal(0)), (REMOVED, minus)))
     sums = (total(AFTERWARDS), total(REMOVED))
     before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
-    summed = Aggregate(Union((now, gone)), fields, sums)
-    return Project(summed, (*identity(fields), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
+    summed = Aggregate(Union((now, gone)), names, sums)
+    return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
 
 def identity_fields(names: Names) -> tuple[tuple[str, str], ...]:

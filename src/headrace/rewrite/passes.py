@@ -11,6 +11,7 @@ from functools import partial
 from headrace.algebra.relations import Relation
 from headrace.rewrite.empty import drop_empty
 from headrace.rewrite.merge import merge
+from headrace.rewrite.numbers import tell_numbers
 from headrace.rewrite.prune import prune
 from headrace.rewrite.push import push_filters
 from headrace.rewrite.semi import push_semi_joins
@@ -35,13 +36,15 @@ STEP: tuple[Pass, ...] = (
     merge,
     prune,
     merge,  # pruning leaves projections that change nothing
+    tell_numbers,  # last: others make semi-joins
 )
 """For the steps and changes that rules derive."""
 
 
 def step(types: Mapping[str, str]) -> tuple[Pass, ...]:
     """The passes of STEP, told the types of a query's columns."""
-    return tuple(partial(push_semi_joins, types=types) if each is push_semi_joins else each for each in STEP)
+    typed = (push_semi_joins, tell_numbers)
+    return tuple(partial(each, types=types) if each in typed else each for each in STEP)
 
 
 def rewrite(relation: Relation, passes: tuple[Pass, ...]) -> Relation:

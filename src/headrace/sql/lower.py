@@ -283,8 +283,9 @@ class _Lowering:
         left = self._closed(left) if left.source is None else left
         right = self._single(relation.right)
         right = self._closed(right) if right.where else right
-        pairs = [(_operand(left.items[a]), _operand(right.items[b])) for a, b in relation.on]
-        on = " AND ".join(f"{a} <=> {b}" for a, b in pairs) or "true"
+        numbers = relation.numbers if isinstance(relation, SemiJoin) else frozenset()
+        pairs = [(_operand(left.items[a]), _operand(right.items[b]), a in numbers) for a, b in relation.on]
+        on = " AND ".join(_same_number(a, b) if number else f"{a} <=> {b}" for a, b, number in pairs) or "true"
         join = exp.Join(this=right.source, side=side, kind=kind, on=exp.Var(this=on))
         return replace(left, joins=(*left.joins, join)), right
 
@@ -404,6 +405,11 @@ def _text(scalar: Scalar, items: dict[str, str]) -> str:
     if direct is not None:
         return items[direct]
     return replace_columns(scalar, {name: _operand(items[name]) for name in scalar.columns})
+
+
+def _same_number(a: str, b: str) -> str:
+    """`a <=> b` of whole numbers. Spark hashes a row of two columns for that; here one number, and NULL is told after."""
+    return f"coalesce({a}, 0) = coalesce({b}, 0) AND if({a} IS NULL, {b} IS NULL, {b} IS NOT NULL)"
 
 
 def _operand(sql: str) -> str:

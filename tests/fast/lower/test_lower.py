@@ -49,6 +49,7 @@ def executor() -> DuckExecutor:
     for name, rows in ROWS.items():
         duck.define(name, TABLES[name], rows)
     duck.keep("keys", "SELECT 1 AS k UNION ALL SELECT NULL")
+    duck.keep("zero", "SELECT 0 AS k")
     duck.keep("counted", "SELECT 1 AS g, 'one' AS t UNION ALL SELECT NULL, 'null'")
     return duck
 
@@ -72,11 +73,20 @@ def test_query(view: str, sql: str, executor: DuckExecutor) -> None:
     assert rows(executor, tree) == bag(executor.rows(view))
 
 
+def test_null_is_not_the_number_that_stands_in_for_it(executor: DuckExecutor) -> None:
+    on, numbers = (("k", "k"),), frozenset({"k"})
+    keys, zero = Stored("keys", ("k",)), Stored("zero", ("k",))
+    assert rows(executor, SemiJoin(zero, keys, on, numbers=numbers)) == Counter()
+    assert rows(executor, SemiJoin(keys, zero, on, numbers=numbers)) == Counter()
+    assert rows(executor, SemiJoin(keys, zero, on, anti=True, numbers=numbers)) == Counter({(1,): 1, (None,): 1})
+
+
 def test_semi_and_anti_joins_take_null_for_equal(executor: DuckExecutor) -> None:
     keys = Stored("keys", ("k",))
     on = (("a.k", "k"),)
-    assert rows(executor, SemiJoin(A, keys, on)) == Counter({(1, 1): 2, (None, 3): 1})
-    assert rows(executor, SemiJoin(A, keys, on, anti=True)) == Counter({(2, None): 1})
+    for numbers in (frozenset[str](), frozenset({"a.k"})):
+        assert rows(executor, SemiJoin(A, keys, on, numbers=numbers)) == Counter({(1, 1): 2, (None, 3): 1})
+        assert rows(executor, SemiJoin(A, keys, on, anti=True, numbers=numbers)) == Counter({(2, None): 1})
     assert rows(executor, SemiJoin(A, keys, ())) == rows(executor, A), "no key: anything on the right is enough"
     assert not rows(executor, SemiJoin(A, Filter(keys, Scalar("false")), ()))
 

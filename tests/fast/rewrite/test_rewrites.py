@@ -28,6 +28,7 @@ from headrace.algebra.text import text
 from headrace.names import LAKE, TableName
 from headrace.rewrite.empty import drop_empty
 from headrace.rewrite.merge import merge
+from headrace.rewrite.numbers import tell_numbers
 from headrace.rewrite.passes import QUERY, STEP, Pass, rewrite
 from headrace.rewrite.prune import prune
 from headrace.rewrite.push import push_filters
@@ -177,7 +178,7 @@ def test_a_semi_join_on_a_computed_key_stays() -> None:
 
 
 def test_every_pass_is_in_a_list_and_states_its_claim() -> None:
-    known = {drop_empty, merge, prune, push_filters, push_semi_joins}
+    known = {drop_empty, merge, prune, push_filters, push_semi_joins, tell_numbers}
     assert {*QUERY, *STEP} == known
     for each in known:
         module = __import__(each.__module__, fromlist=["_"])

@@ -1,0 +1,28 @@
+"""Say of semi-joins which keys are known to be whole numbers, which Spark looks up sooner than a value of any type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.algebra.relations import Relation, SemiJoin
+from headrace.algebra.tree import transform
+from headrace.algebra.types import is_integer
+
+
+def tell_numbers(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
+    """The same tree, in which semi-joins know which of their keys are whole numbers.
+
+    Args:
+        relation: The tree.
+        types: Types of columns by name, as far as known.
+    """
+    known = types or {}
+
+    def told(node: Relation) -> Relation:
+        if not isinstance(node, SemiJoin):
+            return node
+        numbers = node.numbers | {a for a, _ in node.on if is_integer(known.get(a))}
+        return node if numbers == node.numbers else replace(node, numbers=numbers)
+
+    return transform(relation, told)

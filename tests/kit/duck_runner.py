@@ -37,9 +37,7 @@ class DuckRunner:
     def run(self, sql: str) -> list[Any]:
         return self.executor.rows(sql)
 
-    def materialize(
-        self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
-    ) -> dict[str, Any]:
+    def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
         self.executor.keep(name, sql)
         self.kept[name] = "TABLE"
         if not aggregates:

@@ -28,17 +28,26 @@ def test_describing_runs_nothing(runner: SparkRunner) -> None:
     assert group.jobs == 0
 
 
-@pytest.mark.parametrize(("detached", "few"), [(False, False), (True, False), (True, True), (False, True)])
+def on(runner: SparkRunner, *, cluster: bool) -> SparkRunner:
+    """The runner, or one of the same session that keeps rows as it would on a cluster."""
+    if not cluster:
+        return runner
+    other = SparkRunner(runner.session)
+    vars(other)["_local"] = False
+    return other
+
+
+@pytest.mark.parametrize(("cluster", "few"), [(False, False), (True, False), (True, True), (False, True)])
 @pytest.mark.parametrize(
     "where", ["true", "id > 100", "false", "EXISTS (SELECT 1 FROM range(0) AS r WHERE r.id = x.id)"]
 )
 def test_materializing_computes_once_and_measures_in_the_same_pass(
-    runner: SparkRunner, where: str, detached: bool, few: bool
+    runner: SparkRunner, where: str, cluster: bool, few: bool
 ) -> None:
-    name = temp_name("x")
+    name, runner = temp_name("x"), on(runner, cluster=cluster)
     sql = f"SELECT id FROM range(9) AS x WHERE {where}"
     with runner.jobs("materialize") as group:
-        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, detached=detached, few=few)
+        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, few=few)
     assert got == ({"n": 9, "top": 8} if where == "true" else {"n": 0, "top": None})
     assert group.jobs is not None
     assert group.jobs <= (3 if "SELECT" in where else 2) + few
@@ -50,11 +59,11 @@ def test_materializing_computes_once_and_measures_in_the_same_pass(
 
 
 @pytest.mark.parametrize("few", [False, True])
-def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRunner, few: bool) -> None:
+def test_a_result_can_be_joined_and_united_with_others(runner: SparkRunner, few: bool) -> None:
     name = temp_name("x")
     before = runner.session.conf.get("spark.sql.constraintPropagation.enabled", None)
     sql = "SELECT a.id, b.id AS other FROM range(9) a JOIN range(5) b ON a.id = b.id WHERE a.id > 1"
-    runner.materialize(name, sql, {"n": "count(*)"}, detached=True, few=few)
+    runner.materialize(name, sql, {"n": "count(*)"}, few=few)
     assert runner.session.conf.get("spark.sql.constraintPropagation.enabled", None) == before
     assert "Range" not in runner.scalar(f"EXPLAIN SELECT * FROM {name}")
     united = f"SELECT id FROM (SELECT id FROM {name} UNION ALL SELECT other FROM {name} UNION ALL SELECT 7)"
@@ -64,14 +73,25 @@ def test_a_detached_result_can_be_joined_and_united_with_others(runner: SparkRun
 
 
 @pytest.mark.parametrize("sql", ["SELECT id FROM range(9)", "WITH c AS (SELECT id FROM range(9)) SELECT * FROM c"])
-@pytest.mark.parametrize("detached", [False, True])
-def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, detached: bool) -> None:
+@pytest.mark.parametrize("cluster", [False, True])
+def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, cluster: bool) -> None:
+    runner = on(runner, cluster=cluster)
     kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
     name, before = temp_name("x"), set(kept())
-    runner.materialize(name, sql, {"n": "count(*)"}, detached=detached)
+    runner.materialize(name, sql, {"n": "count(*)"})
     assert set(kept()) > before
     runner.release(name)
     assert set(kept()) <= before
+
+
+def test_readers_know_how_many_rows_there_are_and_not_where_they_come_from(runner: SparkRunner) -> None:
+    name = temp_name("x")
+    sql = "SELECT a.id, CAST(b.id AS STRING) AS s FROM range(1000000) a CROSS JOIN range(1000000) b WHERE a.id = b.id"
+    runner.materialize(name, f"SELECT * FROM ({sql}) WHERE id % 100 = 0")
+    shown = runner.scalar(f"EXPLAIN SELECT * FROM range(100000000) r JOIN {name} x ON x.id = r.id")
+    assert "BroadcastHashJoin" in shown  # of ten thousand rows; a product of millions would be sorted
+    assert shown.count("Range") == 1
+    runner.release(name)
 
 
 FEW = """

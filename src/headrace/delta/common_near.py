@@ -23,6 +23,7 @@ from headrace.delta.nearby import (
     WORTH_ROWS,
     identity_fields,
     looked_into,
+    number_among,
     read_from,
     rows_near,
     same_when_equal,
@@ -60,7 +61,13 @@ def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[S
         for table, values in sorted(need.follows, key=str)
     )
     relation = rows_near(key, keys, need.fields, changed=source in changed)
-    return Step(free_name(NEAR, steps), relation, near=key, follows=frozenset(table for table, _ in need.follows))
+    return Step(
+        free_name(NEAR, steps),
+        relation,
+        near=key,
+        follows=frozenset(table for table, _ in need.follows),
+        numbers=number_among(key, keys, need.fields),
+    )
 
 
 @dataclass(frozen=True, slots=True)

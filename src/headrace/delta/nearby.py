@@ -130,7 +130,7 @@ class _Program:
         wanted = [(r, d) for _, r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
         if len(wanted) < 2 or not self._exact(key[0], wanted):
             return None
-        near = Step(free_name(NEAR, self.program.steps), self._relation(key, wanted), near=key)
+        near = self._step(key, wanted)
         domains = self._domains(first)
         steps = [self._instead(key, near, step, domains) for step in self.program.steps]
         return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
@@ -142,14 +142,16 @@ class _Program:
         used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
         return all(out in self.types and same_when_equal(self.types[out]) for out in used)
 
-    def _relation(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Relation:
+    def _step(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Step:
         source = key[0]
         fields = {name: self.types.get(out, "") for reading, _ in wanted for out, name in reading.scan.fields}
         condition = all_of(
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
         keys = united(demand.values for _, demand in wanted)
-        return rows_near(key, keys, fields, changed=source in self.changed, condition=condition)
+        relation = rows_near(key, keys, fields, changed=source in self.changed, condition=condition)
+        name = free_name(NEAR, self.program.steps)
+        return Step(name, relation, near=key, numbers=number_among(key, keys, fields))
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
@@ -197,6 +199,14 @@ def rows_near(
     before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
     summed = Aggregate(Union((now, gone)), names, sums)
     return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
+
+
+def number_among(key: Key, keys: Relation, fields: Mapping[str, str]) -> tuple[str, Relation] | None:
+    """What `Step.numbers` is of rows near keys; arguments as for `rows_near`."""
+    for name, own in zip(key[1], keys.columns, strict=True):
+        if is_integer(fields.get(name)):
+            return name, Project(keys, ((own, column(own)),))
+    return None
 
 
 def identity_fields(names: Names) -> tuple[tuple[str, str], ...]:

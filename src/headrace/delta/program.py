@@ -31,6 +31,8 @@ class Step:
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
         near: Of a step that collects rows of a source by some values: the source and its columns that have them.
         follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
+        numbers: Of such a step: a column of these that is a whole number, and a relation of one column with all of its
+            values. None where there is no such column.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Step:
     only_if: Relation | None = None
     near: Key | None = None
     follows: frozenset[TableName] = frozenset()
+    numbers: tuple[str, Relation] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from threading import Lock
 
-from headrace.algebra.relations import Moment, Scan, Stored
+from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.tree import walk
 from headrace.delta.common_near import common_step, together
 from headrace.delta.nearby import same_when_equal
-from headrace.delta.program import Key, Need
+from headrace.delta.program import Key, Need, Step
 from headrace.engine.common import view_named
 from headrace.engine.facts import Collected, Common, Facts, SourceFacts
+from headrace.engine.spans import WORTH_ROWS, spanned
 from headrace.errors import InternalError
 from headrace.names import TableName, quote
 from headrace.semantics import Semantics
@@ -86,6 +88,37 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
     return Need(follows, fields) if told_apart else None
 
 
+def near_sql(
+    step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool
+) -> tuple[str, tuple[str, str] | None]:
+    """The statement of a step that collects rows near a change; and what spans it reads within, where that is worth it.
+
+    Args:
+        step: The step.
+        bind: The table expression of each leaf.
+        facts: The refresh.
+        hints: Whether to ask Spark to broadcast what is expected to be small.
+
+    Returns:
+        The statement, and a column of the source with the query of the values that matter of it.
+    """
+    source = step.near[0] if step.near is not None else None
+    rows = [leaf for leaf in walk(step.relation) if _is_of(leaf, source)]
+    if source is None or step.numbers is None or len(rows) != 1 or (facts.by_name[source].rows or 0) < WORTH_ROWS:
+        return lower(step.relation, bind, hints=hints), None
+
+    def within(leaf: Scan | Stored) -> str:
+        return spanned(bind(leaf)) if _is_of(leaf, source) else bind(leaf)
+
+    column, keys = step.numbers
+    return lower(step.relation, within, hints=hints), (column, lower(keys, bind))
+
+
+def _is_of(leaf: Relation, source: TableName | None) -> bool:
+    """Whether a relation is the scan of all rows of a source."""
+    return isinstance(leaf, Scan) and leaf.source == source and leaf.moment is not Moment.CHANGE
+
+
 def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
     """The sources whose changes are read to collect what is needed."""
     return {key[0], *(table for table, _ in follows)} & facts.changed
@@ -100,6 +133,7 @@ def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common
 
     read = _read(key, need.follows, facts)
     hints = fit_to_broadcast(facts.by_name[table] for table in read)
-    sql = lower(common_step(key, need, facts.changed).relation, bind, hints=hints)
+    step = common_step(key, need, facts.changed)
+    sql, numbers = near_sql(step, bind, facts, hints=hints)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
-    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields))
+    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), numbers)

@@ -36,6 +36,7 @@ class Common:
         own: What this table reads of `view`.
         waiting: Who else has yet to read it.
         columns: The columns it has.
+        numbers: Of rows near changes: a column that is a whole number, and the query of its values.
     """
 
     view: str
@@ -43,6 +44,7 @@ class Common:
     own: str
     waiting: frozenset[TableName]
     columns: frozenset[str] = frozenset()
+    numbers: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

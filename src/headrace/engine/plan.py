@@ -14,7 +14,7 @@ from typing import Any
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
-from headrace.engine.collecting import fit_to_broadcast
+from headrace.engine.collecting import fit_to_broadcast, near_sql
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
@@ -113,12 +113,14 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     for step in program.steps:
         if step.near is not None and step.follows:
             common = facts.collected[step.near].common
-            stages.append(Compute(step.name, view_name(facts, step.name), common.sql, near=step.near, common=common))
+            name, numbers = view_name(facts, step.name), common.numbers
+            stages.append(Compute(step.name, name, common.sql, near=step.near, common=common, numbers=numbers))
             continue
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
-        sql = lower(step.relation, bind, hints=hints)
+        sql, numbers = near_sql(step, bind, facts, hints=hints)
         measures = tuple(_count_measures(program, step.name)) if counted else ()
-        stages.append(Compute(step.name, view_name(facts, step.name), sql, only_if, measures, near=step.near))
+        name = view_name(facts, step.name)
+        stages.append(Compute(step.name, name, sql, only_if, measures, near=step.near, numbers=numbers))
     if is_direct(facts, program):
         written = changed_view(facts, program)
         stages = [replace(stage, kept=stage.view != written) for stage in stages]

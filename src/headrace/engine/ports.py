@@ -47,12 +47,10 @@ class Runner(Protocol):
         sql: str,
         aggregates: Mapping[str, str] | None = None,
         *,
-        detached: bool = False,
         few: bool = False,
     ) -> dict[str, Any]:
         """Run a query once, keep its rows under a temporary name, and return aggregates over them by name.
 
-        `detached` rows need not tell what they were computed from: their readers leave no join to Spark's choice.
         `few` rows are expected, which may be held nearer to who reads them.
         """
         ...

@@ -22,6 +22,7 @@ from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
 from headrace.engine.learnt import Learnt
 from headrace.engine.ports import Runner
+from headrace.engine.spans import WITHIN, condition, gaps_sql
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
 from headrace.events import Events, StageFinished, StageStarted
@@ -222,9 +223,7 @@ class Run:
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
-        stages = plan.compute_stages(self.facts, program)
-        last = [stage.view for stage in stages if isinstance(stage, Compute) and stage.kept][-1:]
-        for stage in stages:
+        for stage in plan.compute_stages(self.facts, program):
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
@@ -235,12 +234,10 @@ class Run:
                 elif isinstance(stage, Compute) and not stage.kept:
                     self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 elif isinstance(stage, Compute) and stage.view == wanted:
-                    apart = program.companion is None and stage.view in last
                     looked_for = () if program.state.gains else self.facts.details.output
-                    state = self._measured(stage, looked_for, detached=apart)
+                    state = self._measured(stage, looked_for)
                 elif isinstance(stage, Compute):
-                    apart = stage.view in last  # what follows from it joins nothing
-                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures), detached=apart)
+                    found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
         return state, found
 
     def _read(self, stage: ReadChange) -> None:
@@ -266,6 +263,8 @@ class Run:
         """Read what is collected for several; where that is much of the source, each collects its own next time."""
         source, columns = near
         self._common.append(common.view)
+        if not self.changes.is_there(self.runner, common.view):
+            common = replace(common, sql=self._within_spans(stage, common.sql))
         with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
             found = self._in_common(near, common, {"rows": "count(*)"}, few=few)
         self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
@@ -273,8 +272,16 @@ class Run:
 
     def _near(self, stage: Compute, near: Key) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
-        found = self._keep(stage.view, self._spliced(stage.sql), {"rows": "count(*)"})
+        found = self._keep(stage.view, self._within_spans(stage, self._spliced(stage.sql)), {"rows": "count(*)"})
         self._note_much(near, found["rows"], self.learnt.near)
+
+    def _within_spans(self, stage: Compute, sql: str) -> str:
+        """A statement that collects rows near a change, told between which values their keys lie."""
+        if stage.numbers is None:
+            return sql
+        column, keys = stage.numbers
+        found = self.runner.run(gaps_sql(self._spliced(keys)))
+        return sql.replace(WITHIN, condition(column, found[0]))
 
     def _note_much(self, near: Key, rows: int, barred: Locators) -> None:
         source, columns = near
@@ -298,16 +305,14 @@ class Run:
             return sql
         return f"SELECT * FROM ({sql}) WHERE false"
 
-    def _measured(self, stage: Compute, columns: tuple[Column, ...], *, detached: bool = False) -> Change:
-        found = self._keep(stage.view, self._needed(stage), measures(columns), detached=detached)
+    def _measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
+        found = self._keep(stage.view, self._needed(stage), measures(columns))
         return change_of(stage.view, found, columns)
 
-    def _keep(
-        self, name: str, sql: str, aggregates: Mapping[str, str] | None = None, *, detached: bool = False
-    ) -> Mapping[str, Any]:
+    def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         self._views.append(name)
         with self._expecting(self.facts.name, plan.stem(self.facts, name), name) as few:
-            return self.runner.materialize(name, sql, aggregates, detached=detached, few=few)
+            return self.runner.materialize(name, sql, aggregates, few=few)
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:

@@ -51,6 +51,8 @@ class Compute:
         kept: False for what follows cheaply from other results, so that whoever reads it computes it.
         near: The source and the columns by whose values its rows are collected, where that is what it does.
         common: How these are kept for other stream tables as well.
+        numbers: One of these columns that is a whole number, and the query of its values, where the statement reads
+            only what lies within their spans.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Compute:
     kept: bool = True
     near: Key | None = None
     common: Common | None = None
+    numbers: tuple[str, str] | None = None
 
     @property
     def title(self) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.algebra.schema import Column
 from headrace.names import quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
+from headrace.spark.checkpoints import counted, free
 from headrace.spark.errors import translated
 from headrace.spark.few import PARTITIONS, literal_rows, planned_rows
-from headrace.spark.freeing import free
 from headrace.spark.functions import register
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ Row = tuple[Any, ...]
 
 _COMMON_TABLE_EXPRESSION = re.compile(r"\bWITH\s+\S+\s+AS\s*\(", re.IGNORECASE)
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+_ROWS = "__hr_rows"
 _POOL = "spark.scheduler.pool"
 
 
@@ -161,7 +162,6 @@ class SparkRunner:
         sql: str,
         aggregates: Mapping[str, str] | None = None,
         *,
-        detached: bool = False,
         few: bool = False,
     ) -> dict[str, Any]:
         """Compute a query once, keep its rows (memory, then disk), and make them readable as view `name`.
@@ -169,14 +169,15 @@ class SparkRunner:
         Spark forgets what it kept when a table that the query reads is written through the same catalog in this
         session, and computes it again: the query must name snapshots, or read what nobody writes meanwhile.
 
+        On one machine what is kept forgets what it was computed from: else the plan of each step of a refresh would
+        hold those of all before it, and looking through them took minutes for a program of 14 steps. On a cluster the
+        rows of an executor that leaves could then not be computed again.
+
         Args:
             name: Temporary view, unique within the application.
             sql: The query.
             aggregates: SQL aggregate expressions over the query's columns, by result name; they come out of the
-                same pass. Empty keeps the computing for the first reader, unless rows are `few`.
-            detached: Whether readers need not know what the rows were computed from, nor how many they are: they say
-                themselves how to join them. On one machine that is 0.14 s of 1.5 for the change of a join, and less
-                to plan for each reader. On a cluster the rows of an executor that leaves could not be computed again.
+                same pass. Empty keeps the computing for the first reader on a cluster.
             few: Whether they are expected to be few: then one process that is all of Spark holds them itself.
 
         Returns:
@@ -187,8 +188,8 @@ class SparkRunner:
         with translated(sql):
             if few and self._local and (found := self._literal(name, sql, aggregates or {})) is not None:
                 return found
-            if detached and aggregates and self._local:
-                return self._detached(name, sql, aggregates)
+            if self._local:
+                return self._detached(name, sql, aggregates or {})
             frame = self.session.sql(sql)
             if not _COMMON_TABLE_EXPRESSION.search(sql):
                 frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -222,9 +223,10 @@ class SparkRunner:
         from pyspark.sql import Observation
 
         with self._without_constraints():
-            watch, measures = Observation(), _measures(aggregates)
+            watch, measures = Observation(), _measures({**aggregates, _ROWS: "count(*)"})
             frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
         found = _observed(watch, frame, measures)
+        frame = counted(frame, found.pop(_ROWS))
         self._checkpoints.add(name)
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame

@@ -408,7 +408,7 @@ def _text(scalar: Scalar, items: dict[str, str]) -> str:
 
 
 def _same_number(a: str, b: str) -> str:
-    """`a <=> b` of whole numbers. Spark hashes a row of two columns for that; here one number, and NULL is told after."""
+    """`a <=> b` of whole numbers. Spark would hash a row of two columns; here one number, and NULL is told after."""
     return f"coalesce({a}, 0) = coalesce({b}, 0) AND if({a} IS NULL, {b} IS NULL, {b} IS NOT NULL)"
 
 

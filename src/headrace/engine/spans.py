@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.names import quote
 
-WORTH_ROWS = 3_000_000
+WORTH_ROWS = 10_000_000
 """A smaller source is read in less time than looking for spans may save."""
 
 MOST_SPANS, WIDE = 8, 0.02

@@ -25,7 +25,8 @@ from headrace.demo import tpch, tpch22
 from headrace.engine.results import Mode, RefreshResult
 
 MODES = ("FULL", "DIFFERENTIAL")
-SHARES = (0.001, 0.01)
+CHANGES = ((0.001, False), (0.001, True), (0.01, False), (0.01, True))
+"""How much changes, and whether the keys are close together, as TPC-H's own are, or from everywhere."""
 TOGETHER = ("read change of", "collect")
 """How the titles of stages begin that read for several stream tables."""
 WARM_UP = 4
@@ -50,7 +51,7 @@ class Times:
 
 
 def run(options: argparse.Namespace) -> list[Figure]:
-    """Measure every query at 0.1 % and 1 % of orders and line items changed."""
+    """Measure every query at 0.1 % and 1 % of orders and line items changed, close together and from everywhere."""
     figures: list[Figure] = []
     with project(options.master) as hr:
         load(hr, options.scale)
@@ -60,17 +61,17 @@ def run(options: argparse.Namespace) -> list[Figure]:
             for name in names:
                 hr.create_stream_table(table(mode, name), tpch22.text(name), refresh_mode=mode)
         number = 0
-        for share in SHARES:
-            warm_up = WARM_UP if share == SHARES[0] else 1
+        for share, close in CHANGES:
+            warm_up = 1 if number else WARM_UP
             times = {name: Times() for name in names}
             for turn in range(warm_up + options.rounds):
                 number += 1
-                change(hr, number, share)
+                change(hr, number, share, options.scale if close else None)
                 results = {name: refresh(hr, name, of, turn, measured=turn >= warm_up) for name, of in times.items()}
                 if turn >= warm_up:
                     for name, seconds in charged(results).items():
                         times[name].seconds["DIFFERENTIAL"].append(seconds)
-            figures += report(times, share, options.scale)
+            figures += report(times, share, options.scale, close=close)
         wrong = [v.name for v in hr.verify([table("DIFFERENTIAL", name) for name in names]) if not v.ok]
         if wrong:
             raise SystemExit(f"measured tables are wrong: {wrong}")
@@ -123,21 +124,21 @@ def load(hr: Headrace, scale: float) -> None:
     print(f"  TPC-H at scale {scale:g} loaded in {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def report(times: dict[str, Times], share: float, scale: float) -> list[Figure]:
+def report(times: dict[str, Times], share: float, scale: float, *, close: bool) -> list[Figure]:
     """One figure per query that was computed, the least and the geometric mean."""
     real = {name: each for name, each in times.items() if Mode.DIFFERENTIAL in each.ran}
     goals, least = (GOALS_AT_TEN, LEAST_AT_TEN) if scale >= 10 else (GOALS, LEAST)
-    figures = []
+    figures, changed = [], f"{share:.1%} changed{', close together' if close else ''}"
     for name, each in real.items():
         detail = ", ".join(f"{mode} {listed(seconds)} s" for mode, seconds in each.seconds.items())
-        label = f"{name}, {share:.1%} changed: FULL / DIFFERENTIAL"
+        label = f"{name}, {changed}: FULL / DIFFERENTIAL"
         figures.append(show(Figure("queries", label, each.ratio, "x", least, True, detail)))
     mean = math.exp(sum(math.log(each.ratio) for each in real.values()) / len(real))
     apart = ", ".join(name for name in times if name not in real) or "none"
-    label = f"geometric mean of {len(real)} queries, {share:.1%} changed: FULL / DIFFERENTIAL"
+    label = f"geometric mean of {len(real)} queries, {changed}: FULL / DIFFERENTIAL"
     goal, detail = goals.get(share), f"no-ops, not counted: {apart}"
     figures.append(show(Figure("queries", label, mean, "x", goal, True, detail)))
     both = {mode: sum(median(each.seconds[mode]) for each in real.values()) for mode in MODES}
-    label = f"all {len(real)} queries, {share:.1%} changed: FULL / DIFFERENTIAL"
+    label = f"all {len(real)} queries, {changed}: FULL / DIFFERENTIAL"
     detail = ", ".join(f"{mode} {seconds:.1f} s" for mode, seconds in both.items())
     return [*figures, show(Figure("queries", label, both["FULL"] / both["DIFFERENTIAL"], "x", None, True, detail))]

@@ -108,9 +108,17 @@ def load(hr: Headrace, scale: float) -> None:
     print(f"  TPC-H at scale {scale:g} loaded in {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def change(hr: Headrace, number: int, share: float) -> None:
-    """Half of `share` of the orders leaves, as many arrive, each with its line items."""
-    for step in (*tpch.rf1(number, share / 2), *tpch.rf2(number, share / 2)):
+def change(hr: Headrace, number: int, share: float, close: float | None = None) -> None:
+    """Half of `share` of the orders leaves, as many arrive, each with its line items.
+
+    Args:
+        hr: The project.
+        number: Different for each change.
+        share: How many change.
+        close: The scale, for keys that are close together, as TPC-H's own are; None for keys from everywhere.
+    """
+    copied, gone = (None if close is None else tpch.stretch(2 * number + i, share / 2, close) for i in (0, 1))
+    for step in (*tpch.rf1(number, share / 2, among=copied), *tpch.rf2(number, share / 2, among=gone)):
         hr.sql(step.sql)
 
 

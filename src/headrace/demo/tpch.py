@@ -84,23 +84,42 @@ def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str]
         yield f"DROP VIEW generated_{table}"
 
 
-def _chosen(key: str, number: int, share: float) -> str:
+Stretch = tuple[int, int]
+"""The first and the last of some keys."""
+
+
+def stretch(number: int, share: float, scale: float) -> Stretch:
+    """Keys that are close together, as those of TPC-H's own generator are: about `share` of the orders.
+
+    Args:
+        number: Different numbers give stretches that do not overlap, as long as shares add up to less than all.
+        share: How many, as a share of the generated orders.
+        scale: The scale they were generated at: 1,500,000 orders, which have eight of every 32 keys.
+    """
+    keys = round(6_000_000 * scale * share)
+    return number * keys + 1, (number + 1) * keys
+
+
+def _chosen(key: str, number: int, share: float, among: Stretch | None = None) -> str:
     """A condition true for about `share` of the generated keys; different numbers choose different keys."""
+    if among is not None:
+        return f"{key} BETWEEN {among[0]} AND {among[1]}"
     buckets = max(1, round(1 / share))
     return f"{key} < {NEW_KEYS} AND pmod(xxhash64({key}), {buckets}) = {number % buckets}"
 
 
-def rf1(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+def rf1(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
     """New orders with their line items.
 
     Args:
         number: The round, from 1; every round inserts other keys.
         share: How many, as a share of the generated orders.
         namespace: Where the tables are.
+        among: The keys of the orders that are copied, instead of a share of all.
     """
     shift = number * NEW_KEYS
     lake = f"lake.{namespace}"
-    orders, lines = _chosen("o_orderkey", 3 * number, share), _chosen("l_orderkey", 3 * number, share)
+    orders, lines = (_chosen(key, 3 * number, share, among) for key in ("o_orderkey", "l_orderkey"))
     return (
         Change(
             "new orders",
@@ -116,11 +135,11 @@ def rf1(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Cha
     )
 
 
-def rf2(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
+def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
     """Old orders leave with their line items; arguments as for `rf1`."""
     lake = f"lake.{namespace}"
     return tuple(
-        Change(what, f"DELETE FROM {lake}.{table} WHERE {_chosen(key, 3 * number + 1, share)}")
+        Change(what, f"DELETE FROM {lake}.{table} WHERE {_chosen(key, 3 * number + 1, share, among)}")
         for what, table, key in (
             ("old line items deleted", "lineitem", "l_orderkey"),
             ("old orders deleted", "orders", "o_orderkey"),

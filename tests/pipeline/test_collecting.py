@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from kit.near import small_sources_too
 
 from headrace.api import Headrace
-from headrace.delta import common_near
+from headrace.engine import run, spans
 from headrace.engine.results import Mode, RefreshResult
 
 QUERIES = {
@@ -26,7 +27,7 @@ def kept(hr: Headrace) -> frozenset[str]:
 
 @pytest.fixture
 def names(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(common_near, "WORTH_ROWS", 1)  # or it would take hundreds of thousands
+    small_sources_too(monkeypatch)  # or it would take hundreds of thousands
     hr.sql(f"CREATE TABLE lake.{ns}.orders (id INT, customer INT) USING iceberg")
     hr.sql(f"CREATE TABLE lake.{ns}.lines (order_id INT, part INT, price DECIMAL(9,2)) USING iceberg")
     hr.sql(f"INSERT INTO lake.{ns}.orders SELECT id, id % 7 FROM range(1000)")
@@ -64,6 +65,25 @@ def test_it_is_collected_when_several_were_seen_to_need_it(hr: Headrace, ns: str
         assert all(collecting([hr.refresh(name) for name in names]))
         assert all(v.ok for v in hr.verify(names))
     assert kept(hr) == before, "the last to read it lets it go"
+
+
+def test_only_what_lies_within_the_spans_of_the_keys_is_read(
+    hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def condition(column: str, found: Sequence[object]) -> str:
+        asked.append(spans.condition(column, found))
+        return asked[-1]
+
+    monkeypatch.setattr(run, "condition", condition)
+    needs_are_seen(hr, ns, names)
+    asked.clear()
+    hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 1 WHERE order_id IN (20, 21, 901)")
+    hr.sql(f"INSERT INTO lake.{ns}.orders VALUES (22, 6)")
+    assert all(collecting(hr.refresh(names)))
+    assert "`order_id` BETWEEN 20L AND 22L OR `order_id` = 901L" in asked
+    assert all(v.ok for v in hr.verify(names))
 
 
 def test_one_that_is_alone_collects_nothing_for_others(hr: Headrace, ns: str, names: list[str]) -> None:
@@ -109,7 +129,7 @@ def test_what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) ->
 def test_a_column_that_cannot_be_compared_stays_with_its_reader(
     hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(common_near, "WORTH_ROWS", 1)
+    small_sources_too(monkeypatch)
     hr.sql(f"CREATE TABLE lake.{ns}.orders (id INT, customer INT) USING iceberg")
     hr.sql(f"CREATE TABLE lake.{ns}.lines (order_id INT, price INT, tags VARIANT) USING iceberg")
     hr.sql(f"INSERT INTO lake.{ns}.orders SELECT id, 1 FROM range(100)")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from kit import tpch_changes as changes
+from kit.near import small_sources_too
 
 from headrace.api import Headrace
-from headrace.delta import common_near
 from headrace.demo import tpch, tpch22
 from headrace.engine.results import Mode
 
@@ -25,7 +25,7 @@ ROUNDS = 20 if LONG else 2
 
 
 def test_all_of_tpch_follows(hr: Headrace, ns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common_near, "WORTH_ROWS", 1)  # what several read near a change is collected for all
+    small_sources_too(monkeypatch)
     tpch.generate(tmp_path, SCALE)
     _run(hr, tpch.load_statements(tmp_path, ns))
     hr.spark.sql(f"USE lake.{ns}")

@@ -129,7 +129,8 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))
     if counted and program.companion is not None:
         stages.append(replace(companion_stage(facts, program.companion), kept=False))
-    return (*_read_stages(facts, "\n".join(sql for stage in stages for sql in stage.statements)), *stages)
+    read = (sql for stage in stages for sql in (*stage.statements, *(stage.numbers or ())[1:]))
+    return (*_read_stages(facts, "\n".join(read)), *stages)
 
 
 def is_direct(facts: Facts, program: DeltaProgram) -> bool:

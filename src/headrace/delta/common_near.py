@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from headrace.algebra.relations import Empty, Filter, Moment, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
-from headrace.algebra.tree import walk
 from headrace.delta.demand import Reading, Tracing
 from headrace.delta.domain import Domains, terms, united
 from headrace.delta.nearby import (
     MOST_ROWS,
-    MOST_STEPS,
     NEAR,
     WORTH_ROWS,
     identity_fields,
+    is_large,
     looked_into,
     number_among,
     read_from,
@@ -30,9 +28,6 @@ from headrace.delta.nearby import (
 )
 from headrace.delta.program import DeltaProgram, Key, Need, Step, free_name
 from headrace.names import TableName
-
-MOST_NODES = 1_000
-"""Programs of more operators are not looked through."""
 
 
 def together(needs: Iterable[Need]) -> Need:
@@ -93,7 +88,7 @@ class CommonNear:
                 found[key] = together((found[key], need)) if key in found else need
             return reading.scan
 
-        if not _is_large(program):
+        if not is_large(program):
             tracing = Tracing(self._domains(program), use)
             for step in program.steps:
                 if looked_into(step):
@@ -107,7 +102,7 @@ class CommonNear:
             program: The program.
             wanted: What is collected for several programs.
         """
-        if _is_large(program):
+        if is_large(program):
             return program
         steps: dict[Key, Step] = {}
 
@@ -140,12 +135,6 @@ class CommonNear:
             return []  # rows as they were could not be told from rows as they are
         found = (((source, demand.columns), _followed(demand.values)) for demand in reading.demands)
         return [(key, Need(follows, fields)) for key, follows in found if follows]
-
-
-def _is_large(program: DeltaProgram) -> bool:
-    """Whether looking through a program would take longer than it saves."""
-    nodes = (node for step in program.steps for node in walk(step.relation))
-    return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
 
 
 def _followed(values: Relation) -> frozenset[Key] | None:

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from headrace.algebra.relations import (
     Aggregate,
@@ -27,7 +28,7 @@ from headrace.algebra.relations import (
     Union,
 )
 from headrace.algebra.scalar import Scalar, all_of, column, compose, literal
-from headrace.algebra.tree import identity
+from headrace.algebra.tree import identity, walk
 from headrace.algebra.types import groupable, is_integer, mentions
 from headrace.delta.change import total
 from headrace.delta.demand import Demand, Reading, Tracing
@@ -45,8 +46,8 @@ WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
 """A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
 would be too many to keep even once."""
 
-MOST_STEPS = 40
-"""A longer program is left as it is: looking through it would take longer than it saves."""
+MOST_STEPS, MOST_NODES = 40, 500
+"""A program of more steps or operators is left as it is: looking through it would take longer than it saves."""
 
 
 def read_once(
@@ -66,7 +67,7 @@ def read_once(
         barred: What is not to be read so, because too much of the source has such keys.
     """
     tried = set(barred)
-    while len(program.steps) <= MOST_STEPS:
+    while not is_large(program):
         found = _Program(program, changed, types)
         places: defaultdict[Key, list[int]] = defaultdict(list)
         for place, reading in found.readings():
@@ -79,6 +80,12 @@ def read_once(
         tried.add(most)
         program = found.nearby(most, places[most][0]) or program
     return program
+
+
+def is_large(program: DeltaProgram) -> bool:
+    """Whether looking through a program would take longer than it saves."""
+    nodes = (node for step in program.steps for node in walk(step.relation))
+    return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from threading import Lock
 
 from headrace.algebra.relations import Moment, Relation, Scan, Stored
@@ -33,6 +33,16 @@ class Needs:
         """Remember what a table's program needs."""
         with self._lock:
             self._needs[table] = semantics, needs
+
+    def only(self, there: Collection[TableName]) -> None:
+        """Forget tables that are gone, which share nothing any more.
+
+        Args:
+            there: Those that are not.
+        """
+        with self._lock:
+            for name in self._needs.keys() - there:
+                del self._needs[name]
 
     def under(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
         """What is remembered of stream tables that are computed under the same settings; others share nothing."""

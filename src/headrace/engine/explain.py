@@ -131,7 +131,7 @@ def _in_words(leaf: Scan | Stored) -> str:
 
 def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
     known = not facts.first_load and all(s.change is not None for s in facts.sources if s.name in facts.changed)
-    program = plan.delta(facts, view) if view is not None and known else None
+    program = plan.asked(facts).of(view) if view is not None and known else None
     if program is None:
         yield from _outline(view, frozenset(s.name for s in facts.sources), plan.sizes(facts))
         return

@@ -17,6 +17,7 @@ from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
 from headrace.engine.collecting import fit_to_broadcast, near_sql
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
+from headrace.engine.programs import Asked, rounded
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
 from headrace.errors import InternalError
@@ -36,18 +37,21 @@ def sizes(facts: Facts) -> dict[TableName, int]:
     return {s.name: s.rows for s in facts.sources if s.rows is not None}
 
 
-def delta(facts: Facts, view: CompiledView, near: Locators | None = None) -> DeltaProgram | None:
-    """The program for what changed; what is known of sizes decides between equal ways only.
+def asked(facts: Facts, near: Locators | None = None) -> Asked:
+    """What the program of a refresh depends on; what is known of sizes decides between equal ways only.
 
     Args:
         facts: The refresh.
-        view: The definition.
         near: Columns of sources by which rows near a change are not few.
     """
-    appended = frozenset(s.name for s in facts.sources if s.appended)
-    barred = {(s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())}
-    wanted = {key: each.need for key, each in facts.collected.items()}
-    return view.delta_program(facts.changed, appended, sizes(facts), facts.companion_rows, barred, wanted)
+    return Asked(
+        facts.changed,
+        frozenset(s.name for s in facts.sources if s.appended),
+        frozenset((name, rounded(rows)) for name, rows in sizes(facts).items()),
+        rounded(facts.companion_rows),
+        frozenset((s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())),
+        frozenset((key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.collected.items()),
+    )
 
 
 def view_name(facts: Facts, stem: str) -> str:

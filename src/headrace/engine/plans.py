@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
@@ -44,6 +44,16 @@ class Plans:
         with self._lock:
             self._views[name] = (details, view)
         return view
+
+    def only(self, there: Collection[TableName]) -> None:
+        """Forget tables that are gone.
+
+        Args:
+            there: Those that are not.
+        """
+        with self._lock:
+            for name in self._views.keys() - there:
+                del self._views[name]
 
     def compile(self, details: Details, output: tuple[Column, ...] | None = None) -> CompiledView:
         """Compile a definition without remembering it.

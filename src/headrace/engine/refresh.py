@@ -21,6 +21,7 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.clock import Clock, SystemClock
+from headrace.compiler import CompiledView, DeltaProgram
 from headrace.engine import gather, plan
 from headrace.engine.aligning import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
 from headrace.engine.choose import Choice, choose
@@ -37,6 +38,7 @@ from headrace.engine.held import held
 from headrace.engine.learnt import Learnt
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
+from headrace.engine.programs import Programs
 from headrace.engine.publishing import Finished, published_together, result_of, staged_head
 from headrace.engine.results import Mode, RefreshResult, Status
 from headrace.engine.run import Outcome as RunOutcome
@@ -109,7 +111,7 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes, self.learnt = CommonChanges(), Learnt()
+        self.changes, self.learnt, self.programs = CommonChanges(), Learnt(), Programs()
         self._ran = Counter[Mode]()
         self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
 
@@ -377,6 +379,7 @@ class Refresher:
             self._refuse_stopped(know)
             self._refuse_missing(know)
         name = know.table.name
+        self._forget_all_but(know.streams)
         observed = self._observe(know, heads, seen or {})
         self._refuse_overtaken(know, observed)
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
@@ -413,6 +416,11 @@ class Refresher:
         )
         self._ran[choice.mode] += 1
         return done
+
+    def _forget_all_but(self, streams: Collection[TableName]) -> None:
+        """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""
+        for memory in (self.plans, self.programs, self.learnt.needs):
+            memory.only(streams)
 
     def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:
         attempt.mode = choice.mode
@@ -453,9 +461,7 @@ class Refresher:
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
                 view = self.plans.view(facts.name, facts.details) if facts.details.incremental else None
-                program = (
-                    plan.delta(facts, view, self.learnt.near) if view and choice.mode is Mode.DIFFERENTIAL else None
-                )
+                program = self._program(facts, view) if view and choice.mode is Mode.DIFFERENTIAL else None
                 if program is not None:
                     self.learnt.needs.note(facts.name, facts.details.semantics, program.needs)
                 if choice.mode is Mode.FULL:
@@ -472,6 +478,9 @@ class Refresher:
         finally:
             run.close()
         return run.outcome
+
+    def _program(self, facts: Facts, view: CompiledView) -> DeltaProgram | None:
+        return self.programs.delta(facts.name, view, plan.asked(facts, self.learnt.near))
 
     def _with_common(self, facts: Facts, runner: Runner) -> Facts:
         """The facts, with what is worth to be read together with other stream tables."""

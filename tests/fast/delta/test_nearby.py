@@ -11,6 +11,7 @@ from headrace.algebra.relations import Filter, Moment, Project, Relation, Scan, 
 from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.delta import nearby
 from headrace.delta.domain import Domains
 from headrace.delta.nearby import MOST_ROWS, WORTH_ROWS
 from headrace.delta.program import DeltaProgram
@@ -64,6 +65,14 @@ def test_groups_are_read_once_for_before_and_after() -> None:
 @pytest.mark.parametrize(("rows", "near"), [(WORTH_ROWS - 1, 0), (WORTH_ROWS, 1), (MOST_ROWS, 1), (MOST_ROWS + 1, 0)])
 def test_only_where_it_pays(rows: int, near: int) -> None:
     assert sum(1 for step in _program(LATE, "orders", "lines", rows=rows).steps if step.near) == near
+
+
+def test_programs_of_many_operators_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking through one of thirty joins would take seconds."""
+    program = _program(LATE, "orders", "lines")
+    monkeypatch.setattr(nearby, "MOST_NODES", 5)
+    assert nearby.is_large(program)
+    assert not any(step.near for step in _program(LATE, "orders", "lines").steps)
 
 
 def test_not_where_rows_near_a_change_were_found_to_be_many() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -60,7 +60,7 @@ _NAME = r"(`(?:``|[^`])*`)"
 _EQUALITY = re.compile(rf"\s*{_NAME}\s*(=|==|<=>)\s*{_NAME}\s*")
 
 
-def equalities(condition: Scalar, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[str, str, bool], ...]:
+def equalities(condition: Scalar, left: Collection[str], right: Collection[str]) -> tuple[tuple[str, str, bool], ...]:
     """The conjuncts that say that a column of one side equals a column of the other.
 
     Args:

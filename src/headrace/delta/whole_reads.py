@@ -8,7 +8,8 @@ the rules will ask, from the result down; where it cannot tell, it takes everyth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from headrace.algebra.joins import at_most_one_row, equalities, flatten, implied
 from headrace.algebra.relations import (
@@ -96,17 +97,20 @@ class _Reader:
     def _join(self, join: Join, asked: frozenset[Asked]) -> None:
         inputs, conditions = flatten(join)
         conditions += implied(conditions, inputs, self.types)
-        for each in inputs:
-            others = [other for other in inputs if other is not each]
+        equals = _equals(conditions, inputs)
+        values = {place for place, each in enumerate(inputs) if at_most_one_row(each)}
+        read = [bool(sources(each)) for each in inputs]
+        for place, each in enumerate(inputs):
             # when a value changes every row is looked at again, and what is joined to it by key, by key
-            equal = {by for other in others if not at_most_one_row(other) and (by := _equal(conditions, each, other))}
-            met = (equal or {EVERYTHING}) if any(map(sources, others)) else set[Asked]()
+            equal = {frozenset(by) for other, by in equals[place].items() if other not in values}
+            met = (equal or {EVERYTHING}) if any(read[:place] + read[place + 1 :]) else set[Asked]()
             inner = {_inside(by, each, equal) for by in asked}
             self.visit(each, frozenset(met | inner))
 
     def _sides(self, node: OuterJoin | Existence, asked: frozenset[Asked]) -> None:
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            equal = {by} if (by := _equal((node.condition,), side, other)) else set[Asked]()
+            by = frozenset(a for a, _, _ in equalities(node.condition, side.columns, other.columns))
+            equal = {by} if by else set[Asked]()
             met = equal or {EVERYTHING}
             inner = {_inside(by, side, equal) for by in asked}
             self.visit(side, frozenset((met if sources(other) else set()) | inner))
@@ -142,5 +146,12 @@ def _inside(asked: Asked, side: Relation, equal: set[Asked]) -> Asked:
     return next(iter(sorted(equal, key=sorted)), EVERYTHING)
 
 
-def _equal(conditions: Iterable[Scalar], side: Relation, other: Relation) -> Asked:
-    return frozenset(a for each in conditions for a, _, _ in equalities(each, side.columns, other.columns))
+def _equals(conditions: Iterable[Scalar], inputs: Sequence[Relation]) -> list[defaultdict[int, set[str]]]:
+    """Of each input of a join: its columns that equal some of another input's, by that input's place."""
+    home = {name: place for place, each in enumerate(inputs) for name in each.columns}
+    found = [defaultdict[int, set[str]](set) for _ in inputs]
+    for a, b, _ in (pair for each in conditions for pair in equalities(each, home, home)):
+        if home[a] != home[b]:
+            found[home[a]][home[b]].add(a)
+            found[home[b]][home[a]].add(b)
+    return found

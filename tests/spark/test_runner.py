@@ -323,6 +323,7 @@ def test_a_big_refresh_does_not_starve_a_small_one(runner: SparkRunner) -> None:
     [
         ("SELECT a\nFROM range(3)", "COLUMN_NOT_FOUND", 1),
         ("SELECT id\nFROM shop.nope", "TABLE_NOT_FOUND", 2),
+        ("SELECT '😀😀' AS e,\n  nope FROM range(3)", "COLUMN_NOT_FOUND", 2),
         ("SELECT id\nFRM range(3)", "SYNTAX_ERROR", 2),
         ("SELECT\n  id AND 1 FROM range(3)", "TYPE_MISMATCH", 2),
         ("SELECT nofn(1)", "FUNCTION_NOT_FOUND", 1),

@@ -376,6 +376,11 @@ def _place(error: Exception, sql: str | None) -> Place | None:
     getter = getattr(error, "getQueryContext", None)
     for context in (getter() or ()) if getter is not None else ():
         start = context.startIndex()
-        if 0 <= start < len(sql) and sql[start:].startswith(context.fragment()[:20]):
+        if 0 <= start < len(sql) and any(rest.startswith(context.fragment()[:20]) for rest in _rests(sql, start)):
             return place_at(sql, start)
     return None
+
+
+def _rests(sql: str, start: int) -> tuple[str, str]:
+    """What follows a position; and what Java takes for that, which counts an emoji as two."""
+    return sql[start:], sql.encode("utf-16-le")[2 * start :].decode("utf-16-le", "replace")

@@ -42,3 +42,17 @@ def mentions(type_: str, *kinds: str) -> bool:
 def groupable(type_: str) -> bool:
     """Whether equality is defined on a type, so that rows with it can be grouped and compared."""
     return not mentions(type_, "map", "variant", "geometry", "geography")
+
+
+def field_names(type_: str) -> tuple[str, ...] | None:
+    """The fields of a struct; None for any other type, and for names that are more than a word."""
+    if not type_.lower().startswith("struct<") or not type_.endswith(">"):
+        return None
+    names, depth, begun = [], 0, 7
+    for at, char in enumerate(type_[:-1] + ",", 0):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(char, 0)
+        if char == "," and depth == 1:
+            name, colon, _ = type_[begun:at].partition(":")
+            names.append(name.strip() if colon else "")
+            begun = at + 1
+    return tuple(names) if all(re.fullmatch(r"\w+", name) for name in names) else None

@@ -11,7 +11,7 @@ from headrace.names import quote
 from headrace.sql import lateral
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import BoundCte, Context, Ctes, Output, ViewText
-from headrace.sql.generators import VIEW, lateral_view
+from headrace.sql.generators import KNOWN, VIEW, function_item, lateral_view
 from headrace.sql.joining import JoinKind, joined_as, kind_of, merged, with_common
 from headrace.sql.lateral_item import Lateral
 from headrace.sql.naming import Names
@@ -19,7 +19,7 @@ from headrace.sql.on_subqueries import Side, both, on_sides, told_apart
 from headrace.sql.pieces import Pieces, cells, scalar
 from headrace.sql.pivot import pivoted
 from headrace.sql.recursion import recursion
-from headrace.sql.refusals import not_deterministic
+from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved, scalar_of
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import (
@@ -86,8 +86,7 @@ class FromReader:
                     narrowed = Project(joined.relation, tuple((v.internal, column(v.internal)) for v in shown))
                     joined = self._renamed(Output(narrowed, names, joined.scope.opaque), item.alias, at=item.at)
             case FunctionItem():
-                self.context.refuse_at(f"{item.name}() in FROM", item.at)
-                joined = Joined(Values((), ((),)), self._scope((), opaque=True))
+                return self._function(Joined(Values((), ((),)), self._scope(())), item)
         return self._extras(joined, item.extras, item.alias)
 
     def _extras(self, joined: Joined, extras: tuple[Extra, ...], alias: Alias | None) -> Joined:
@@ -186,6 +185,19 @@ class FromReader:
         names = tuple(f"col{i}" for i in range(1, width + 1))
         return self._renamed(Output(Values(names, tuple(rows)), names), item.alias, at=item.at)
 
+    def _function(self, left: Joined, item: FunctionItem) -> Joined:
+        """A function that gives several rows, beside each row of what stands before it."""
+        found = function_item(self.context, left.relation, left.scope, item, self.names)
+        if found is not None:
+            return Joined(*found)
+        named = item.name.lower() in KNOWN and not (item.alias and item.alias.columns)
+        return self._refused(left, item, hint=f"Name its columns: {item.name}(…) AS alias(column)." if named else None)
+
+    def _refused(self, left: Joined, item: FunctionItem, message: str | None = None, hint: str | None = None) -> Joined:
+        construct = f"{item.name}() in FROM"
+        self.context.refuse(not_maintained(construct, self.context.place(item.at), message, hint))
+        return replace(left, scope=replace(left.scope, opaque=True))
+
     # joins
 
     def _join(self, left: Joined, step: JoinStep) -> Joined:
@@ -197,7 +209,19 @@ class FromReader:
             found = self._lateral(left, step.item, step, kind)
             if found is not None:
                 return found
+        if isinstance(step.item, FunctionItem):
+            return self._joined_function(left, step.item, step, kind)
         return self._joined(left, self._item(step.item), step, kind)
+
+    def _joined_function(self, left: Joined, item: FunctionItem, step: JoinStep, kind: JoinKind) -> Joined:
+        on = () if step.on is None else pieces_of(self.context, step.on)
+        if kind is not JoinKind.INNER and item.name.lower() in KNOWN:
+            return self._refused(left, item, _LOST, "Write LATERAL VIEW OUTER explode(…) alias AS column.")
+        if kind is not JoinKind.INNER or step.natural or step.using or has_subquery(on):
+            return self._refused(left, item)
+        found = self._function(left, item)
+        condition = scalar(resolved(self.context, on, found.scope)) if on else None
+        return found if condition is None else replace(found, relation=Filter(found.relation, condition))
 
     def _joined(self, left: Joined, right: Joined, step: JoinStep, kind: JoinKind) -> Joined:
         names = self._common(left.scope, right.scope) if step.natural else step.using
@@ -314,3 +338,7 @@ class FromReader:
         )
         relation = Project(joined, (*identity(joined.columns), *chosen))
         return Joined(relation, with_common(left, right, tuple(pairs), both))
+
+
+# InferFiltersFromGenerate takes the join for an inner one where it can push the filter to a table
+_LOST = "In outer joins Spark itself keeps or loses rows for which a function gives none, as it happens to plan."

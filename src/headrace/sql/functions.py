@@ -69,6 +69,9 @@ AGGREGATES = words(
 WINDOWS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 """Functions that need an OVER clause."""
 
+TIME_WINDOWS = words("session_window window window_time")
+"""Functions by which Spark puts rows into spans of time; they leave rows out and repeat them."""
+
 GENERATORS = words(
     """
     collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer sql_keywords stack

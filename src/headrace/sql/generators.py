@@ -1,4 +1,4 @@
-"""Functions that give several rows for one: in LATERAL VIEW, and as a whole select item."""
+"""Functions that give several rows for one: in LATERAL VIEW, behind LATERAL, and as a whole select item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.sql.pieces import Pieces, Role, closing_bracket, scalar
 from headrace.sql.refusals import not_maintained
 from headrace.sql.resolving import pieces_of, resolved
 from headrace.sql.scope import Scope, Visible
-from headrace.sql.shape import Extra, Select
+from headrace.sql.shape import Extra, FunctionItem, Select
 from headrace.sql.tokens import words
 
 _OUTER = {name: f"{name}_outer" for name in ("explode", "posexplode", "inline")}
@@ -98,6 +98,31 @@ def lateral_view(
     result = Generate(relation, _outer(call, pieces[0].parts[0]) if outer else call, made)
     visible = tuple(Visible((alias,), shown, name) for shown, name in zip(columns, made, strict=True))
     return result, scope.beside(Scope(visible, scope.case_sensitive))
+
+
+def function_item(
+    context: Context, relation: Relation, scope: Scope, item: FunctionItem, names: Names
+) -> tuple[Relation, Scope] | None:
+    """`LATERAL explode(…) AS alias(column, …)` beside what stands before it; None for what is not maintained.
+
+    Args:
+        context: The text.
+        relation: What stands before it.
+        scope: What names mean there.
+        item: The function.
+        names: Hands out column names that are free.
+    """
+    first, end = item.arguments
+    pieces = as_generator(pieces_of(context, (first - 2, end + 1)))
+    if not is_generator(pieces) or "." in item.name or item.extras or item.alias is None or not item.alias.columns:
+        return None
+    known = resolved(context, pieces, scope)
+    if any(piece.role is Role.NAME for piece in known):
+        return None
+    alias = item.alias
+    made = tuple(names.take(f"{alias.name}.{each}") for each in alias.columns)
+    visible = tuple(Visible((alias.name,), shown, name) for shown, name in zip(alias.columns, made, strict=True))
+    return Generate(relation, scalar(known), made), scope.beside(Scope(visible, scope.case_sensitive))
 
 
 def _aliases(context: Context, at: int, end: int) -> tuple[str | None, tuple[str, ...]]:

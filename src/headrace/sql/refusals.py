@@ -48,6 +48,12 @@ HINTS: dict[str, str] = {
     **dict.fromkeys(("try_avg()", "try_sum()"), "Sum a type with room: try_sum(CAST(x AS DECIMAL(20,0)))."),
     "PIVOT": "Pivot columns of integers, strings, dates or truth values, by plain constants, "
     "with aggregates that are maintained in GROUP BY.",
+    **dict.fromkeys(
+        ("window()", "window_time()"),
+        "Compute the start of the span: date_trunc('HOUR', t), or for any other number of seconds "
+        "timestamp_seconds(floor(unix_seconds(t) / 600) * 600).",
+    ),
+    "session_window()": "Number the sessions: a row begins one where lag(t) OVER (…) lies far enough back.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

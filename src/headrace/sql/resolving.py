@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from headrace.sql.context import Context
 from headrace.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, WITHOUT_BRACKETS
 from headrace.sql.fields import with_field_names
-from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, WINDOWS
+from headrace.sql.functions import AGGREGATES, GENERATORS, SCALARS, TIME_WINDOWS, WINDOWS
 from headrace.sql.pieces import Piece, Pieces, Role, bracketed, input_piece
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.scalars import cut, cut_window
@@ -18,7 +18,7 @@ _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timesta
 
 _KNOWN = SCALARS | AGGREGATES | WINDOWS | _SPECIAL
 
-SPARKS_OWN = _KNOWN | GENERATORS | NON_DETERMINISTIC.keys() | NON_DETERMINISTIC_WITHOUT_ARGUMENTS
+SPARKS_OWN = _KNOWN | TIME_WINDOWS | GENERATORS | NON_DETERMINISTIC.keys() | NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 """Names that mean a function of Spark's."""
 
 _DECLARE = "Declare it in the project's functions.py: then its body is known, and whether it is deterministic."
@@ -134,6 +134,8 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
     elif name in context.functions:
         if not context.functions[name]:
             context.refuse(not_deterministic(f"{name}()", place, "is declared as not deterministic"))
+    elif name in TIME_WINDOWS:
+        context.refuse(not_maintained(f"{name}()", place))
     elif name not in _KNOWN:
         message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."
         context.refuse(not_maintained(f"{name}()", place, message, _DECLARE))

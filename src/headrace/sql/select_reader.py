@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Aggregate, Project, Relation, Values
+from headrace.algebra.types import field_names
 from headrace.names import quote
 from headrace.sql.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
+from headrace.sql.analysis import types_in
 from headrace.sql.below_grouping import put_below
 from headrace.sql.booleans import has_subquery
 from headrace.sql.context import Context, Ctes, Output
@@ -20,7 +23,7 @@ from headrace.sql.resolving import pieces_of, resolved, window_pieces
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.shape import Range, Select
 from headrace.sql.subqueries import SubqueryReader
-from headrace.sql.tokens import Kind
+from headrace.sql.tokens import Kind, Token
 from headrace.sql.windows import Definitions, Windowing, has_window, with_definitions
 
 
@@ -63,6 +66,7 @@ class SelectReader:
         self.subqueries = SubqueryReader(context, ctes)
         self.shown: list[Pieces] = []
         self.scope = Scope((), context.case_sensitive)
+        self.rows: Relation | None = None
 
     def read(self) -> Output:
         """The block as algebra."""
@@ -71,6 +75,7 @@ class SelectReader:
             if extra.construct != VIEW:
                 self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
+        self.rows = joined.relation
         relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.pieces for item in items], joined.scope
@@ -202,6 +207,9 @@ class SelectReader:
         if after and (after[0].word != "EXCEPT" or any(t.text != "," for t in after[3:-1:2])):
             return None
         columns = scope.star(tuple(token.name for token in tokens[:at:2]))
+        fields = self._field_items(tokens[:at:2], scope) if columns is None and not scope.opaque else None
+        if fields is not None:
+            return [item for item in fields if self.context.fold(item.name or "") not in excluded]
         if columns is None:
             self.context.refuse_at(
                 f"{''.join(t.text for t in tokens[: at + 1])} of a struct or a joined table", within[0]
@@ -212,6 +220,25 @@ class SelectReader:
         like = Piece(Role.INPUT, "", tokens[0].start, False)
         kept = [c for c in columns if self.context.fold(c.name) not in excluded]
         return [Item(_shown(c), (input_piece(c.internal, like),)) for c in kept]
+
+    def _field_items(self, named: Sequence[Token], scope: Scope) -> list[Item] | None:
+        """The fields of a struct as items, where Spark can be asked which it has; None for anything else."""
+        texts = tuple(token.text for token in named)
+        struct = Piece(Role.NAME, ".".join(texts), named[0].start, False, tuple(t.name for t in named), texts)
+        try:
+            known = self.rows is not None and scope.resolve(struct.parts) is not None
+        except AmbiguousNameError:
+            known = False
+        if not known or self.rows is None:
+            return None
+        value = scalar(resolved(self.context, (struct,), scope))
+        types = types_in(self.context, Project(self.rows, (("value", value),)))
+        names = field_names(types[0].type) if types else None
+        if names is None:
+            return None
+        every = ((*struct.parts, name) for name in names)
+        pieces = (replace(struct, parts=parts, texts=(*texts, quote(parts[-1]))) for parts in every)
+        return [Item(each.parts[-1], resolved(self.context, (each,), scope)) for each in pieces]
 
     # grouping
 

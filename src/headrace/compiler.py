@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from headrace.algebra.relations import Aggregate, Relation, Scan, Stored
+from headrace.algebra.relations import Aggregate, Project, Relation, Scan, Stored
 from headrace.algebra.schema import Column
-from headrace.algebra.tree import sources, walk
+from headrace.algebra.tree import identity, sources, walk
 from headrace.algebra.types import groupable, mentions
 from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
@@ -196,7 +196,7 @@ def compile_view(
         view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
         loose = told_apart
     refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
-    refusals += _inexact(view.tree, types_of) + _unkept(view)
+    refusals += _inexact(view.tree, types_of) + _unkept(view) + _by_maps(view, types_of) + _collated(view, output)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     return replace(view, sources=reading.sources, output=output)
@@ -219,7 +219,34 @@ def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
     )
 
 
+def _by_maps(view: CompiledView, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[Refusal, ...]:
+    """Groups are found again by their keys, which Spark groups by even where it cannot compare them."""
+    found = set[str]()
+    nodes = list(walk(view.tree)) if view.tree is not None else []
+    written = (value.sql.lower() for node in nodes if isinstance(node, Project) for _, value in node.items)
+    possible = not all(map(groupable, view.types.values())) or any("map" in sql for sql in written)
+    for node in (node for node in nodes if isinstance(node, Aggregate)):
+        kinds = {key: view.types.get(key) for key in node.keys}
+        if None in kinds.values() and possible:  # Spark is asked for types only where there may be such
+            kinds = {c.name: c.type for c in types_of(Project(node.input, identity(node.keys)))}
+        found |= {kind for kind in kinds.values() if kind is not None and not groupable(kind)}
+    message = "Groups are told apart by values of type {}, which cannot be compared."
+    return tuple(not_maintained(f"groups by {kind}", None, message.format(kind), _ENTRIES) for kind in sorted(found))
+
+
+_ENTRIES = "Group by what can be compared: array_sort(map_entries(x))."
+
 _PARTS = "Return what can be compared: array_sort(map_entries(x)) of a map, to_json(x) or parts of a variant."
+
+
+def _collated(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """A table keeps texts without their collation, and Spark compares none with one that has another."""
+    kinds = {c.type for c in (*output, *(view.companion or ())) if "collate" in c.type.lower()}
+    message = "Values of type {} are kept in a table without their collation, and cannot be found there again."
+    return tuple(not_maintained(f"column of type {kind}", None, message.format(kind), _PLAIN) for kind in sorted(kinds))
+
+
+_PLAIN = "Show and group by x COLLATE UTF8_BINARY, lower(x) for instance; compare and filter by any collation."
 
 
 def _unkept(view: CompiledView) -> tuple[Refusal, ...]:

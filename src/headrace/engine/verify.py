@@ -132,7 +132,7 @@ def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table
     try:
         listed = ", ".join(quote(n) for n in names)
         runner.materialize(query_view, f"SELECT * FROM (\n{query}\n) AS q({listed})")
-        bind = {TABLE: table, QUERY: quote(query_view)}
+        bind = {TABLE: _comparable(table, columns, stored=True), QUERY: _comparable(quote(query_view), columns)}
         relation = difference(Stored(TABLE, names), Stored(QUERY, names))
         sql = lower(relation, lambda leaf: bind[getattr(leaf, "name", "")])
         change = change_of(difference_view, runner.materialize(difference_view, sql, MEASURES))
@@ -150,6 +150,21 @@ def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table
     ok = missing == 0 and unexpected == 0
     seconds = time.perf_counter() - start
     return VerifyResult(str(name), ok, rows, missing, unexpected, rounded, seconds, tuple(samples))
+
+
+def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False) -> str:
+    """Rows whose columns can be compared: a table keeps no collation, and a variant is compared as its JSON."""
+    shown = [_as_comparable(column, stored=stored) for column in columns]
+    if all(value is None for value in shown):
+        return rows
+    items = (f"{value} AS {quote(c.name)}" if value else quote(c.name) for value, c in zip(shown, columns, strict=True))
+    return f"(SELECT {', '.join(items)} FROM {rows})"
+
+
+def _as_comparable(column: Column, *, stored: bool) -> str | None:
+    if column.type.lower() == "variant":
+        return f"to_json({quote(column.name)})"
+    return f"CAST({quote(column.name)} AS {column.type})" if stored and "collate" in column.type.lower() else None
 
 
 def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:

@@ -16,6 +16,7 @@ from headrace.sources.postgres.batches import keyed, text_of, weighed
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.landing_sql import Spooled
 from headrace.sources.postgres.literals import MOST_ROWS, held
+from headrace.sources.postgres.memory import give_back
 from headrace.sources.postgres.notes import Notes, writing
 from headrace.sources.postgres.pairing import Pairing
 from headrace.sources.postgres.tables import RemoteTable
@@ -56,8 +57,9 @@ class Spool:
         self._remove(folder)
 
     def clear(self) -> None:
-        """Remove it; what cannot be removed now is swept later."""
+        """Remove it, and let go of the memory that writing it took; what cannot be removed now is swept later."""
         self._remove(self._path)
+        give_back()
 
     def sweep(self, age: dt.timedelta | None) -> None:
         """Remove what landings that did not end have left.

@@ -10,7 +10,7 @@ import argparse
 import psycopg
 
 from bench.measure import Figure, project, show
-from bench.servers import COLUMNS, FILL, WAYS, server
+from bench.servers import COLUMNS, FILL, WAYS, database, server
 from headrace.api import Headrace
 
 ROWS = 1_000_000
@@ -26,18 +26,27 @@ CASES = (
 
 
 def run(options: argparse.Namespace) -> list[Figure]:
-    """Both ways capture the same table, and land the same statements."""
+    """Both ways land the same statements, each in a database of its own: a slot decodes what triggers write, too."""
     rows = int(ROWS * min(options.scale, 1))
-    with server() as url, psycopg.connect(url, autocommit=True) as db, project(options.master) as hr:
-        db.execute(f"CREATE TABLE big ({COLUMNS}); INSERT INTO big {FILL.format(1, rows)}; ANALYZE big")
-        figures = [snapshot(hr, url, rows, way, session) for session in ("cold", "warm") for way in WAYS]
+    with server() as url, project(options.master) as hr:
+        urls = {way: database(url, way) for way in WAYS}
+        for of in urls.values():
+            execute(of, f"CREATE TABLE big ({COLUMNS}); INSERT INTO big {FILL.format(1, rows)}; ANALYZE big")
+        figures = [snapshot(hr, urls[way], rows, way, session) for session in ("cold", "warm") for way in WAYS]
         batches = ((2 * rows + 1, rows // 10), (rows + 1, rows))  # the first one compiles what the other runs
         for case, statement in CASES[: options.cases]:
             for first, count in batches:
-                db.execute(statement.format(first, first + count - 1))
                 goals = LANDING if count == rows else {}
-                figures += [landing(hr, count, way, case, goals.get(way)) for way in WAYS]
+                for way in WAYS:
+                    execute(urls[way], statement.format(first, first + count - 1))
+                    figures.append(landing(hr, count, way, case, goals.get(way)))
         return figures
+
+
+def execute(url: str, statement: str) -> None:
+    """Run a statement, and commit it."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(statement)
 
 
 def snapshot(hr: Headrace, url: str, rows: int, way: str, session: str) -> Figure:

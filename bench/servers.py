@@ -46,3 +46,10 @@ def server() -> Iterator[str]:
     finally:
         started.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def database(url: str, name: str) -> str:
+    """Make a database on a server; gives its URL."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+        return psycopg.conninfo.make_conninfo(url, dbname=name)

@@ -367,6 +367,7 @@ class Sources:
 
     def _lander(self, patience: float = PATIENCE_SECONDS) -> Lander:
         from headrace.engine.landing import Lander
+        from headrace.running import defaults_of
 
         of = self._settings
         return Lander(
@@ -379,6 +380,7 @@ class Sources:
             self._told,
             patience=patience,
             changes=self._changes,
+            defaults=defaults_of(of),
         )
 
     def _folder(self, name: str) -> str:

@@ -20,6 +20,7 @@ from headrace.sources.postgres.auto_capture import AutoCapture
 from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
 from headrace.sources.postgres.collector import MOST
 from headrace.sources.postgres.landed import PostgresTable
+from headrace.sources.postgres.landing_sql import FEW, change_sql
 from headrace.sources.postgres.literals import MOST_ROWS
 from headrace.sources.postgres.narrowing import Part
 from headrace.sources.postgres.spool import Spool
@@ -34,6 +35,7 @@ class Mirrors:
     def __init__(self) -> None:
         self._duck = duckdb.connect()
         self.tables: dict[TableName, RemoteTable] = {}
+        self._landed = 0
 
     def publish(self, landing: Landing) -> None:
         """Bring the mirrors to a landing."""
@@ -62,7 +64,14 @@ class Mirrors:
             self._duck.execute(f"CREATE OR REPLACE TABLE {name} AS {translated(landed.rows_sql())}")
             return
         self._alter(landed)
-        change = translated(landed.change_sql("`before`", small=len(self.tables) % 2 > 0)).replace('"before"', name)
+        self._landed += 1
+        small, few = len(self.tables) % 2 > 0, FEW if self._landed % 3 else 0  # by turns as few rows and as many
+        sql = change_sql(landed.table, landed.spooled, "`before`", small=small, most_few=few)
+        change = translated(sql).replace('"before"', name)
+        twice = (
+            f'SELECT * EXCLUDE "{WEIGHT}" FROM ({change}) GROUP BY ALL HAVING count(*) > 1 OR any_value("{WEIGHT}") = 0'
+        )
+        assert not self._duck.execute(twice).fetchall(), f"a row of {name} is listed twice, or for nothing"
         together = f'SELECT * REPLACE (sum("{WEIGHT}")::bigint AS "{WEIGHT}") FROM ({change}) GROUP BY ALL'
         self._duck.execute(f"CREATE OR REPLACE TEMP TABLE landed AS {together}")
         self._remove(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,19 @@ def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: 
     assert not plan_maintenance(table, meta, needed={ids[1], ids[5]}, now=now)
     run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC))], lake.runner)
     assert count(lake, table, ids[1]) == 8
+
+
+def test_forgotten_snapshots_leave_their_files(lake, fresh: Callable[..., TableName]) -> None:
+    table = fresh("staging")
+    ids = made(lake, table)
+    files = {p for p in Path(lake.meta(table).location.removeprefix("file:")).rglob("*") if p.is_file()}
+    assert lake.runner.forget(table, ids[1:4])
+    meta = lake.meta(table)
+    assert set(meta.snapshots) == {ids[0], ids[4], ids[5]}
+    assert [count(lake, table, s) for s in (ids[0], ids[4], ids[5])] == [4, 20, 10]
+    assert all(p.exists() for p in files)
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k = 1")
+    assert lake.meta(table).row_count == 9
 
 
 def test_nothing_is_due_while_it_is_young(lake, fresh: Callable[..., TableName]) -> None:

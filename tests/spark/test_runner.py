@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from kit.names import temp_name
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.names import TableName
 from headrace.semantics import Semantics
 from headrace.spark.few import MOST_BYTES, MOST_ROWS
 from headrace.spark.runner import SparkRunner
@@ -56,6 +58,18 @@ def test_materializing_computes_once_and_measures_in_the_same_pass(
     with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
         runner.run(f"SELECT * FROM {name}")
     runner.release(name)
+
+
+@pytest.mark.parametrize(("where", "expected"), [("true", (9, 8)), ("id > 3 AND id < 3", (0, None))])
+def test_appending_measures_in_the_same_pass(
+    lake, fresh: Callable[..., TableName], where: str, expected: tuple[int, int | None]
+) -> None:
+    table = fresh("staging")
+    lake.runner.run(f"CREATE TABLE {table.sql} (b BIGINT, a STRING) USING iceberg")
+    sql = f"SELECT 'x' AS a, id AS b FROM range(9) WHERE {where}"
+    got = lake.runner.append(table, sql, {"n": "count(*)", "top": "max(b)"})
+    assert (got["n"], got["top"]) == expected
+    assert lake.rows(f"SELECT count(*), max(b) FROM {table.sql} WHERE a = 'x' OR a IS NULL") == [expected]
 
 
 @pytest.mark.parametrize("few", [False, True])

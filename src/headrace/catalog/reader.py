@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -163,6 +163,10 @@ class Reader:
     def versions(self, name: TableName, *, after: int = -1) -> tuple[Version, ...]:
         """All versions of a relation later than `after`, oldest first."""
         return versions.later_than(self._connection, name, after)
+
+    def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
+        """When snapshots of a relation were published first; those that never were are left out."""
+        return versions.first_shown(self._connection, name, snapshots)
 
     def version_as_of(self, name: TableName, when: dt.datetime | int) -> Version | None:
         """The version that was newest at a time or at a publication (by id); None when there was none.

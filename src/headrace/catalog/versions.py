@@ -14,6 +14,9 @@ from headrace.catalog.relations import name_condition, parse_name, stored_name
 from headrace.errors import UserError
 from headrace.names import TableName
 
+_AT_ONCE = 5_000
+"""So many values a statement may name."""
+
 _ALL = sa.select(t.relation.c.name, t.version).join(t.relation, t.relation.c.id == t.version.c.relation_id)
 
 
@@ -49,6 +52,21 @@ def later_than(connection: Connection, name: TableName, after: int) -> tuple[Ver
     """All versions of a relation later than `after`, oldest first."""
     query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
     return tuple(_version(r) for r in connection.execute(query.order_by(t.version.c.version)).mappings())
+
+
+def first_shown(connection: Connection, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
+    """When snapshots of a relation were published first; those that never were are left out."""
+    found: dict[int, dt.datetime] = {}
+    every = sorted(snapshots)
+    for start in range(0, len(every), _AT_ONCE):
+        query = (
+            sa.select(t.version.c.snapshot_id, sa.func.min(t.version.c.committed_at))
+            .join(t.relation, t.relation.c.id == t.version.c.relation_id)
+            .where(t.relation.c.name == stored_name(name), t.version.c.snapshot_id.in_(every[start : start + _AT_ONCE]))
+            .group_by(t.version.c.snapshot_id)
+        )
+        found |= {snapshot: at for snapshot, at in connection.execute(query)}
+    return found
 
 
 def committed_since(

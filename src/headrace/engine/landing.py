@@ -29,11 +29,13 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.engine.common import CommonChanges, by_semantics, followers, view_of
+from headrace.engine.grouping import Defaults
 from headrace.engine.heads import metadata
 from headrace.engine.held import held
 from headrace.engine.mirrors import Hand, Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.source_results import LandingResult
+from headrace.engine.thinning import Thinner
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
 from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.frontier import Frontier
@@ -80,6 +82,7 @@ class Lander:
             fails at every attempt is told of once.
         patience: Seconds to wait for others who land, or drop, the same source.
         changes: Gives what keeps small changes for those who read mirrors.
+        defaults: What the project wants where a stream table says nothing.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Lander:
         told: MutableMapping[str, tuple[str, str]],
         patience: float = 0.0,
         changes: Callable[[], CommonChanges] | None = None,
+        defaults: Defaults | None = None,
     ) -> None:
         self.catalog = catalog
         self.session = session
@@ -103,6 +107,7 @@ class Lander:
         self.told = told
         self.patience = patience
         self.changes = changes
+        self.thinner = Thinner(catalog, defaults or Defaults())
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.
@@ -360,7 +365,12 @@ class Lander:
             return Mirroring(mirrors[name], version, runner, self._staged, shown, hand).bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
-            return dict(zip(parts, pool.map(one, parts), strict=True))
+            moved = dict(zip(parts, pool.map(one, parts), strict=True))
+        written = {t: meta for of in moved.values() for t, meta in of.written.items()}
+        thinned = self.thinner.thin({t: m for m in mirrors.values() for t in m.stored}, written, runner)
+        for of in moved.values():
+            of.written = {t: self._staged(t) if t in thinned else meta for t, meta in of.written.items()}
+        return moved
 
     def _read_by(self) -> _Streams:
         with self.catalog.reading() as reader:

@@ -40,7 +40,7 @@ class MaintenanceResult(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class Needs:
     """What frontiers need, read once."""
 
     tables: Mapping[TableName, StreamTable]
@@ -82,23 +82,24 @@ def maintain(
             hint="A refresh that runs right now writes files that nothing refers to yet.",
         )
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
-    scene, results = _scene(catalog, defaults or Defaults()), []
-    stored: tuple[StreamTable | Mirror, ...] = (*scene.tables.values(), *scene.mirrors.values())
+    needs, results = needs_of(catalog, defaults or Defaults()), []
+    stored: tuple[StreamTable | Mirror, ...] = (*needs.tables.values(), *needs.mirrors.values())
     for table in stored:
         if not wanted(table.name):
             continue
         try:
             with held(catalog, [resource_of(table.name)]) as leases:
-                results += _table(catalog, session, scene, table, policy, leases(), dry_run)
+                results += _table(catalog, session, needs, table, policy, leases(), dry_run)
         except HeadraceError as error:
             if error.code != "LEASE_HELD":
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
     results += _remove_dropped(catalog, session, older_than, dry_run)
-    return (*results, *_pins(catalog, session, scene, dry_run))
+    return (*results, *_pins(catalog, session, needs, dry_run))
 
 
-def _scene(catalog: Catalog, defaults: Defaults) -> _Scene:
+def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
+    """What frontiers, gates and aligned tables need."""
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
@@ -116,13 +117,13 @@ def _scene(catalog: Catalog, defaults: Defaults) -> _Scene:
     for name, version in newest.items():
         if (name in tables or name in mirrors) and version.snapshot_id is not None:
             needed.setdefault(name, set()).add(version.snapshot_id)
-    return _Scene(tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
+    return Needs(tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
 
 
 def _table(
     catalog: Catalog,
     session: Session,
-    scene: _Scene,
+    needs: Needs,
     table: StreamTable | Mirror,
     policy: Policy,
     leases: tuple[Lease, ...],
@@ -137,9 +138,9 @@ def _table(
     for stored in (t for t in table.stored if t in pointers):
         staged, meta = stored.within(STAGING), metadata(pointers[stored])
         current = {meta.current_snapshot_id} if meta.current_snapshot_id is not None else set()
-        needed = scene.snapshots.get(stored, frozenset()) | current
+        needed = needs.snapshots.get(stored, frozenset()) | current
         if stored == table.log:
-            through = trimmable(scene, table.name)
+            through = trimmable(needs, table.name)
             tasks: tuple[Task, ...] = () if through is None else (trim_log(staged, through),)
             tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
         else:
@@ -149,26 +150,26 @@ def _table(
         if not dry_run and run_tasks(tasks, session.runner()):
             swap = Swap(stored, pointers[stored])
             catalog.publish(Publication(swaps=(swap,), leases=leases))
-    return results if isinstance(table, Mirror) else results + _unread_log(catalog, scene, table, leases, dry_run)
+    return results if isinstance(table, Mirror) else results + _unread_log(catalog, needs, table, leases, dry_run)
 
 
-def trimmable(scene: _Scene, name: TableName) -> int | None:
+def trimmable(needs: Needs, name: TableName) -> int | None:
     """The newest log version that every consumer has seen; None when nothing can go.
 
     A stream table's log without consumers is dropped; a mirror's stays, and is emptied.
     """
-    seen = [f[name] for f in scene.frontiers.values() if name in f]
-    waiting = [t for t in scene.tables.values() if name in t.sources and name not in scene.frontiers.get(t.name, {})]
-    if name in scene.mirrors and not seen and not waiting and name in scene.newest:
-        seen = [scene.newest[name].version]
+    seen = [f[name] for f in needs.frontiers.values() if name in f]
+    waiting = [t for t in needs.tables.values() if name in t.sources and name not in needs.frontiers.get(t.name, {})]
+    if name in needs.mirrors and not seen and not waiting and name in needs.newest:
+        seen = [needs.newest[name].version]
     return min(seen) if seen and not waiting and min(seen) > 0 else None
 
 
 def _unread_log(
-    catalog: Catalog, scene: _Scene, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
+    catalog: Catalog, needs: Needs, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
 ) -> list[MaintenanceResult]:
     """Drop a change log that nobody reads any more; a new consumer starts a new one."""
-    if table.log is None or any(table.name in t.sources for t in scene.tables.values()):
+    if table.log is None or any(table.name in t.sources for t in needs.tables.values()):
         return []
     if not dry_run:
         catalog.set_log_table(table.name, None)
@@ -193,15 +194,15 @@ def _remove_dropped(
     return results
 
 
-def _pins(catalog: Catalog, session: Session, scene: _Scene, dry_run: bool) -> list[MaintenanceResult]:
+def _pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
-    sources = sorted({s for t in scene.tables.values() for s in t.sources} - scene.streams - scene.mirrors.keys())
+    sources = sorted({s for t in needs.tables.values() for s in t.sources} - needs.streams - needs.mirrors.keys())
     heads = Heads(catalog, session.location)
     there = heads.versions(sources)
     results = []
     for source in (s for s in sources if s in there):
-        meta = heads.of([source], scene.streams)[source].meta
-        statements = plan_pins(source, meta, scene.snapshots.get(source, frozenset()))
+        meta = heads.of([source], needs.streams)[source].meta
+        statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()))
         if not dry_run:
             _run_all(session.runner(), statements)
         results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]

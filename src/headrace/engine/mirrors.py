@@ -11,11 +11,11 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
 from headrace.errors import EnvironmentFault, UserError
-from headrace.lake.apply import SMALL_STATE_CELLS, Target, change_of, measures, plan_apply, run_apply
+from headrace.lake.apply import SMALL_STATE_CELLS, Change, Target, change_of, measures, plan_apply, run_apply
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import STAGING, WEIGHT, TableName, quote
-from headrace.sources.lakehouse import rows_sql
+from headrace.sources.lakehouse import appended_sql, rows_sql
 from headrace.sources.landing import LandedTable
 
 UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
@@ -107,20 +107,39 @@ class Mirroring:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
         target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
         wanted = measures(target.identity, distinct=landed.key is None)
+        query = landed.change_sql(self._rows(before), small=_is_small(before, target))
+        if not landed.few:
+            self._apply_logged(query, view, target, wanted, moved)
+            return
         try:
-            query = landed.change_sql(self._rows(before), small=_is_small(before, target))
-            measured = self.runner.materialize(view, query, wanted, few=landed.few)
+            measured = self.runner.materialize(view, query, wanted, few=True)
             change = change_of(view, measured, target.identity)
             if not change.rows:
                 return
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
-                logging = pool.submit(self._log, view, columns, known=whole and landed.few)
+                logging = pool.submit(self._log, view, columns, known=whole)
                 run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
                 logging.result()
         finally:
             self.runner.release(view)
-        moved.changed = True
-        moved.inserted, moved.deleted = moved.inserted + change.inserted, moved.deleted + change.deleted
+        _count(moved, change)
+
+    def _apply_logged(self, query: str, view: str, target: Target, wanted: Mapping[str, str], moved: Moved) -> None:
+        """Write a change to the log as it is computed, and apply what is written there: many rows are kept once."""
+        log, listed = self.mirror.log, _listed(target.columns)
+        former = self.staged(log).current_snapshot_id
+        shown = f"{listed}, CAST({WEIGHT} AS BIGINT) AS {WEIGHT}, CAST({self.version} AS BIGINT) AS {VERSION}"
+        measured = self.runner.append(log.within(STAGING), f"SELECT {shown} FROM ({query})", wanted)
+        change = change_of(view, measured, target.identity)
+        if not change.rows:
+            return
+        appended = appended_sql(log.within(STAGING), former, self.staged(log))
+        try:
+            self.runner.view(view, f"SELECT {listed}, {WEIGHT} FROM {appended}")
+            run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+        finally:
+            self.runner.release(view)
+        _count(moved, change)
 
     def _log(self, view: str, columns: tuple[Column, ...], *, known: bool) -> None:
         """Write a change to the log; one whose rows are known is handed to consumers."""
@@ -139,6 +158,11 @@ class Mirroring:
         name, snapshot = self.mirror.name, before.current_snapshot_id
         published = snapshot is None or snapshot in self.published
         return rows_sql(name if published else name.within(STAGING), before, snapshot)
+
+
+def _count(moved: Moved, change: Change) -> None:
+    moved.changed = True
+    moved.inserted, moved.deleted = moved.inserted + change.inserted, moved.deleted + change.deleted
 
 
 def _is_small(before: TableMeta, target: Target) -> bool:

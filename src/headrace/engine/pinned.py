@@ -109,5 +109,6 @@ def expired(name: TableName) -> UserError:
     return UserError(
         "HISTORY_EXPIRED",
         f"{name} can no longer be read as of then.",
-        hint="Keep snapshots longer: headrace maintain --older-than.",
+        hint="Keep snapshots longer: headrace maintain --older-than. Of a mirror that changes by the second, ask for "
+        "the state at a full minute or hour.",
     )

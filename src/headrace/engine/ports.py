@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -53,6 +53,14 @@ class Runner(Protocol):
 
         `few` rows are expected, which may be held nearer to who reads them.
         """
+        ...
+
+    def append(self, table: TableName, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
+        """Append a query's rows to a table, by the names of its columns, and return aggregates over them by name."""
+        ...
+
+    def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
+        """Drop snapshots from a table's metadata; their files stay. False where the session cannot."""
         ...
 
     def is_literal(self, name: str) -> bool:

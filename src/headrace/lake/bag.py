@@ -78,8 +78,9 @@ class BagDelete:
         target, change = self.target, self.change
         grouping = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
         shown = ", ".join(f"any_value({STORED}.{quote(c.name)}) AS {quote(c.name)}" for c in target.columns)
+        hint = spread_out(change, target.columns)
         counted = (
-            f"SELECT {spread_out(change)}{shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
+            f"SELECT {hint}{shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
             f"FROM (SELECT * FROM {target.table.sql} VERSION AS OF {before}) AS {STORED} "
             f"JOIN {removed_rows(change)} ON {match(change, target.columns)} GROUP BY {grouping}"
         )
@@ -155,7 +156,7 @@ def by_position_sql(target: Target, change: Change) -> str:
     """Statement that deletes as many copies of each row as its weight says, by file and position."""
     keys = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
     copies = (
-        f"SELECT {spread_out(change)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
+        f"SELECT {spread_out(change, target.columns)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
         f"{REMOVED}.{WEIGHT} AS __hr_n, "
         f"row_number() OVER (PARTITION BY {keys} ORDER BY {STORED}._file, {STORED}._pos) AS __hr_i "
         f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {match(change, target.columns)}"

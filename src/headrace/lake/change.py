@@ -17,8 +17,8 @@ STORED = "__hr_s"
 REMOVED = "__hr_c"
 """Alias of the rows a change removes."""
 
-BROADCAST_ROWS = 500_000
-"""Changes of up to so many rows are sent to every task when rows are looked for: some 30 MB."""
+BROADCAST_ROWS, BROADCAST_NUMBERS = 500_000, 2_000_000
+"""So many removed rows are sent to every task when rows are looked for, some 30 MB; or so many, if one number does."""
 
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 _ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
@@ -185,9 +185,16 @@ def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
     return ", ".join(prefix + quote(c.name) for c in columns)
 
 
-def spread_out(change: Change) -> str:
-    """A hint that sends the rows a change removes to every task: Spark may not know how few they are."""
-    return f"/*+ BROADCAST({REMOVED}) */ " if change.rows <= BROADCAST_ROWS else ""
+def spread_out(change: Change, columns: tuple[Column, ...]) -> str:
+    """A hint that sends the rows a change removes to every task: Spark may not know how few they are.
+
+    Args:
+        change: The change.
+        columns: What is needed of these rows.
+    """
+    number = len(columns) == 1 and columns[0].type in _ORDERED
+    most = BROADCAST_NUMBERS if number else BROADCAST_ROWS
+    return f"/*+ BROADCAST({REMOVED}) */ " if min(change.rows, change.deleted) <= most else ""
 
 
 def removed_rows(change: Change) -> str:
@@ -230,7 +237,7 @@ def _has_nulls(spread: Spread | None) -> bool:
 
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Statement that deletes every row that agrees with a removed one in `columns`, all copies of it."""
-    rows = f"SELECT {spread_out(change)}1 FROM {removed_rows(change)}"
+    rows = f"SELECT {spread_out(change, columns)}1 FROM {removed_rows(change)}"
     exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
 

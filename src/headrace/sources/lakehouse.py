@@ -55,6 +55,19 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
     return f"(SELECT {_projection(meta, snapshot, names)} FROM {_at(table, snapshot)})"
 
 
+def appended_sql(table: TableName, former: int | None, meta: TableMeta) -> str:
+    """A table reference that reads what was appended to a table since a snapshot.
+
+    Args:
+        table: The table.
+        former: The snapshot it had before; None where it had none.
+        meta: Its metadata.
+    """
+    if former is None or meta.current_snapshot_id is None:
+        return rows_sql(table, meta, meta.current_snapshot_id)
+    return _range(table.sql, former, meta.current_snapshot_id)
+
+
 def changes_sql(
     table: TableName, meta: TableMeta, plan: ChangePlan, columns: tuple[str, ...], diffs: Diffs | None = None
 ) -> str | None:

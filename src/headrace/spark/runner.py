@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headrace.algebra.schema import Column
-from headrace.names import quote
+from headrace.names import TableName, quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.checkpoints import counted, free
 from headrace.spark.errors import translated
 from headrace.spark.few import PARTITIONS, literal_rows, planned_rows
+from headrace.spark.forgetting import forget
 from headrace.spark.functions import register
 
 if TYPE_CHECKING:
@@ -231,6 +232,37 @@ class SparkRunner:
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
         return found
+
+    def append(self, table: TableName, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
+        """Append the rows of a query, which has the table's columns by name, to a table.
+
+        Args:
+            table: The table.
+            sql: The query.
+            aggregates: As for `materialize`.
+
+        Returns:
+            The aggregates' values by name.
+        """
+        from pyspark.sql import Observation
+
+        with translated(sql):
+            frame, watch, measures = self.session.sql(sql), Observation(), _measures(aggregates)
+            frame.observe(watch, measures).writeTo(table.sql).append()
+            return _observed(watch, frame, measures)
+
+    def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
+        """Drop snapshots from an Iceberg table's metadata; their files stay. False where that is not possible.
+
+        Args:
+            table: The table.
+            snapshots: By id; none of them is current or has a name.
+        """
+        if not self.classic:
+            return False
+        with translated():
+            forget(self.session, table, snapshots)
+        return True
 
     def is_literal(self, name: str) -> bool:
         """Whether what was materialized under a name as `few` rows are so few that they are held as such."""

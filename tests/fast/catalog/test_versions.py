@@ -83,6 +83,18 @@ def test_the_past_by_time_and_by_publication(catalog: Catalog, iceberg, clock: M
     assert caught.value.code == "PUBLICATION_NOT_FOUND"
 
 
+def test_when_snapshots_were_shown_first(catalog: Catalog, clock: ManualClock) -> None:
+    times = {}
+    for snapshot in (7, 8, 9):
+        see(catalog, ORDERS, snapshot)
+        times[snapshot] = catalog.version_as_of(ORDERS, clock.now()).committed_at
+        clock.advance(10)
+    with catalog.reading() as reader:
+        assert reader.first_shown(ORDERS, {7, 9, 11}) == {7: times[7], 9: times[9]}
+        assert reader.first_shown(ITEMS, {7}) == {}
+        assert reader.first_shown(ORDERS, range(10**4)) == times
+
+
 def test_trimming_keeps_what_frontiers_hold_and_the_newest(catalog: Catalog, iceberg) -> None:
     create(catalog)
     for snapshot in (1, 2):

@@ -71,4 +71,4 @@ class PostgresTable:
         """Query of the change."""
         if self.replaced:
             return replacing_sql(self.table, self.spooled, before)
-        return change_sql(self.table, self.spooled, before, small=small)
+        return change_sql(self.table, self.spooled, before, small=small, most_few=FEW)

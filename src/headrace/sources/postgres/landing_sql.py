@@ -3,14 +3,19 @@
 Pure. By key, the change of a batch is Δ = −(mirror ⋉ touched keys) + last images: whatever happened in between, the
 mirror's row goes and the last image comes, and equal ones cancel. A key that began with an INSERT has no row in the
 mirror, so a batch of inserts reads no mirror at all.
+
+Equal ones cancel in one of two ways. A few rows are added up (`consolidate`), by one task. Many would be hashed whole,
+twice, for that: they meet by key instead, one old row and one new one at most, and pairs that are equal are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
-from headrace.lake.compare import consolidate
+from headrace.lake.change import is_cheap
+from headrace.lake.compare import consolidate, same
 from headrace.names import WEIGHT, quote
 from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.types import place_of, selected
@@ -21,6 +26,10 @@ a row's weight."""
 
 FEW = 20_000
 """So many rows are no work for two."""
+
+BROADCAST_KEYS, BROADCAST_TEXTS = 2_000_000, 200_000
+"""So many keys of numbers, or so many of anything, are sent to every task that reads the mirror, so that no other rows
+of it are sent around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Spooled:
         keyed: Last images by key; else rows with weights.
         known: Some key may have a row in the mirror.
         unsent: Some image lacks values that only the mirror has.
-        distinct: Rows with weights that are all new, and none twice.
+        distinct: Rows with weights of which none comes twice, and none undoes another.
         touched: Where keys are whose rows do not count, of a snapshot that was taken in several attempts.
         again: Where the rows are that count instead; None where there are none.
         literal: So few rows, as SQL; no file has them.
@@ -93,7 +102,7 @@ def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
     return consolidate(f"{old} UNION ALL SELECT *, 1L FROM ({new_rows_sql(table, spooled)})", columns)
 
 
-def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool = False) -> str:
+def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool = False, most_few: int = FEW) -> str:
     """The change that a batch makes.
 
     Args:
@@ -101,8 +110,9 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
         spooled: Its part of the batch.
         before: Table expression of the mirror's rows when the batch begins.
         small: A single task reads the mirror in no time.
+        most_few: So many rows are few.
     """
-    few = spooled.rows <= FEW
+    few = spooled.rows <= most_few
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
@@ -127,9 +137,28 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     listed = ", ".join(f"m.{quote(c.name)}" for c in columns)
     touched = _gathered(f"SELECT {_key(table)} FROM {_file(spooled)} AS s WHERE s.{KNOWN}", few and small)
     mirrored, hint = (f"({_gathered(before, True)})", "/*+ SHUFFLE_HASH(t) */ ") if few and small else (before, "")
+    most = BROADCAST_KEYS if all(map(is_cheap, _key_columns(table))) else BROADCAST_TEXTS
+    if not few and spooled.rows <= most:
+        hint = "/*+ BROADCAST(t) */ "
     joined = " AND ".join(f"m.{quote(c.name)} = t.{quote(c.name)}" for c in _key_columns(table))
     old = f"SELECT {hint}{listed}, -1L AS {WEIGHT} FROM {mirrored} AS m LEFT SEMI JOIN ({touched}) AS t ON {joined}"
-    return consolidate(_gathered(f"{old} UNION ALL {new}", few and small), columns)
+    if few:
+        return consolidate(_gathered(f"{old} UNION ALL {new}", small), columns)
+    return _paired(columns, _key_columns(table), old, new)
+
+
+def _paired(columns: Sequence[Column], key: Sequence[Column], old: str, new: str) -> str:
+    """The change from old rows to new ones, where neither have two rows of one key: equal pairs are no change."""
+    met = " AND ".join(f"m.{quote(c.name)} = n.{quote(c.name)}" for c in key)
+    # no column is renamed on the way: what Spark infers of a condition doubles with each column of it that is
+    shown = ", ".join(
+        f"CASE WHEN p.w < 0 THEN m.{c} ELSE n.{c} END AS {c}" for c in map(quote, (x.name for x in columns))
+    )
+    return (
+        f"SELECT {shown}, p.w AS {WEIGHT} FROM ({old}) AS m FULL OUTER JOIN ({new}) AS n ON {met} "
+        f"LATERAL VIEW explode(array(-1L, 1L)) p AS w WHERE (p.w = m.{WEIGHT} OR p.w = n.{WEIGHT}) "
+        f"AND (m.{WEIGHT} IS NULL OR n.{WEIGHT} IS NULL OR NOT ({same(columns, 'm', 'n')}))"
+    )
 
 
 def _gathered(source: str, wanted: bool) -> str:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from headrace.sources.postgres.batches import keyed, text_of, weighed
 from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.landing_sql import Spooled
 from headrace.sources.postgres.literals import MOST_ROWS, held
+from headrace.sources.postgres.memory import give_back
 from headrace.sources.postgres.notes import Notes, writing
+from headrace.sources.postgres.pairing import Pairing
 from headrace.sources.postgres.tables import RemoteTable
 from headrace.sources.postgres.types import place_of
 
@@ -54,8 +57,9 @@ class Spool:
         self._remove(folder)
 
     def clear(self) -> None:
-        """Remove it; what cannot be removed now is swept later."""
+        """Remove it, and let go of the memory that writing it took; what cannot be removed now is swept later."""
         self._remove(self._path)
+        give_back()
 
     def sweep(self, age: dt.timedelta | None) -> None:
         """Remove what landings that did not end have left.
@@ -142,10 +146,26 @@ class Spool:
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:
         """Write what is left of a batch."""
         if isinstance(changes, WeighedChanges):
-            return replace(self.write(table, weighed(table, changes)), truncated=changes.truncated)
+            return self.write_weighed(table, weighed(table, changes), truncated=changes.truncated)
         spooled = self.write(table, keyed(table, changes))
         known, unsent = len(changes.fresh) < len(changes.rows), bool(changes.origins)
         return replace(spooled, truncated=changes.truncated, keyed=True, known=known, unsent=unsent)
+
+    def write_weighed(
+        self, table: RemoteTable, batches: Iterator[pa.RecordBatch], *, truncated: bool = False
+    ) -> Spooled:
+        """Write rows with weights; where the table was emptied before, they do not tell alone what changed."""
+        pairing = Pairing(table)
+        spooled = self.write(table, pairing.passing(batches))
+        read = None if spooled.folder is None else partial(self._column, spooled.folder)
+        return replace(spooled, truncated=truncated, distinct=not truncated and pairing.settled(read))
+
+    def _column(self, folder: str, name: str) -> pa.ChunkedArray:
+        """A column of a part that one file has."""
+        import pyarrow.parquet as pq
+
+        path = f"{self._path}{folder.removeprefix(self.folder)}"
+        return pq.read_table(f"{path}/0.parquet", columns=[name], filesystem=self._files).column(name)
 
 
 Reader = Callable[[], bytes | bytearray | memoryview]

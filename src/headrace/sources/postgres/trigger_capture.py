@@ -290,12 +290,9 @@ class TriggerCapture(PostgresCapture):
         self, connection: Connection, name: TableName, table: RemoteTable, landed: str, after: int | None, tally: Tally
     ) -> Spooled:
         query = reading(self._schema, self._suffix(name), len(table.columns), landed, after)
-        deleted = tally.deleted
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             batches = csv_batches(table, copy.read, ("xid", "op"))
-            spooled = self._spool.write(table, tally.weighed(batches))
-        grown = bool(table.key) and tally.deleted == deleted and after is None
-        return replace(spooled, truncated=after is not None, distinct=grown)
+            return self._spool.write_weighed(table, tally.weighed(batches), truncated=after is not None)
 
     # ---- snapshots
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 from fast.sources.postgres import messages as m
 from kit.mirrored import translated
 
-from headrace.sources.postgres.landing_sql import Spooled, change_sql
+from headrace.sources.postgres.landing_sql import FEW, Spooled, change_sql
 
 
 def test_a_bag_that_is_emptied_lists_no_row_twice() -> None:
@@ -16,3 +21,38 @@ def test_a_bag_that_is_emptied_lists_no_row_twice() -> None:
     change = translated(change_sql(bag, Spooled(None, 0, truncated=True), "`before`"))
     found = duckdb.sql(f'WITH "before" ({columns}) AS (VALUES {rows}) SELECT * FROM ({change})').fetchall()
     assert found == [(1, "x", "y", -3)]
+
+
+def spooled(folder: Path, rows: list[tuple[str, str | None, str | None, bool, bool]]) -> Spooled:
+    columns = dict(zip(("c0", "c1", "c2", "live", "known"), zip(*rows, strict=True), strict=True))
+    types = (pa.string(), pa.string(), pa.string(), pa.bool_(), pa.bool_())
+    table = pa.table({n: pa.array(v, t) for (n, v), t in zip(columns.items(), types, strict=True)})
+    pq.write_table(table, folder / "0.parquet")
+    return Spooled(str(folder), len(rows), keyed=True, known=True)
+
+
+def test_many_rows_change_what_few_do(tmp_path: Path) -> None:
+    chance, table = random.Random(7), m.table()
+    names = ", ".join(f'"{c.name}"' for c, _ in table.typed)
+    for turn in range(20):
+        ids = chance.sample(range(40), 30)
+        texts = ("x", "y", None)
+        before = [(i, chance.choice(texts), chance.choice(texts)) for i in ids[:20]]
+        batch = [
+            (str(i), chance.choice(texts), chance.choice(texts), chance.random() < 0.8, i in ids[:20])
+            for i in sorted(ids[10:])
+        ]
+        (tmp_path / str(turn)).mkdir()
+        of = spooled(tmp_path / str(turn), batch)
+        rows = ", ".join(f"('{i}', {_literal(a)}, {_literal(b)})" for i, a, b in before)
+        found = []
+        for most in (0, FEW):
+            change = translated(change_sql(table, of, "`before`", most_few=most))
+            found.append(duckdb.sql(f'WITH "before" ({names}) AS (VALUES {rows}) SELECT * FROM ({change})').fetchall())
+        many, few = found
+        assert len(many) == len(set(many))
+        assert sorted(many, key=repr) == sorted(few, key=repr)
+
+
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else f"'{text}'"

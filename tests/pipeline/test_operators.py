@@ -58,3 +58,16 @@ def test_what_a_table_does_not_keep_is_computed_anew_and_compared(hr: Headrace, 
     hr.spark.sql(f"INSERT INTO {table} VALUES (5, 'B')")
     assert {result.mode for result in hr.refresh(names)} == {Mode.FULL}
     assert [v for v in hr.verify(names) if not v.ok] == []
+
+
+def test_what_cannot_be_compared_is_followed_as_a_whole(hr: Headrace, ns: str) -> None:
+    table, upper, lower = f"lake.{ns}.t", f"{ns}.parsed", f"{ns}.read"
+    hr.spark.sql(f"CREATE TABLE {table} (k INT, s STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (2, NULL)")
+    hr.create_stream_table(upper, f"SELECT k, parse_json(to_json(struct(s))) AS j FROM {ns}.t")
+    read = f"SELECT variant_get(j, '$.s', 'string') AS s, count(*) AS n FROM {upper} GROUP BY 1"
+    hr.create_stream_table(lower, read, refresh_mode="DIFFERENTIAL")
+    for change in (f"DELETE FROM {table} WHERE k = 1", f"INSERT INTO {table} VALUES (3, 'b'), (3, 'c')"):
+        hr.spark.sql(change)
+        assert [result.mode for result in hr.refresh([upper, lower])] == [Mode.FULL, Mode.DIFFERENTIAL]
+        assert [v for v in hr.verify([upper, lower]) if not v.ok] == []

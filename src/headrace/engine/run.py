@@ -13,6 +13,7 @@ from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
+from headrace.delta.change import union_all, weigh
 from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram, Key
 from headrace.engine import plan
@@ -38,6 +39,7 @@ from headrace.lake.apply import (
     rows_grown,
     run_apply,
 )
+from headrace.lake.compare import incomparable
 from headrace.lake.locators import Locators
 from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
@@ -385,7 +387,10 @@ class Run:
             plan.OLD_ROWS: rows_sql(facts.name, before, before.current_snapshot_id),
             plan.NEW_ROWS: rows_sql(facts.state, after, after.current_snapshot_id),
         }
-        relation = difference(Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names))
+        old, new = Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names)
+        # of what cannot be compared, such as a variant, everything leaves and everything comes
+        every = bool(incomparable(facts.details.output))
+        relation = union_all(weigh(new, 1), weigh(old, -1)) if every else difference(old, new)
         view = plan.view_name(facts, "difference")
         stage = Compute("difference", view, lower(relation, lambda leaf: rows[_stored_name(leaf)]))
         with self._timed(stage):

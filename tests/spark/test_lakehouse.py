@@ -9,6 +9,7 @@ import pytest
 
 from headrace.lake.metadata import read_metadata
 from headrace.names import TableName
+from headrace.sources import narrowing
 from headrace.sources.files import file_diff
 from headrace.sources.foreign import metadata_location
 from headrace.sources.history import ChangePlan, PositionDiff
@@ -170,3 +171,42 @@ def test_changes_may_be_counted_without_any_column(lake, fresh, version: int) ->
     meta = lake.meta(table)
     assert changes(lake, table, meta, start, meta.current_snapshot_id, ()) == Counter({(): -1})
     assert changes(lake, table, meta, None, start, ()) == Counter({(): 100})
+
+
+NARROWED = {
+    "close together": ("id, 0", "`k` BETWEEN 200L AND 299L"),
+    "one after the other in another column": ("pmod(xxhash64(id), 1000), id", "`w` BETWEEN 200L AND 299L"),
+    "in no order": ("pmod(xxhash64(id), 1000), id % 3", None),
+    "with NULL": ("IF(id = 207, NULL, id), 0", "(`k` BETWEEN 200L AND 299L OR `k` IS NULL)"),
+    "all with NULL": ("IF(id % 10 = 7, NULL, id), 0", None),
+    "nothing but NULL": ("IF(id DIV 100 = 2, NULL, id), 0", None),
+    "lowest of all": ("id - 200 + CAST('-9223372036854775808' AS BIGINT), 0", None),
+}
+
+
+@pytest.mark.parametrize("kind", NARROWED)
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_only_files_that_changed_are_read_where_bounds_tell_them_from_others(
+    lake, fresh, monkeypatch, kind: str, mode: str
+) -> None:
+    table, (values, condition) = fresh(), NARROWED[kind]
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (k BIGINT, v BIGINT, s STRING) TBLPROPERTIES ('format-version'='3', "
+        f"'write.delete.mode'='{mode}', 'write.delete.granularity'='file')"
+    )
+    for batch in (200, 300, 400, 500):
+        rows = f"SELECT /*+ COALESCE(1) */ {values}, CAST(id AS STRING) FROM range({batch}, {batch + 100})"
+        lake.runner.run(f"INSERT INTO {table.sql} {rows}")
+    lake.runner.run(f"ALTER TABLE {table.sql} RENAME COLUMN v TO w")
+    start, before = lake.meta(table).current_snapshot_id, Counter(lake.rows(f"SELECT k, w FROM {table.sql}"))
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE s LIKE '2_7'")
+    meta, wanted = lake.meta(table), Counter(lake.rows(f"SELECT k, w FROM {table.sql}"))
+    end = meta.current_snapshot_id
+    wanted.subtract(before)
+    for ends, sign in (((start, end), 1), ((end, start), -1)):
+        found = changes(lake, table, meta, *ends, ("k", "w"))
+        assert {row: n for row, n in found.items() if n} == {row: sign * n for row, n in wanted.items() if n}
+    text = changes_sql(table, meta, plan_changes(meta, start, end), ("k", "w")) or ""
+    assert (condition in text) if condition else (" BETWEEN " not in text)
+    monkeypatch.setattr(narrowing, "MOST_BYTES", 0)  # too many files to look at
+    assert " BETWEEN " not in (changes_sql(table, meta, plan_changes(meta, start, end), ("k", "w")) or "")

@@ -7,7 +7,7 @@ It answers four questions: its head (`TableMeta.current_snapshot_id`), its chang
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
@@ -26,6 +26,7 @@ from headrace.sources.history import (
     PositionDiff,
     plan_changes,
 )
+from headrace.sources.narrowing import narrowing
 
 __all__ = ["ChangePlan", "FileDiff", "NotIncremental", "changes_sql", "plan_changes", "rows_sql"]
 
@@ -170,21 +171,40 @@ def _difference(
     """Rows of files that came or went, and rows of kept files whose positions were deleted (or undeleted)."""
     before, after = part.before, part.after
     added, removed, touched = _file_sets(table, part, diff)
+    known = diff or FileDiff((), (), None)
     texts = []
     if added and not (touched and diff is not None):
-        texts.append(_weighted(meta, after, columns, 1, f"{_at(table, after)} WHERE _file IN ({added})"))
+        texts.append(_weighted(meta, after, columns, 1, _of_files(table, meta, after, added, known.added)))
         added = ""
     if touched:
-        few = diff.touched or () if diff is not None else ()
-        deleted, undeleted = (diff.deleted, diff.undeleted) if diff is not None else (None, None)
-        gone = _Scattered(touched, few, deleted)
+        few = known.touched or ()
+        gone = _Scattered(touched, few, known.deleted, (*few, *known.added) if few else ())
         texts.append(_deleted(table, meta, columns, gone, at=after, kept_at=before, weight=-1, also=added))
-        if not part.linear or any((undeleted or {}).values()):  # a file may come again without its deletes
-            back = _Scattered(touched, few, undeleted)
+        if not part.linear or any((known.undeleted or {}).values()):  # a file may come again without its deletes
+            back = _Scattered(touched, few, known.undeleted, few)
             texts.append(_deleted(table, meta, columns, back, at=before, kept_at=after, weight=1))
     if removed:
-        texts.append(_weighted(meta, before, columns, -1, f"{_at(table, before)} WHERE _file IN ({removed})"))
+        texts.append(_weighted(meta, before, columns, -1, _of_files(table, meta, before, removed, known.removed)))
     return texts
+
+
+def _of_files(table: TableName, meta: TableMeta, snapshot: int, listed: str, files: Collection[str]) -> str:
+    """The rows of some files, as they are at a snapshot.
+
+    Args:
+        table: The table.
+        meta: Its metadata.
+        snapshot: The snapshot.
+        listed: The files, as what stands inside IN (…).
+        files: The same as paths; none where they are not known.
+    """
+    return f"{_at(table, snapshot)} WHERE _file IN ({listed}){_within(meta, snapshot, files)}"
+
+
+def _within(meta: TableMeta, snapshot: int, files: Collection[str]) -> str:
+    """What else is true of all rows of some files, and of few others, so that these are not read."""
+    condition = narrowing(meta, snapshot, files)
+    return f" AND {condition}" if condition else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +215,13 @@ class _Scattered:
         files: The files they are in, as what stands inside IN (…).
         few: The same as a list, where it is known.
         positions: Where in each file, where that is known: of few files only.
+        read: All files that are read for it, where they are known.
     """
 
     files: str
     few: Sequence[str] = ()
     positions: Mapping[str, Sequence[int]] | None = None
+    read: Sequence[str] = ()
 
 
 def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> tuple[str, str, str]:
@@ -240,6 +262,7 @@ def _deleted(
     if also:
         wanted = f"({wanted}) OR (NOT _deleted AND _file IN ({also}))"
         sign = f"CASE WHEN {_MARK}.__hr_deleted THEN {weight}L ELSE {-weight}L END"
+    wanted = f"({wanted}){_within(meta, at, gone.read)}"
     place = _place(gone.few, "_file", "_pos")
     rows = f"SELECT *, {place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
     listed = _select(_projection(meta, at, columns, f"{_MARK}."), sign, f"({rows}) AS {_MARK}")

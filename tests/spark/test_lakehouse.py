@@ -185,14 +185,13 @@ NARROWED = {
 
 
 @pytest.mark.parametrize("kind", NARROWED)
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_only_files_that_changed_are_read_where_bounds_tell_them_from_others(
-    lake, fresh, monkeypatch, kind: str, mode: str
+    lake, fresh, monkeypatch, kind: str
 ) -> None:
     table, (values, condition) = fresh(), NARROWED[kind]
     lake.runner.run(
         f"CREATE TABLE {table.sql} (k BIGINT, v BIGINT, s STRING) TBLPROPERTIES ('format-version'='3', "
-        f"'write.delete.mode'='{mode}', 'write.delete.granularity'='file')"
+        "'write.delete.mode'='merge-on-read', 'write.delete.granularity'='file')"
     )
     for batch in (200, 300, 400, 500):
         rows = f"SELECT /*+ COALESCE(1) */ {values}, CAST(id AS STRING) FROM range({batch}, {batch + 100})"

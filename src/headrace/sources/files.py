@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from headrace.lake.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
+from headrace.sources.manifests import live_files, manifests
 from headrace.sources.vectors import Vector, positions_moved
 
-_DELETED = 2
 _DELETES = 1
 """Content of a manifest that lists delete files."""
 _MOST_POSITIONS = 50_000
@@ -91,19 +90,13 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
 
 def _manifests(meta: TableMeta, snapshot: int) -> dict[str, int]:
     """What the manifests of a snapshot list (data files or delete files), by path."""
-    location = meta.snapshots[snapshot].manifest_list
-    if location is None:
-        raise ValueError("an early format v1 lists its manifests in the metadata file")
-    return {entry["manifest_path"]: entry.get("content") or 0 for entry in read_avro(read_bytes(location))}
+    return {entry["manifest_path"]: entry.get("content") or 0 for entry in manifests(meta, snapshot)}
 
 
-def _read(manifests: Iterable[str]) -> _Side:
+def _read(paths: Iterable[str]) -> _Side:
     side = _Side()
-    for path in manifests:
-        for entry in read_avro(read_bytes(path)):
-            if entry["status"] == _DELETED:
-                continue
-            file = entry["data_file"]
+    for path in paths:
+        for file in live_files(path):
             if not file.get("content"):
                 side.data.add(file["file_path"])
             else:  # several deletion vectors share one Puffin file, so its name alone is no identity

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headrace.lake.avro import read_avro
-from headrace.lake.metadata import TableMeta, read_bytes
+from headrace.lake.metadata import TableMeta
 from headrace.names import quote
+from headrace.sources.manifests import live_files, manifests
 
-_DELETED = 2
 MOST_BYTES = 2**20
 """Manifests of more bytes than that together, some 2,000 files, are not looked through: it would take seconds."""
 
@@ -80,20 +79,16 @@ def narrowing(meta: TableMeta, snapshot: int, files: Collection[str]) -> str | N
 
 def _live(meta: TableMeta, snapshot: int) -> dict[str, _File] | None:
     """The data files of a snapshot; None where they are too many to be looked at."""
-    location = meta.snapshots[snapshot].manifest_list
-    if location is None:
+    listed = [entry for entry in manifests(meta, snapshot) if not entry.get("content")]
+    if sum(entry["manifest_length"] for entry in listed) > MOST_BYTES:
         return None
-    manifests = [entry for entry in read_avro(read_bytes(location)) if not entry.get("content")]
-    if sum(entry["manifest_length"] for entry in manifests) > MOST_BYTES:
-        return None
-    return {path: file for entry in manifests for path, file in _files_of(entry["manifest_path"]).items()}
+    return {path: file for entry in listed for path, file in _files_of(entry["manifest_path"]).items()}
 
 
 @lru_cache(maxsize=256)
 def _files_of(manifest: str) -> dict[str, _File]:
     """The live files of a manifest, which is never written again."""
-    entries = (entry for entry in read_avro(read_bytes(manifest)) if entry["status"] != _DELETED)
-    return {entry["data_file"]["file_path"]: _file(entry["data_file"]) for entry in entries}
+    return {file["file_path"]: _file(file) for file in live_files(manifest)}
 
 
 def _file(data: Mapping[str, Any]) -> _File:

@@ -12,12 +12,12 @@ reaches behind it.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from headrace.spark.classes import classes_of, frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
 
 _BYTES_OF_LONG = 8
 
@@ -32,16 +32,13 @@ def counted(frame: DataFrame, rows: int) -> DataFrame:
         frame: What `localCheckpoint` returned, of Spark in this process.
         rows: How many rows it has.
     """
-    from pyspark.sql import DataFrame
-
     session: Any = frame.sparkSession
-    jvm: Any = session.sparkContext._jvm
-    java = _classes(jvm)
+    java = classes_of(session.sparkContext._jvm)
     held: Any = frame._jdf.queryExecution().logical()
     size = rows * java.estimation.getSizePerRow(held.output(), java.no_columns)
     # a number of Scala's cannot be made from here; a range of so many bytes has it
     range_ = session._jsparkSession.range(max(size // _BYTES_OF_LONG, 1))
-    plan = java.relation(
+    plan = java.kept(
         held.output(),
         held.rdd(),
         held.outputPartitioning(),
@@ -52,25 +49,7 @@ def counted(frame: DataFrame, rows: int) -> DataFrame:
         java.some(range_.queryExecution().analyzed().stats()),
         java.nothing,
     )
-    return DataFrame(java.datasets.ofRows(session._jsparkSession, plan), session)
-
-
-class _Classes:
-    """Classes of a JVM; looking one up by its name takes a question for each part of the name."""
-
-    def __init__(self, jvm: Any) -> None:
-        sql = jvm.org.apache.spark.sql
-        self.datasets = sql.classic.Dataset
-        self.relation = sql.execution.LogicalRDD
-        self.estimation = sql.catalyst.plans.logical.statsEstimation.EstimationUtils
-        self.no_columns = getattr(self.estimation, "getSizePerRow$default$2")()
-        self.some = jvm.scala.Option.apply
-        self.nothing = jvm.scala.Option.empty()
-
-
-@cache
-def _classes(jvm: Any) -> _Classes:
-    return _Classes(jvm)
+    return frame_of(session, plan)
 
 
 def free(frame: DataFrame) -> None:

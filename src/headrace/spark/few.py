@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.serializers import CPickleSerializer
+
+from headrace.spark.classes import Classes, classes_of, frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +37,7 @@ def literal_rows(frame: DataFrame) -> tuple[DataFrame, dict[str, Any] | None] | 
         The frame of rows, and the observed metric of `frame`, if it observes one and Spark kept it: adaptive execution
         replaces a plan that turns out empty, and the metric goes with it. None if the rows are too many or too long.
     """
-    session, java = frame.sparkSession, _classes(frame.sparkSession.sparkContext._jvm)
+    session, java = frame.sparkSession, classes_of(frame.sparkSession.sparkContext._jvm)
     execution: Any = frame._jdf.queryExecution()
     try:
         with _configured(session, java):
@@ -76,41 +77,18 @@ def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[DataFrame, in
         rows = rows.concat(part.data())
     if rows.size() > MOST_ROWS:
         return None
-    java = _classes(session.sparkContext._jvm)
+    java = classes_of(session.sparkContext._jvm)
     size = int(java.sizes.estimate(rows))
     return (_frame_of(session, java, plan.output(), rows), size) if size <= MOST_BYTES else None
 
 
-def _frame_of(session: SparkSession, java: _Classes, output: Any, rows: Any) -> DataFrame:
+def _frame_of(session: SparkSession, java: Classes, output: Any, rows: Any) -> DataFrame:
     """Rows in the JVM as a frame."""
-    from pyspark.sql import DataFrame
-
-    held = java.relation(output, rows, False, java.nothing)
-    return DataFrame(java.datasets.ofRows(session._jsparkSession, held), session)
-
-
-class _Classes:
-    """Classes of a JVM; looking one up by its name takes a question for each part of the name."""
-
-    def __init__(self, jvm: Any) -> None:
-        sql = jvm.org.apache.spark.sql
-        self.sessions = sql.classic.SparkSession
-        self.datasets = sql.classic.Dataset
-        self.relation = sql.catalyst.plans.logical.LocalRelation
-        self.python = sql.api.python.PythonSQLUtils
-        self.sizes = jvm.org.apache.spark.util.SizeEstimator
-        self.arrays = jvm.scala.collection.immutable.ArraySeq
-        self.converters = jvm.scala.jdk.javaapi.CollectionConverters
-        self.nothing = jvm.scala.Option.empty()
-
-
-@cache
-def _classes(jvm: Any) -> _Classes:
-    return _Classes(jvm)
+    return frame_of(session, java.literal(output, rows, False, java.nothing))
 
 
 @contextmanager
-def _configured(session: SparkSession, java: _Classes) -> Iterator[None]:
+def _configured(session: SparkSession, java: Classes) -> Iterator[None]:
     """Have planning and tasks know the session's options, as Spark does around the actions of its API."""
     context: Any = session.sparkContext._jsc.sc()
     own, active = context.getLocalProperties(), java.sessions.getActiveSession()

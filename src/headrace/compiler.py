@@ -11,6 +11,7 @@ from headrace.algebra.tree import identity, sources, walk
 from headrace.algebra.types import groupable, mentions
 from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
+from headrace.delta.few_groups import bound
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
 from headrace.delta.nearby import read_once
@@ -293,6 +294,10 @@ def compile_tree(
     rests = fewer != typed
     if rests:
         typed = rewrite(fewer, QUERY)
+        types = column_types(typed, types_of)
+    few = bound(typed, types)
+    if few != typed:
+        typed = few
         types = column_types(typed, types_of)
     own = _own_keys(typed, keys or {}, types)
     types = {**types, **companion_types(typed, types, lambda relation: {c.name: c.type for c in types_of(relation)})}

@@ -43,6 +43,7 @@ class Change:
         steps: What was asked to be computed once, in order.
         found: The changes of relations that were asked for.
         repeated: Those among them that were asked for again.
+        looked_at: Those among the changes found of which it was only asked whether there are any.
     """
 
     changed: frozenset[TableName]
@@ -55,6 +56,7 @@ class Change:
     steps: list[Step] = field(default_factory=list)
     found: dict[Relation, Relation] = field(default_factory=dict)
     repeated: set[Relation] = field(default_factory=set)
+    looked_at: set[Relation] = field(default_factory=set)
 
     def of(self, relation: Relation) -> Relation:
         """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed.
@@ -68,12 +70,20 @@ class Change:
         known = self.found.get(relation)
         if known is None:
             known = RULES[type(relation)](relation, self)
+        elif relation in self.looked_at:
+            self.looked_at.remove(relation)
         elif not cheap(known):
             # asked for again: left inline, it would be doubled by every outer join above
             self.repeated.add(known)
             known = self.keep(SHARED, known)
         self.found[relation] = known
         return known
+
+    def moves(self, relation: Relation) -> bool:
+        """Whether a relation may change; that is not to ask for its change."""
+        if relation not in self.found and not isinstance(self.of(relation), Empty):
+            self.looked_at.add(relation)
+        return not isinstance(self.found.get(relation, empty(relation)), Empty)
 
     def before(self, relation: Relation) -> Relation:
         """The relation before the change."""

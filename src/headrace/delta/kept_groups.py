@@ -5,9 +5,10 @@
 as it was or as it is, they are given that, and R is read for its own change only.
 
 That is done for an aggregate of which all groups would be computed otherwise, before and after, over all rows of R
-(`whole_reads`): the values of subqueries, and groups that others are compared with as a whole. Groups that are asked
-for by their keys are computed from their rows; keeping them would write and read a table that may be as large as what
-it sums up. Types whose values are not in a table as they are in a query (floats, collated strings) are not kept.
+(`whole_reads`): the values of subqueries, and groups that others are compared with as a whole; and for one of which few
+groups are ever asked for (`few_groups`). Other groups that are asked for by their keys are computed from their rows;
+keeping them would write and read a table that may be as large as what it sums up. Types whose values are not in a table
+as they are in a query (floats, collated strings) are not kept.
 
 A stream table has one companion. Where several aggregates are kept, among them perhaps the root's, each is a part of
 it: its rows have the part's number and, in the columns of other parts, NULL.
@@ -19,11 +20,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Recursive, Relation, Stored, Union
+from headrace.algebra.relations import Aggregate, Filter, Project, Recursive, Relation, Stored, Union
 from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.algebra.tree import over, sources, walk
 from headrace.delta import accumulate
 from headrace.delta.change import Change, arrange, empty, union_all
+from headrace.delta.few_groups import is_bound
 from headrace.delta.first_groups import companion_after, grouped
 from headrace.delta.program import COMPANION, DeltaProgram, FullProgram, Step, TableChange
 from headrace.delta.root import Root, root_of
@@ -52,7 +54,7 @@ def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
     top = root_of(tree) or grouped(tree)
     found: dict[Aggregate, Root] = {}
     for node in _inputs_first(tree):
-        if isinstance(node, Aggregate) and node in whole and (top is None or node != top.aggregate):
+        if isinstance(node, Aggregate) and (node in whole or is_bound(node)) and (top is None or node != top.aggregate):
             root = _kept(node, types)
             if root is not None:
                 found.setdefault(node, root)
@@ -236,7 +238,7 @@ def _follow_one(root: Root, change: Change, places: dict[Relation, Relation], mo
     aggregate, was = root.aggregate, _was(root)
     places[change.before(aggregate)] = was
     places.setdefault(change.after(aggregate), was)
-    if isinstance(change.of(aggregate.input), Empty):
+    if not change.moves(aggregate.input):
         change.found[aggregate] = empty(aggregate)
         return
     kept = accumulate.moved(root, change)

@@ -11,7 +11,7 @@ SIGMOD 1990.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from headrace.algebra.joins import equalities
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan
@@ -37,13 +37,27 @@ def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
         tree: The query.
         change: Says what changed, and how large the sources are.
     """
+    return _partners(tree, change, change.touches)
+
+
+def partners_at_any_time(tree: Relation, types: Mapping[str, str]) -> Mapping[Aggregate, Partners]:
+    """The aggregates of a query of which only groups with partners in a filtered source matter, whatever changes.
+
+    Args:
+        tree: The query.
+        types: Types of its columns by name, as far as known.
+    """
+    return _partners(tree, Change(frozenset(), types=types), lambda _: True)
+
+
+def _partners(tree: Relation, change: Change, asked_for: Callable[[Aggregate], bool]) -> Mapping[Aggregate, Partners]:
     # of a relation that is read twice each reader asks for other groups
     occurs = Counter(node for node in walk(tree) if isinstance(node, Aggregate))
     found: dict[Aggregate, Partners] = {}
     for node in walk(tree):
         for side, asked in _sides(node, change):
             groups, names = _groups(side, asked)
-            if groups is None or occurs[groups] > 1 or not change.touches(groups):
+            if groups is None or occurs[groups] > 1 or not asked_for(groups):
                 continue
             few = tuple((k, f) for k, (other, a) in names.items() if (f := _few(other, a, groups, change)) is not None)
             if few:

@@ -21,7 +21,7 @@ _WEIGHT = column(WEIGHT)
 
 def delta(topk: TopK, change: Change) -> Relation:
     """The first rows after, minus those before."""
-    if isinstance(change.of(topk.input), Empty):
+    if not change.moves(topk.input):
         return empty(topk)
     return difference(topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)))
 

@@ -131,10 +131,16 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     elif not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))
-    if counted and program.companion is not None:
-        stages.append(replace(companion_stage(facts, program.companion), kept=False))
+    if program.companion is not None:
+        _insert(replace(companion_stage(facts, program.companion), kept=not counted), stages)
     read = (sql for stage in stages for sql in (*stage.statements, *(stage.numbers or ())[1:]))
     return (*_read_stages(facts, "\n".join(read)), *stages)
+
+
+def _insert(stage: Compute, stages: list[Compute]) -> None:
+    """Put a stage where it can begin: behind the last one that it reads."""
+    read = [at for at, each in enumerate(stages) if quote(each.view) in stage.sql]
+    stages.insert(max(read, default=-1) + 1, stage)
 
 
 def is_direct(facts: Facts, program: DeltaProgram) -> bool:
@@ -185,7 +191,7 @@ def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
 
 
 def companion_stage(facts: Facts, companion: TableChange) -> Compute:
-    """Computing the companion's change, which runs beside the writing of the state."""
+    """Computing the companion's change, which is written while what the state's change needs is computed."""
     return Compute(COMPANION_CHANGE, view_name(facts, COMPANION_CHANGE), lower(companion.change, binder(facts)))
 
 

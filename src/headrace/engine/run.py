@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from headrace.algebra.relations import Scan, Stored
@@ -15,7 +16,7 @@ from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.delta.change import union_all, weigh
 from headrace.delta.consolidate import difference
-from headrace.delta.program import DeltaProgram, Key
+from headrace.delta.program import DeltaProgram, Key, TableChange
 from headrace.engine import plan
 from headrace.engine.common import About, CommonChanges, view_of
 from headrace.engine.facts import Common, Facts
@@ -45,6 +46,12 @@ from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
 from headrace.sql.lower import lower
+
+Beside = Callable[[Callable[[], None]], None]
+"""Has something done in another thread while this one goes on."""
+
+_TABLES = 3
+"""As many stored tables as one refresh writes: state, companion and log."""
 
 
 @dataclass(slots=True)
@@ -167,19 +174,16 @@ class Run:
             self._append_log(change)
 
     def differential(self, program: DeltaProgram) -> None:
-        """Compute the change, then apply it."""
-        state, found = self._compute(program)
-        if plan.is_direct(self.facts, program):
-            return self._gain(plan.append_stage(self.facts, program))
-        state = state or plan.counted_change(self.facts, plan.STATE_CHANGE, found)
-        companion = plan.counted_change(self.facts, plan.COMPANION_CHANGE, found) if found else None
-        self.outcome.inserted, self.outcome.deleted = state.inserted, state.deleted
-        writes = [lambda: self._follow_state(program, state)]
-        if program.companion is not None:
-            writes.append(lambda: self._follow_companion(program, companion))
-        if self.facts.log is not None and state.rows:
-            writes.append(lambda: self._append_log(state))
-        return self._at_once(writes)
+        """Compute the change, then apply it; the companion's as soon as it is known."""
+        with self._side_by_side() as beside:
+            state, found = self._compute(program, beside)
+            if plan.is_direct(self.facts, program):
+                return self._gain(plan.append_stage(self.facts, program))
+            change = state or plan.counted_change(self.facts, plan.STATE_CHANGE, found)
+            self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
+            if self.facts.log is not None and change.rows:
+                beside(lambda: self._append_log(change))
+            return self._follow_state(program, change)
 
     def _gain(self, stage: Write) -> None:
         """Write the rows that a table gains, and learn from the table how many they were."""
@@ -191,41 +195,51 @@ class Run:
         facts = self.facts
         self._apply(facts.name, facts.details.output, program.state.key, facts.state_rows, change)
 
-    def _follow_companion(self, program: DeltaProgram, change: Change | None) -> None:
-        facts, companion = self.facts, program.companion
-        if companion is None or facts.companion is None:
-            return
+    def _follow_companion(self, companion: TableChange, stage: Compute, found: Mapping[str, Any]) -> None:
+        facts = self.facts
         columns = facts.details.companion or ()
-        if change is None:
-            stage = plan.companion_stage(facts, companion)
+        if stage.kept:
             with self._timed(stage):
                 change = self._measured(stage, columns)
-        self._apply(facts.companion, columns, companion.key, None, change)
+        else:
+            change = plan.counted_change(facts, plan.COMPANION_CHANGE, found)
+        if facts.companion is not None:
+            self._apply(facts.companion, columns, companion.key, None, change)
 
-    def _at_once(self, writes: list[Callable[[], None]]) -> None:
+    @contextmanager
+    def _side_by_side(self) -> Iterator[Beside]:
         """Write independent tables side by side: small commits wait for files and locks more than for a processor."""
-        if len(writes) == 1:
-            return writes[0]()
+        futures: list[Future[int | None]] = []
 
         def counted(write: Callable[[], None]) -> int | None:
             with self.runner.jobs(f"refresh {self.facts.name}") as group:
                 write()
             return group.jobs
 
-        with ThreadPoolExecutor(len(writes), thread_name_prefix="headrace-write") as pool:
-            futures = [pool.submit(counted, write) for write in writes]
-        jobs = [future.result() for future in futures]
-        self.outcome.jobs = None if None in jobs else sum(j for j in jobs if j is not None)
-        return None
+        with ThreadPoolExecutor(_TABLES, thread_name_prefix="headrace-write") as pool:
+            yield lambda write: futures.append(pool.submit(counted, write))
+        if futures:
+            jobs = [future.result() for future in futures]
+            self.outcome.jobs = None if None in jobs else sum(j for j in jobs if j is not None)
 
     # ---- stages
 
-    def _compute(self, program: DeltaProgram) -> tuple[Change | None, Mapping[str, Any]]:
-        """Run the first half: the change of the state, if it was measured, and what was counted along the way."""
+    def _compute(self, program: DeltaProgram, beside: Beside) -> tuple[Change | None, Mapping[str, Any]]:
+        """Run the first half: the change of the state, if it was measured, and what was counted along the way.
+
+        Args:
+            program: What to compute.
+            beside: Has the companion written in another thread.
+        """
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
         for stage in plan.compute_stages(self.facts, program):
+            if isinstance(stage, Compute) and not stage.kept:
+                self._texts[quote(stage.view)] = self._spliced(stage.sql)
+            if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
+                beside(partial(self._follow_companion, program.companion, stage, found))
+                continue
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
@@ -233,12 +247,10 @@ class Run:
                     self._collected(stage, stage.near, stage.common)
                 elif isinstance(stage, Compute) and stage.near is not None:
                     self._near(stage, stage.near)
-                elif isinstance(stage, Compute) and not stage.kept:
-                    self._texts[quote(stage.view)] = self._spliced(stage.sql)
-                elif isinstance(stage, Compute) and stage.view == wanted:
+                elif isinstance(stage, Compute) and stage.view == wanted and stage.kept:
                     looked_for = () if program.state.gains else self.facts.details.output
                     state = self._measured(stage, looked_for)
-                elif isinstance(stage, Compute):
+                elif isinstance(stage, Compute) and stage.kept:
                     found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
         return state, found
 
@@ -296,7 +308,7 @@ class Run:
         Each is read by few statements. As a temporary view it would have Spark analyse it once more and then look
         through all that is kept when it is dropped: 45 ms, of the 860 that a small aggregate takes to follow.
         """
-        for name, text in self._texts.items():
+        for name, text in tuple(self._texts.items()):  # another thread may add to them
             sql = sql.replace(name, f"({text})")
         return sql
 

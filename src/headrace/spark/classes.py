@@ -20,6 +20,8 @@ class Classes:
         self.kept = sql.execution.LogicalRDD
         self.estimation = sql.catalyst.plans.logical.statsEstimation.EstimationUtils
         self.no_columns = getattr(self.estimation, "getSizePerRow$default$2")()
+        self.preparing = getattr(getattr(sql.execution, "QueryExecution$"), "MODULE$")
+        self.metrics = getattr(getattr(sql.execution, "CollectMetricsExec$"), "MODULE$")
         self.python = sql.api.python.PythonSQLUtils
         self.sizes = jvm.org.apache.spark.util.SizeEstimator
         self.arrays = jvm.scala.collection.immutable.ArraySeq

@@ -26,6 +26,14 @@ WITH = "WITH g AS (SELECT k, sum(a) AS n FROM u GROUP BY k) "
         (f"SELECT t.a FROM t JOIN {GROUPS} ON g.n > t.a", [1]),
         (f"SELECT k, rank() OVER (ORDER BY n) AS r FROM {GROUPS}", [1]),
         ("SELECT k, sum(a) AS s FROM t GROUP BY k HAVING sum(a) > (SELECT sum(a) FROM t)", [1, 0]),
+        # only those of few partners are looked for
+        (f"SELECT t.a, g.n FROM t JOIN {GROUPS} ON g.k = t.k WHERE t.a = 1", [1]),
+        (f"SELECT t.a, g.n FROM (SELECT * FROM t WHERE a = 1) t LEFT JOIN {GROUPS} ON g.k = t.k", [1]),
+        (f"SELECT k FROM t WHERE a = 1 AND NOT EXISTS (SELECT 1 FROM {GROUPS} WHERE g.k = t.k AND g.n > 1)", [1]),
+        ("SELECT k FROM t WHERE t.a = 1 AND k < (SELECT sum(a) FROM u WHERE u.k = t.k)", [1]),
+        # of these partners, but what is grouped is read beside its groups, or they are not to be kept
+        ("SELECT t.a FROM t JOIN u USING (k) WHERE t.a = 1 AND u.a < (SELECT avg(a) FROM u i WHERE i.k = t.k)", []),
+        ("SELECT t.a, x FROM t JOIN (SELECT k, max(x) AS x FROM f GROUP BY k) g ON g.k = t.k WHERE t.a = 1", []),
         # looked for by key, at the root, or not to be kept
         (f"SELECT t.a, g.n FROM t JOIN {GROUPS} ON g.k = t.k", []),
         (f"SELECT t.a FROM t JOIN {GROUPS} ON g.k = t.k AND g.n = t.a", []),

@@ -19,12 +19,13 @@ BELOW = (
     "WHERE p.brand = 1 AND l.quantity < (SELECT avg(i.quantity) FROM lines i WHERE i.part = p.part)"
 )
 INNER = (
-    "SELECT p.brand, g.n FROM parts p JOIN (SELECT part, sum(quantity) AS n FROM lines GROUP BY part) g "
+    "SELECT p.brand, g.n FROM parts p JOIN (SELECT part, count(DISTINCT quantity) AS n FROM lines GROUP BY part) g "
     "ON g.part = p.part WHERE p.brand = 1"
 )
 NONE = (
     "SELECT p.part FROM parts p WHERE p.brand = 1 AND NOT EXISTS "
-    "(SELECT 1 FROM (SELECT part, sum(quantity) AS n FROM lines GROUP BY part) g WHERE g.part = p.part AND g.n > 5)"
+    "(SELECT 1 FROM (SELECT part, count(DISTINCT quantity) AS n FROM lines GROUP BY part) g "
+    "WHERE g.part = p.part AND g.n > 5)"
 )
 ALL_PARTS = INNER.replace(" WHERE p.brand = 1", "")
 OTHER_TYPE = INNER.replace("g.part = p.part", "g.part = p.part + 1")

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
-from headrace.delta.program import COMPANION, STATE, DeltaProgram, TableChange
+from headrace.delta.program import COMPANION, STATE, Counts, DeltaProgram, TableChange
 from headrace.engine.collecting import fit_to_broadcast, near_sql
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
@@ -112,7 +112,7 @@ def is_few(facts: Facts) -> bool:
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind, hints = binder(facts), is_small(facts)
-    counted = is_counted(facts, program)
+    counted = _counted(facts, program)
     stages: list[Compute] = []
     for step in program.steps:
         if step.near is not None and step.follows:
@@ -122,7 +122,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
             continue
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
         sql, numbers = near_sql(step, bind, facts, hints=hints)
-        measures = tuple(_count_measures(program, step.name)) if counted else ()
+        measures = tuple(_count_measures(counted, step.name))
         name = view_name(facts, step.name)
         stages.append(Compute(step.name, name, sql, only_if, measures, near=step.near, numbers=numbers))
     if is_direct(facts, program):
@@ -130,9 +130,10 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
         stages = [replace(stage, kept=stage.view != written) for stage in stages]
     elif not isinstance(program.state.change, Stored):
         sql = lower(program.state.change, bind)
-        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=not counted))
+        kept = STATE_CHANGE not in counted
+        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=kept))
     if program.companion is not None:
-        _insert(replace(companion_stage(facts, program.companion), kept=not counted), stages)
+        _insert(replace(companion_stage(facts, program.companion), kept=COMPANION_CHANGE not in counted), stages)
     read = (sql for stage in stages for sql in (*stage.statements, *(stage.numbers or ())[1:]))
     return (*_read_stages(facts, "\n".join(read)), *stages)
 
@@ -159,20 +160,24 @@ FEW_ROWS = 50_000
 """Changes of stored tables up to so large are counted along with what they follow from, and not computed for it."""
 
 
-def is_counted(facts: Facts, program: DeltaProgram) -> bool:
-    """Whether the size of every change is learnt in the pass that computes what they are functions of.
+def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
+    """The changes of tables, by name, whose size is learnt in the pass that computes what they are functions of.
 
-    That saves a Spark job for each stored table. Of large ones more than that must be known (`lake.change.measures`).
+    That saves a Spark job for each. Of the change of a large table more than that must be known
+    (`lake.change.measures`).
     """
-    small = (facts.state_rows or 0) <= FEW_ROWS and facts.companion_rows <= FEW_ROWS
-    return small and all(c.counts is not None for c in (program.state, program.companion) if c is not None)
+    changes = {STATE_CHANGE: (program.state, facts.state_rows)}
+    if program.companion is not None:
+        changes[COMPANION_CHANGE] = (program.companion, facts.companion_rows)
+    small = {name: change.counts for name, (change, rows) in changes.items() if (rows or 0) <= FEW_ROWS}
+    return {name: counts for name, counts in small.items() if counts is not None}
 
 
-def _count_measures(program: DeltaProgram, step: str) -> Iterator[tuple[str, str]]:
-    for name, change in ((STATE_CHANGE, program.state), (COMPANION_CHANGE, program.companion)):
-        if change is not None and change.counts is not None and change.counts.step == step:
-            yield f"{name}_inserted", f"count_if({change.counts.inserted.sql})"
-            yield f"{name}_deleted", f"count_if({change.counts.deleted.sql})"
+def _count_measures(counted: Mapping[str, Counts], step: str) -> Iterator[tuple[str, str]]:
+    for name, counts in counted.items():
+        if counts.step == step:
+            yield f"{name}_inserted", f"count_if({counts.inserted.sql})"
+            yield f"{name}_deleted", f"count_if({counts.deleted.sql})"
 
 
 def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:

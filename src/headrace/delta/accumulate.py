@@ -28,6 +28,7 @@ from headrace.delta.monotone import only_gains
 from headrace.delta.program import Counts, DeltaProgram, FullProgram, TableChange
 from headrace.delta.replicate import multiplied
 from headrace.delta.root import Root
+from headrace.delta.touched import touched
 from headrace.names import WEIGHT
 
 OLD, NEW, ADD, AGAIN = "__hr_old.", "__hr_new.", "__hr_add.", "__hr_again."
@@ -119,9 +120,9 @@ def _recomputed(root: Root, change: Change) -> Relation:
         again: Relation = _from_scratch(root, rows, AGAIN)
         joined = _with_published(root, again, change)
     else:
-        touched = change.keep("touched", Project(Aggregate(change.of(aggregate.input), aggregate.keys), _renamed(root)))
-        again = _reading_again(root, rows, touched)
-        beside = _with_published(root, touched, change)
+        groups = change.keep("touched", Project(touched(aggregate.input, aggregate.keys, change), _renamed(root)))
+        again = _reading_again(root, rows, groups)
+        beside = _with_published(root, groups, change)
         joined = LookupJoin(beside, again, tuple((k, AGAIN + k) for k in keys))
     rows_now = compose("COALESCE({n}, 0)", n=column(AGAIN + ROWS))
     values = ((a.name, column(AGAIN + a.name)) for a in root.plan.accumulators)

@@ -9,18 +9,18 @@ Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 199
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Empty, Relation, SemiJoin
-from headrace.delta.change import Change
+from headrace.delta.change import Change, empty
 from headrace.delta.consolidate import difference
+from headrace.delta.touched import touched
 
 
 def delta(aggregate: Aggregate, change: Change) -> Relation:
     """The affected groups after, minus the same groups before."""
     before, after = change.before(aggregate.input), change.after(aggregate.input)
     if aggregate.keys:
-        touched = change.of(aggregate.input)
-        if isinstance(touched, Empty):
-            return Empty((*aggregate.columns, *touched.columns[-1:]))
-        groups: Relation = Aggregate(touched, aggregate.keys)
+        groups = touched(aggregate.input, aggregate.keys, change)
+        if isinstance(groups, Empty):
+            return empty(aggregate)
         for key, values in change.partners.get(aggregate, ()):
             groups = SemiJoin(groups, values, tuple((key, value) for value in values.columns))
         keys = change.keep("touched", groups)

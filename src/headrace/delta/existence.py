@@ -16,6 +16,7 @@ from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join
 from headrace.algebra.scalar import Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
 from headrace.delta.change import Change, empty, union_all, weigh
+from headrace.delta.consolidate import consolidate
 from headrace.delta.restrict import restricted
 from headrace.names import WEIGHT
 
@@ -52,7 +53,12 @@ def affected(node: Existence, right: Relation, change: Change) -> Stored:
         names = tuple(dict.fromkeys(b for _, b, _ in on))
         met = [compose("{k} IS NOT NULL", k=column(b)) for _, b, nulls in on if not nulls]
         there = all_of(dict.fromkeys(met))
-        keys = change.keep("met", Aggregate(Filter(right, there) if there else right, names))
+        changed = Filter(right, there) if there else right
+        # of partners that are told by their keys alone, as many may come as go
+        by_key = set(node.right.columns) == set(names)
+        keys = change.keep(
+            "met", Project(consolidate(changed), identity(names)) if by_key else Aggregate(changed, names)
+        )
         return change.keep("affected", restricted(before, keys, tuple((a, b) for a, b, _ in on)))
     read = tuple(c for c in node.right.columns if c in node.condition.columns)
     return change.keep("affected", Existence(before, Project(right, identity(read)), node.condition))

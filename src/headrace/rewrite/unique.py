@@ -1,7 +1,8 @@
 """Which columns identify a row of a relation.
 
 A key is a set of columns in which no two rows agree, NULL being a value like any other; the empty key says that there
-is one row at most. Keys of sources are known from elsewhere. What keeps rows keeps keys; a GROUP BY has the key it
+is one row at most. Keys of sources are known from elsewhere. What keeps rows keeps keys, and needs no column of them
+that a condition sets equal to a constant; a GROUP BY has the key it
 groups by; a join has every pair of keys of both sides, and the key of one side where the condition equals all columns
 of a key of the other side, so that a row has one partner at most.
 Source: Paulley, Larson, Exploiting Uniqueness in Query Optimization, ICDE 1994.
@@ -9,6 +10,7 @@ Source: Paulley, Larson, Exploiting Uniqueness in Query Optimization, ICDE 1994.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from headrace.algebra.joins import equalities
@@ -25,8 +27,9 @@ from headrace.algebra.relations import (
     TopK,
     Window,
 )
-from headrace.algebra.scalar import Scalar, as_column
-from headrace.names import TableName
+from headrace.algebra.scalar import Scalar, as_column, conjuncts
+from headrace.algebra.types import is_integer
+from headrace.names import TableName, quote
 
 Key = frozenset[str]
 
@@ -37,6 +40,19 @@ Types = Mapping[str, str]
 
 MOST = 8
 """Keys of one relation that are looked at: joins of many tables would have more than anybody needs."""
+
+
+_COLUMN = r"(?P<name>`(?:``|[^`])*`)"
+_CONSTANT = r"(?:(?P<number>\d{1,9})|(?P<text>'[^'\\]*')|(?P<day>DATE\s*'\d{4}-\d\d-\d\d'))"
+_CONSTANTS = tuple(
+    re.compile(rf"{left}\s*(?:=|==|<=>)\s*{right}", re.IGNORECASE)
+    for left, right in ((_COLUMN, _CONSTANT), (_CONSTANT, _COLUMN))
+)
+
+
+def _fits(kind: str, type_: str | None) -> bool:
+    """Whether a constant is of a column's own type."""
+    return is_integer(type_) if kind == "number" else (type_ or "") == ("string" if kind == "text" else "date")
 
 
 class Uniqueness:
@@ -75,8 +91,10 @@ class Uniqueness:
         match node:
             case Scan():
                 return self._of_source(node)
-            case Filter() | Window() | TopK():
-                return self.keys(node.inputs[0])
+            case Filter():
+                return (key - self._settled(node.condition) for key in self.keys(node.input))
+            case Window() | TopK():
+                return self.keys(node.input)
             case SemiJoin() | Existence():
                 return self.keys(node.left)
             case Project():
@@ -87,6 +105,19 @@ class Uniqueness:
             case Join() | OuterJoin(full=False):
                 return self._joined(node)
         return ()
+
+    def _settled(self, condition: Scalar) -> frozenset[str]:
+        """Columns of which a condition says the value, without a cast that would make several values the same."""
+        found = set[str]()
+        for each in conjuncts(condition):
+            for pattern in _CONSTANTS:
+                match = pattern.fullmatch(each.sql.strip())
+                name = next(iter(each.columns), None) if match and len(each.columns) == 1 else None
+                if match and name is not None and match["name"] == quote(name):
+                    kind = next(kind for kind in ("number", "text", "day") if match[kind] is not None)
+                    if _fits(kind, self._types.get(name)):
+                        found.add(name)
+        return frozenset(found)
 
     def _of_source(self, scan: Scan) -> Iterable[Key]:
         names = {source: name for name, source in scan.fields}

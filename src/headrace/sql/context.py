@@ -46,11 +46,13 @@ class Output:
         relation: Its rows.
         names: The name each column is seen under from outside; None for an expression without alias.
         opaque: Whether a refused construct may add columns that are not known.
+        hidden: Columns that only ORDER BY reads; what cuts the rows off takes them away.
     """
 
     relation: Relation
     names: tuple[str | None, ...]
     opaque: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from headrace.sql.from_reader import Joined
 from headrace.sql.generators import more_than_views
 from headrace.sql.lateral import OuterReader
 from headrace.sql.lateral_item import Beside, Lateral
-from headrace.sql.limits import limited
+from headrace.sql.limits import limited, ordering
 from headrace.sql.naming import Names
 from headrace.sql.only_value import checked, unordered
 from headrace.sql.pieces import Pieces, Role, input_piece, scalar
@@ -167,15 +167,17 @@ class _Reader:
         if select.group is not None and (select.group.extras or not (select.group.all or select.group.items)):
             return None
         reader = SelectReader(self.context, select, self.ctes, given=rows.joined, keys=rows.keys)
-        output = limited(self.context, self.lateral.query, reader.read(), reader.place)
+        query = self.lateral.query
+        output = limited(self.context, query, reader.read(ordering(self.context, query)), reader.place)
         if output.opaque:
             return None
         first = len(output.relation.columns) - len(rows.keys)
         if self.lateral.single and first != 1:
             return None
-        if self.lateral.single and not (isinstance(output.relation, TopK) and output.relation.limit == 1):
+        cut = _cut(output)
+        if self.lateral.single and (cut is None or cut.limit != 1):
             return self._only(output, rows)
-        right, there = self._renamed(_first_of_each(output.relation, output.relation.columns[first:]))
+        right, there = self._renamed(_first_of_each(output, output.relation.columns[first:]))
         own = tuple(there.values())
         named = zip(own[:first], output.names[:first], strict=True)
         columns = tuple(self._column(name, own, i) for i, (own, name) in enumerate(named))
@@ -188,7 +190,7 @@ class _Reader:
 
     def _only(self, output: Output, rows: _Rows) -> Beside | None:
         """The value of the one row that there may be for each outer row."""
-        relation = _first_of_each(output.relation, output.relation.columns[1:])
+        relation = _first_of_each(output, output.relation.columns[1:])
         value, *keys = relation.columns
         if unordered(self.context, relation, column(value)) is not None:
             return None
@@ -219,10 +221,19 @@ class _Reader:
         return Visible((self.lateral.qualifier,) if self.lateral.qualifier else (), name or f"\0{place}", internal)
 
 
-def _first_of_each(cut: Relation, keys: tuple[str, ...]) -> Relation:
+def _cut(output: Output) -> TopK | None:
+    """Where the query is cut off; what its rows are ordered by may be left out above that."""
+    relation = output.relation
+    if output.hidden and isinstance(relation, Project):
+        relation = relation.input
+    return relation if isinstance(relation, TopK) else None
+
+
+def _first_of_each(output: Output, keys: tuple[str, ...]) -> Relation:
     """The first rows for each key, where the query is cut off."""
-    if not isinstance(cut, TopK):
-        return cut
+    cut = _cut(output)
+    if cut is None:
+        return output.relation
     names = Names()
     for name in cut.columns:
         names.take(name)
@@ -233,7 +244,7 @@ def _first_of_each(cut: Relation, keys: tuple[str, ...]) -> Relation:
         conditions.append(Scalar(f"{column(number).sql} <= {cut.offset + cut.limit}", frozenset({number})))
     numbered: Relation = Window(cut.input, keys, (call,))
     condition = all_of(conditions)
-    return Project(numbered if condition is None else Filter(numbered, condition), identity(cut.columns))
+    return Project(numbered if condition is None else Filter(numbered, condition), identity(output.relation.columns))
 
 
 def _columns(pieces: Pieces) -> frozenset[str]:

@@ -1,12 +1,17 @@
-"""ORDER BY … LIMIT … OFFSET: maintained where it orders by columns of the result and counts in plain numbers."""
+"""ORDER BY … LIMIT … OFFSET: maintained where it counts in plain numbers.
+
+It orders by columns of the result, or by others of the rows that the result is made of: these are carried along until
+the rows are cut off.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from headrace.algebra.relations import SortKey, TopK
+from headrace.algebra.relations import Project, SortKey, TopK
 from headrace.algebra.scalar import column
+from headrace.algebra.tree import identity
 from headrace.sql.context import Context, Output
 from headrace.sql.pieces import Pieces, Role, is_integer, split_arguments
 from headrace.sql.refusals import not_maintained
@@ -27,20 +32,34 @@ def limited(context: Context, query: Query, output: Output, find: Find) -> Outpu
         output: Its result before LIMIT.
         find: Finds what is no name and no number among the columns.
     """
-    extras = {extra.construct: extra for extra in query.extras}
-    cuts = [extras[name] for name in ("LIMIT", "OFFSET") if name in extras]
+    extras, cuts = _cuts(query)
     if not cuts:
         return output
     numbers = {extra.construct: _number(context, extra) for extra in cuts}
     order = _order(context, extras.get("ORDER BY"), output, find)
     if order is None or None in numbers.values():
         for extra in cuts:
-            message = f"{extra.construct} is maintained with plain numbers, after an ORDER BY of columns of the result."
+            message = f"{extra.construct} is maintained with plain numbers, after an ORDER BY of columns."
             context.refuse(not_maintained(extra.construct, context.place(extra.at), message))
         return output
     place = context.place(cuts[0].at)
     cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, place)
-    return replace(output, relation=cut)
+    if not output.hidden:
+        return replace(output, relation=cut)
+    pairs = zip(cut.columns, output.names, strict=True)
+    shown, names = zip(*((column, name) for column, name in pairs if column not in output.hidden), strict=True)
+    return replace(output, relation=Project(cut, identity(shown)), names=names)
+
+
+def ordering(context: Context, query: Query) -> tuple[Pieces, ...]:
+    """What the rows that a query cuts off are ordered by, none for a query that cuts nothing off."""
+    extras, cuts = _cuts(query)
+    return tuple(expression for expression, _ in _ordered(context, extras.get("ORDER BY"))) if cuts else ()
+
+
+def _cuts(query: Query) -> tuple[dict[str, Extra], list[Extra]]:
+    extras = {extra.construct: extra for extra in query.extras}
+    return extras, [extras[name] for name in ("LIMIT", "OFFSET") if name in extras]
 
 
 def _number(context: Context, extra: Extra) -> int | None:
@@ -49,16 +68,21 @@ def _number(context: Context, extra: Extra) -> int | None:
 
 
 def _order(context: Context, extra: Extra | None, output: Output, find: Find) -> tuple[SortKey, ...] | None:
-    if extra is None:
-        return None
-    pieces = window_pieces(context, (extra.range[0] - 2, extra.range[1]))[2:]
-    keys = [directed(each) for each in split_arguments(pieces)]
+    keys = _ordered(context, extra)
     places = [_place(context, expression, output, find) for expression, _ in keys]
     names = output.relation.columns
     if not places or any(place is None or place >= len(names) for place in places):
         return None
     pairs = zip(places, keys, strict=True)
     return tuple(SortKey(column(names[place]), direction) for place, (_, direction) in pairs if place is not None)
+
+
+def _ordered(context: Context, extra: Extra | None) -> list[tuple[Pieces, str]]:
+    """The expressions of ORDER BY, each with its direction."""
+    if extra is None:
+        return []
+    pieces = window_pieces(context, (extra.range[0] - 2, extra.range[1]))[2:]
+    return [directed(each) for each in split_arguments(pieces)]
 
 
 def _place(context: Context, pieces: Pieces, output: Output, find: Find) -> int | None:

@@ -19,7 +19,7 @@ from headrace.sql.context import BoundCte, Context, Ctes, Findings, Output, Reso
 from headrace.sql.cursor import Cursor
 from headrace.sql.from_reader import FromReader
 from headrace.sql.lateral_groups import read_lateral
-from headrace.sql.limits import limited
+from headrace.sql.limits import limited, ordering
 from headrace.sql.naming import Names
 from headrace.sql.parser import parse
 from headrace.sql.prune import pruned
@@ -154,7 +154,7 @@ def _query(context: Context, query: Query, ctes: Ctes) -> Output:
     if not isinstance(query.body, Select):
         return limited(context, query, _body(context, query.body, env), lambda _: None)
     select = SelectReader(context, query.body, env)
-    return limited(context, query, select.read(), select.place)
+    return limited(context, query, select.read(ordering(context, query)), select.place)
 
 
 def _body(context: Context, body: Body, ctes: Ctes) -> Output:

@@ -17,7 +17,18 @@ from headrace.sql.from_reader import FromReader, Joined
 from headrace.sql.generators import VIEW, as_generator, generated, is_generator
 from headrace.sql.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.naming import Names
-from headrace.sql.pieces import Piece, Pieces, Role, input_piece, is_integer, keys, scalar, unbracketed, unquoted
+from headrace.sql.pieces import (
+    Piece,
+    Pieces,
+    Role,
+    bracketed,
+    input_piece,
+    is_integer,
+    keys,
+    scalar,
+    unbracketed,
+    unquoted,
+)
 from headrace.sql.refusals import not_deterministic, not_maintained
 from headrace.sql.resolving import pieces_of, resolved, window_pieces
 from headrace.sql.scope import AmbiguousNameError, Scope, Visible
@@ -65,11 +76,16 @@ class SelectReader:
         self.aliases: dict[str, Pieces] = {}
         self.subqueries = SubqueryReader(context, ctes)
         self.shown: list[Pieces] = []
+        self.called: dict[str, list[Pieces]] = {}
         self.scope = Scope((), context.case_sensitive)
         self.rows: Relation | None = None
 
-    def read(self) -> Output:
-        """The block as algebra."""
+    def read(self, ordering: Sequence[Pieces] = ()) -> Output:
+        """The block as algebra.
+
+        Args:
+            ordering: What its rows are ordered by before some are cut off.
+        """
         select = self.select
         for extra in select.extras:
             if extra.construct != VIEW:
@@ -79,6 +95,11 @@ class SelectReader:
         relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.pieces for item in items], joined.scope
+        for item in items:
+            self.called.setdefault(self.context.fold(item.name or ""), []).append(item.pieces)
+        first, hidden = len(items), self._hidden(ordering)
+        self.shown += hidden
+        items += [Item(None, pieces) for pieces in hidden]
         items += [Item(None, pieces) for pieces in self._key_pieces()]
         grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
@@ -92,15 +113,65 @@ class SelectReader:
         relation, items = self._generated(relation, items)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
-            return output
+            return replace(output, hidden=output.relation.columns[first : first + len(hidden)])
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
 
     def place(self, pieces: Pieces) -> int | None:
         """The position of the select item that an expression of ORDER BY repeats; None when there is none."""
         if any(is_generator(shown) for shown in self.shown):
             return None
-        wanted = keys(unbracketed(resolved(self.context, pieces, self.scope, self.aliases)))
-        return next((i for i, shown in enumerate(self.shown) if keys(shown) == wanted), None)
+        found = self._ordering(pieces)
+        if found is None:
+            return None
+        return next((i for i, shown in enumerate(self.shown) if keys(shown) == keys(found)), None)
+
+    def _hidden(self, ordering: Sequence[Pieces]) -> list[Pieces]:
+        """The expressions of ORDER BY that no select item shows."""
+        groups = self.select.group is not None or any(map(has_aggregate, self.shown))
+        if self.select.distinct or self.scope.opaque or any(map(is_generator, self.shown)):
+            return []
+        hidden: list[Pieces] = []
+        for pieces in ordering:
+            alone = len(pieces) == 1 and self.context.fold(pieces[0].parts[0] if pieces[0].parts else "") in self.called
+            if not pieces or is_integer(pieces) or alone or has_window(pieces) or has_subquery(pieces):
+                continue
+            found = self._ordering(pieces)
+            known = [keys(each) for each in (*self.shown, *hidden)]
+            if found is not None and keys(found) not in known and (groups or not has_aggregate(found)):
+                hidden.append(found)
+        return hidden
+
+    def _ordering(self, pieces: Pieces) -> Pieces | None:
+        """An expression of ORDER BY over the columns of FROM; None where it is not certain what a name means.
+
+        A name means a column of the result before one of FROM, but not within an aggregate.
+        """
+        aggregates = {
+            i
+            for at, piece in enumerate(pieces)
+            if piece.role is Role.CALL and has_aggregate(pieces[at : at + 1])
+            for i in range(at, call_at(pieces, at).end)
+        }
+        out: list[Piece] = []
+        for at, piece in enumerate(pieces):
+            meant = self.called.get(self.context.fold(piece.parts[0])) if piece.role is Role.NAME else None
+            if meant is None or self._same_below(piece, meant):
+                out.append(piece)
+            elif at in aggregates or len(piece.parts) > 1 or len(meant) > 1:
+                return None
+            else:
+                out += bracketed(meant[0], piece)
+        return unbracketed(resolved(self.context, tuple(out), self.scope, self.aliases))
+
+    def _same_below(self, piece: Piece, meant: list[Pieces]) -> bool:
+        """Whether a name means the same column of FROM as of the result."""
+        try:
+            found = self.scope.resolve(piece.parts)
+        except AmbiguousNameError:
+            return False
+        return found is not None and all(
+            _plain_column(each) and each[0].parts[0] == found.column.internal for each in meant
+        )
 
     def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
         """The rows that a generator among the items gives, and its columns in its place."""

@@ -82,10 +82,12 @@ def undetermined(tree: Relation, types_of: TypesOf, known: Known = nothing_known
 def _total(topk: TopK, types_of: TypesOf, known: Known) -> bool:
     """Whether ORDER BY leaves no tie between different rows."""
     pins = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
-    if any(key <= pins for key in (*unique(topk.input), *known(topk.input))):
+    keys = [*unique(topk.input), *known(topk.input)]
+    if any(key <= pins for key in keys):
         return True
     exact = frozenset(column.name for column in types_of(topk.input) if equal_means_same(column.type))
-    return set(topk.columns) <= closure(pins & exact, dependencies(topk.input))
+    fixed = closure(pins & exact, dependencies(topk.input))
+    return set(topk.columns) <= fixed or any(key <= pins | fixed for key in keys)
 
 
 def _cut_refusal(topk: TopK) -> Refusal:
@@ -122,7 +124,8 @@ def _refusals(stack: tuple[Window, ...], types_of: TypesOf, known: Known) -> Ite
             if not positional(call) or any(key <= pins for key in keys):
                 continue
             others = {other.name for w in stack for other in w.calls if not _moves_with(w, other, window, call)}
-            if not set(base.columns) | others <= closure(pins & (exact | others), follows):
+            fixed = closure(pins & (exact | others), follows)
+            if not set(base.columns) | others <= fixed and not any(key <= pins | fixed for key in keys):
                 yield _refusal(call)
 
 

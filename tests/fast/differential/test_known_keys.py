@@ -51,6 +51,8 @@ MANY = "SELECT c.id, c.name, o.amount FROM customers c LEFT JOIN orders o ON o.c
 MANY_SEMI = "SELECT id, name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id)"
 PART_OF_A_KEY = "SELECT id, region FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.order_id = o.id)"
 CAST = "SELECT id, region FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE CAST(c.id AS string) = o.region)"
+DISTINCT_OF_ONE = "SELECT DISTINCT line, price FROM lines WHERE 2 = order_id AND line < 9"
+OF_EITHER = "SELECT DISTINCT line FROM lines WHERE order_id = 2 OR line = 1"
 UNION = "SELECT DISTINCT id FROM (SELECT id FROM orders UNION ALL SELECT id FROM customers)"
 NULLS = "SELECT o.id, c.name FROM orders o LEFT JOIN customers c ON o.customer <=> c.id"
 
@@ -60,11 +62,15 @@ NUMBERED_JOIN = """SELECT c.id, o.region, row_number() OVER (ORDER BY o.id) AS n
     JOIN customers c ON o.customer = c.id"""
 FIRST = "SELECT amount, id, region FROM orders ORDER BY amount DESC NULLS LAST, id LIMIT 2 OFFSET 1"
 GREATEST = "SELECT region, max_by(amount, id) AS latest, count(*) AS n FROM orders GROUP BY region"
-SETTLED = (NUMBERED, NUMBERED_JOIN, FIRST, GREATEST)
+LATEST = """SELECT o.id, (SELECT l.price FROM lines l WHERE l.order_id = o.id ORDER BY l.line DESC LIMIT 1) AS price
+    FROM orders o"""
+OF_ONE = """SELECT id, (SELECT price FROM lines l WHERE l.order_id = 2 AND l.line <= o.amount ORDER BY line LIMIT 1)
+    AS p FROM orders o"""
+SETTLED = (NUMBERED, NUMBERED_JOIN, FIRST, GREATEST, LATEST, OF_ONE)
 
 USED = (DISTINCT, DISTINCT_JOIN, DISTINCT_BELOW, GROUPED, GROUPED_PAIRS, SEMI, IN, ANTI, ANTI_MORE, LEFT, LEFT_MORE)
-USED = (*USED, LEFT_UNUSED, LEFT_CHAIN, LEFT_DISTINCT, NULLS, *SETTLED)
-UNUSED = (NOT_A_KEY, MANY, MANY_SEMI, PART_OF_A_KEY, CAST, UNION)
+USED = (*USED, LEFT_UNUSED, LEFT_CHAIN, LEFT_DISTINCT, NULLS, DISTINCT_OF_ONE, *SETTLED)
+UNUSED = (NOT_A_KEY, MANY, MANY_SEMI, PART_OF_A_KEY, CAST, OF_EITHER, UNION)
 
 
 def _row(table: str, key: tuple[object, ...], dice: random.Random) -> Row:
@@ -127,7 +133,7 @@ def _has(tree: Relation, *kinds: type[Relation]) -> bool:
     return any(isinstance(node, kinds) for node in walk(tree))
 
 
-@pytest.mark.parametrize("query", [DISTINCT, DISTINCT_JOIN, GROUPED, GROUPED_PAIRS, LEFT_DISTINCT])
+@pytest.mark.parametrize("query", [DISTINCT, DISTINCT_JOIN, GROUPED, GROUPED_PAIRS, LEFT_DISTINCT, DISTINCT_OF_ONE])
 def test_rows_that_are_unique_are_not_grouped(query: str) -> None:
     assert _has(_tree(query, {}), Aggregate)
     assert not _has(_tree(query), Aggregate)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from headrace.algebra.relations import Aggregate, Project, Relation, Scan, Stored
+from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Scan, Stored
 from headrace.algebra.schema import Column
-from headrace.algebra.tree import identity, sources, walk
+from headrace.algebra.tree import identity, sources, transform, walk
 from headrace.algebra.types import groupable, mentions
 from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
@@ -313,8 +313,16 @@ def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[
 
 
 def _types_of(describe: Describe) -> Callable[[Relation], tuple[Column, ...]]:
-    """The columns of a relation, as Spark sees them."""
-    return lambda relation: describe(lower(relation, _by_name))
+    """The columns of a relation, as Spark sees them; conditions change none, and long ones take Spark long."""
+    return lambda relation: describe(lower(transform(relation, _without_long_condition), _by_name))
+
+
+def _without_long_condition(node: Relation) -> Relation:
+    return node.input if isinstance(node, Filter) and len(node.condition.sql) > _LONG else node
+
+
+_LONG = 10_000
+"""Characters of a condition that Spark need not read another time."""
 
 
 def _by_name(leaf: Scan | Stored) -> str:

@@ -8,7 +8,16 @@ stable code. Four stories are told apart, because each sends the reader somewher
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Control characters, which a terminal obeys, and those that show nothing or turn the line around."""
+
+_LONGEST = 1_000
+"""Characters of a message that are shown; ten times as many of what explains it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ class Place:
 
     def render(self) -> str:
         """Return the line with a caret under the position, for a terminal."""
-        gutter, at, text = f"{self.line} | ", self.column - 1, self.text
+        gutter, at, text = f"{self.line} | ", self.column - 1, _INVISIBLE.sub("\ufffd", self.text)
         if len(text) > _SHOWN:
             # of a line that no terminal holds, what is around
             start = max(0, min(at - _SHOWN // 2, len(text) - _SHOWN))
@@ -38,6 +47,13 @@ class Place:
 
 _SHOWN = 160
 """Characters shown of a line."""
+
+
+def _legible(text: str, longest: int) -> str:
+    """A text as a terminal may show it: invisible characters by number, and of a very long text both ends."""
+    if len(text) > longest:
+        text = f"{text[: longest // 2]} … {text[-longest // 2 :]}"
+    return _INVISIBLE.sub(lambda found: f"U+{ord(found[0]):04X}", text)
 
 
 def place_at(sql: str, offset: int) -> Place:
@@ -70,11 +86,12 @@ class HeadraceError(Exception):
         place: Place | None = None,
         retryable: bool = False,
     ) -> None:
+        message = _legible(message, _LONGEST)
         super().__init__(code, message)
         self.code = code
         self.message = message
-        self.detail = detail
-        self.hint = hint
+        self.detail = detail and _legible(detail, 10 * _LONGEST)
+        self.hint = hint and _legible(hint, 10 * _LONGEST)
         self.place = place
         self.retryable = retryable
 

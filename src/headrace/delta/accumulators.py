@@ -83,6 +83,7 @@ class Plan:
 
     accumulators: list[Accumulator] = field(default_factory=list)
     outputs: dict[str, Scalar] = field(default_factory=dict)
+    _known: dict[tuple[Kind, AggregateCall, str | None], str] = field(default_factory=dict)
 
     @property
     def recomputed(self) -> bool:
@@ -91,11 +92,10 @@ class Plan:
 
     def add(self, kind: Kind, call: AggregateCall, **facts: str | None) -> str:
         """Ask for an accumulator; equal ones are shared. Returns its column name."""
-        for known in self.accumulators:
-            mine = (known.kind, replace(known.scratch, name="", argument_type=None, type=None), known.weight_type)
-            if mine == (kind, replace(call, name="", argument_type=None, type=None), facts.get("weight_type")):
-                return known.name
-        name = ROWS if not self.accumulators else f"__hr_{len(self.accumulators)}_{kind.value}"
+        asked = (kind, replace(call, name="", argument_type=None, type=None), facts.get("weight_type"))
+        if asked in self._known:
+            return self._known[asked]
+        self._known[asked] = name = ROWS if not self.accumulators else f"__hr_{len(self.accumulators)}_{kind.value}"
         scratch = replace(call, name=name, type=facts.get("type"))
         self.accumulators.append(Accumulator(name, kind, scratch, **facts))
         return name
@@ -165,7 +165,7 @@ def _exact_sum(call: AggregateCall, plan: Plan, *, wide: bool) -> Accumulator | 
     count = plan.add(Kind.COUNT, AggregateCall("", "count", call.argument, call.filter), type="bigint")
     scratch = AggregateCall("", "sum", argument, call.filter, call.argument_type)
     name = plan.add(Kind.SUM, scratch, type=sum_type, weight_type=weight_type, count=count)
-    return next(a for a in plan.accumulators if a.name == name)
+    return next(a for a in reversed(plan.accumulators) if a.name == name)
 
 
 def _average(call: AggregateCall, plan: Plan) -> Scalar | None:

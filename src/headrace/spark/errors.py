@@ -41,8 +41,15 @@ _ARITHMETIC = _Kind(
 _VALUE = _Kind("VALUE_ERROR", UserError, "Use try_cast (or another try_ function) where NULL is the right answer.")
 _TYPE = _Kind("TYPE_MISMATCH", UserError, "Cast one side explicitly.")
 _COLUMN = _Kind("COLUMN_NOT_FOUND", UserError)
+_DEEP = _Kind(
+    "QUERY_TOO_DEEP",
+    Unsupported,
+    "Split it: into views, or into stream tables that read one another. Long lists belong into a table.",
+    message="The query is nested too deep, or strings together too many operators, for Spark to read it.",
+)
 
 CONDITIONS: tuple[tuple[str, _Kind], ...] = (
+    ("FAILED_TO_PARSE_TOO_COMPLEX", _DEEP),
     ("PARSE_", _Kind("SYNTAX_ERROR", UserError)),
     ("UNRESOLVED_COLUMN", _COLUMN),
     ("UNRESOLVED_FIELD", _COLUMN),
@@ -67,7 +74,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("INCOMPATIBLE_DATA_FOR_TABLE", _TYPE),
     ("CANNOT_UP_CAST_DATATYPE", _TYPE),
     ("INCOMPATIBLE_COLUMN_TYPE", _TYPE),
-    ("NUM_COLUMNS_MISMATCH", _TYPE),
+    ("NUM_COLUMNS_MISMATCH", _Kind("TYPE_MISMATCH", UserError, "Give both sides the same columns.")),
     ("INSERT_COLUMN_ARITY_MISMATCH", _TYPE),
     ("UNSUPPORTED_DATATYPE", _TYPE),
     ("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE", _TYPE),
@@ -172,6 +179,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             message="Spark ran out of memory.",
         ),
     ),
+    (r"StackOverflowError|Max iterations \(\d+\) reached for batch", _DEEP),
     (
         r"SparkJobCancelled|cancelled part of cancelled job group|[Cc]ancelled as part of|OPERATION_CANCEL",
         _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),

@@ -202,10 +202,20 @@ class _Lowering:
             self.shared = shared
 
     def _values(self, relation: Values) -> _Block:
-        rows = [_select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows]
-        if not rows:
+        if not relation.rows:
             raise InternalError("NOT_LOWERED", "Values without rows has no SQL.")
+        if len(relation.rows) > _FEW:
+            return self._many(relation)
+        rows = [_select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows]
         return self._nest(_union_all(rows), relation.columns)
+
+    def _many(self, relation: Values) -> _Block:
+        """Rows in VALUES: Spark reads one SELECT for each by one call inside the other, until its stack is full."""
+        alias = self._alias()
+        columns = [_name(name) for name in relation.columns]
+        rows = [exp.Tuple(expressions=[exp.Var(this=e.sql) for e in row]) for row in relation.rows]
+        source = exp.Values(expressions=rows, alias=exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
+        return _Block(source, alias, {name: _qualified(alias, name) for name in relation.columns})
 
     # operators that share a SELECT
 
@@ -385,6 +395,9 @@ class _Lowering:
 
 
 _COPY = "__hr_copy"
+
+_FEW = 50
+"""Literal rows that are written as one SELECT each."""
 
 
 def _name(name: str) -> exp.Identifier:

@@ -129,15 +129,27 @@ def _dynamic_name(cursor: Cursor, token: int) -> Unsupported:
     )
 
 
+MOST_READINGS = 10_000
+"""How often a query may read tables."""
+
+_EXPANDED = "Spark puts a common table expression in each place where it is read, and those that it reads into that."
+_PARTS = "Make stream tables of common table expressions that are read several times, and read these."
+
+
 class _Finder:
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
+        self.readings = 0
+        self.within: dict[str, int] = {}
 
     def of_query(self, query: Query, shadow: Shadow) -> Iterator[Reference]:
         if query.recursive:
             shadow |= {cte.name.lower() for cte in query.ctes}
         for cte in query.ctes:
+            before = self.readings
             yield from self.of_query(cte.query, shadow)
+            self.within[cte.name.lower()] = self.readings - before
+            self.readings = before
             shadow |= {cte.name.lower()}
         yield from self.of_body(query.body, shadow)
         yield from self.of_extras(query.extras, shadow)
@@ -180,7 +192,9 @@ class _Finder:
     def of_item(self, item: Item, shadow: Shadow) -> Iterator[Reference]:
         match item:
             case TableItem():
-                if len(item.parts) > 1 or item.parts[0].lower() not in shadow:
+                table = len(item.parts) > 1 or item.parts[0].lower() not in shadow
+                self.count(1 if table else self.within.get(item.parts[0].lower(), 1), item.name[0])
+                if table:
                     yield self.reference(item)
             case QueryItem():
                 yield from self.of_query(item.query, shadow)
@@ -194,6 +208,14 @@ class _Finder:
             case GroupItem():
                 yield from self.of_from(item.source, shadow)
         yield from self.of_extras(item.extras, shadow)
+
+    def count(self, readings: int, token: int) -> None:
+        """Count what a name reads, a common table expression as often as it is read."""
+        self.readings += readings
+        if self.readings > MOST_READINGS:
+            message = f"With this, the query reads tables more than {MOST_READINGS} times."
+            place = place_at(self.cursor.sql, self.cursor.offset(token))
+            raise Unsupported("QUERY_TOO_LARGE", message, detail=_EXPANDED, place=place, hint=_PARTS)
 
     def of_arguments(self, within: Range, shadow: Shadow) -> Iterator[Reference]:
         """Arguments of a table function, where `TABLE(name)` and `TABLE name` hand over a table."""

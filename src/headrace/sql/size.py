@@ -19,15 +19,23 @@ def too_large(relation: Relation) -> str | None:
     Args:
         relation: The query; parts that it has several times may be one object.
     """
-    size, depth = _measured(relation, {})
+    size, depth = _measured(relation)
     if size > OPERATORS:
         return f"The query has more than {OPERATORS} operators, counting what it reads several times as often."
     return f"The query has more than {LEVELS} operators one above the other." if depth > LEVELS else None
 
 
-def _measured(relation: Relation, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Operators in all, and one above the other; each object is looked at once."""
-    if id(relation) not in known:
-        below = [_measured(each, known) for each in relation.inputs]
-        known[id(relation)] = (1 + sum(size for size, _ in below), 1 + max((depth for _, depth in below), default=0))
+def _measured(relation: Relation) -> tuple[int, int]:
+    """Operators in all, and one above the other; each object is looked at once, however deep it lies."""
+    known: dict[int, tuple[int, int]] = {}
+    waiting = [relation]
+    while waiting:
+        node = waiting[-1]
+        unknown = [each for each in node.inputs if id(each) not in known]
+        if unknown and id(node) not in known:
+            waiting += unknown
+            continue
+        waiting.pop()
+        below = [known[id(each)] for each in node.inputs]
+        known[id(node)] = (1 + sum(size for size, _ in below), 1 + max((depth for _, depth in below), default=0))
     return known[id(relation)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.errors import UserError
+from headrace.errors import Unsupported, UserError, place_at
 from headrace.sql.cursor import Cursor
 from headrace.sql.shape import (
     Alias,
@@ -158,12 +158,24 @@ def names_in_brackets(cursor: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
+MOST_ROWS = 20_000
+"""Rows of VALUES that are read."""
+
+
 def values(cursor: Cursor) -> ValuesItem:
-    """Parse `VALUES row, row …` with its alias."""
+    """Parse `VALUES row, row …` with its alias.
+
+    Raises:
+        Unsupported: `QUERY_TOO_LARGE`.
+    """
     at = cursor.at
     cursor.expect("VALUES")
     rows: list[Range] = []
     while True:
+        if len(rows) == MOST_ROWS:
+            message = f"VALUES has more than {MOST_ROWS} rows here, which Spark takes minutes to read."
+            place = place_at(cursor.sql, cursor.offset())
+            raise Unsupported("QUERY_TOO_LARGE", message, place=place, hint="Write them to a table, and read that.")
         rows.append(cursor.skip_until(lambda c: c.word == "," or _row_ends(c)))
         if not cursor.take(","):
             return ValuesItem(tuple(rows), _alias(cursor), at, _extensions(cursor))

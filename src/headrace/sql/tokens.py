@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
-from headrace.errors import UserError, place_at
+from headrace.errors import Unsupported, UserError, place_at
+
+_COMMENTS = 100
+"""Comments in comments that are read: of 100,000 Spark thinks for minutes."""
 
 
 class Kind(Enum):
@@ -59,6 +62,9 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_BROKEN = re.compile(r"[\ud800-\udfff]")
+"""What Python makes of bytes that are no UTF-8; a text that has it cannot be sent anywhere."""
+
 _SPACE = re.compile(r"\s+")
 _LINE_COMMENT = re.compile(r"--(?:\\\r?\n|[^\n])*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
@@ -81,8 +87,12 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     """Cut a text into tokens; white space and comments fall between them.
 
     Raises:
-        UserError: `SYNTAX_ERROR` for a string, quoted name or comment that never ends.
+        UserError: `SYNTAX_ERROR` for a string, quoted name or comment that never ends, and for broken characters.
+        Unsupported: `QUERY_TOO_DEEP` for comments within comments within comments.
     """
+    if broken := _BROKEN.search(sql):
+        message = "Here stands half a character: the text was not read as what it was written as."
+        raise UserError("SYNTAX_ERROR", message, place=place_at(sql, broken.start()), hint="Save it as UTF-8.")
     tokens: list[Token] = []
     at = 0
     while True:
@@ -124,6 +134,9 @@ def _end_of_comment(sql: str, start: int) -> int:
         depth += 1 if edge.group() == "/*" else -1
         if depth == 0:
             return edge.end()
+        if depth > _COMMENTS:
+            message = f"More than {_COMMENTS} comments begin here, one in the other."
+            raise Unsupported("QUERY_TOO_DEEP", message, place=place_at(sql, start), hint="Close each with */")
     raise _unfinished(sql, start, "comment", "*/")
 
 

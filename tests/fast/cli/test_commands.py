@@ -108,6 +108,14 @@ def test_a_file_that_is_no_text_is_wrong_usage(run: Run, tmp_path: Path) -> None
     assert "is not UTF-8 text" in result.stderr
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_mark_before_utf_8_is_no_part_of_a_query(run: Run, project: Path, tmp_path: Path, mark: bytes) -> None:
+    (tmp_path / "x.sql").write_bytes(mark + b"SELECT a\nFROM t WHERE (b = 1\n")
+    assert "2 | FROM t WHERE (b = 1" in run("validate", "-f", tmp_path / "x.sql", "-p", project).stderr
+    text = mark.decode() + "SELECT a FROM t WHERE (b = 1"
+    assert "1 | SELECT a" in run("validate", "-", "-p", project, stdin=text).stderr
+
+
 def test_empty_stdin_is_wrong_usage(run: Run) -> None:
     assert run("sql", stdin=" \n").exit_code == 2
     assert run("create", "shop.a", "-", stdin="").exit_code == 2

@@ -61,3 +61,16 @@ def test_of_a_long_line_what_is_around_the_place_is_shown() -> None:
     assert shown[caret.index("^") :].startswith("here")
     assert len(shown) < 200
     assert Place(1, 3, "a b").render() == "1 | a b\n      ^"
+
+
+def test_what_a_terminal_would_obey_or_not_show_is_shown_by_number() -> None:
+    assert Place(1, 5, "a \x1b b\x00").render() == "1 | a \ufffd b\ufffd\n        ^"
+    error = UserError("SYNTAX_ERROR", "not '\u202e'.", detail="\x1b[31m", hint="\ufeff")
+    assert (error.message, error.detail, error.hint) == ("not 'U+202E'.", "U+001B[31m", "U+FEFF")
+
+
+def test_of_a_long_name_both_ends_are_shown() -> None:
+    error = UserError("TABLE_NOT_FOUND", f"Table {'x' * 2_000_000} is missing.")
+    assert error.message.startswith("Table xxx")
+    assert error.message.endswith("x is missing.")
+    assert len(str(error)) < 2_000

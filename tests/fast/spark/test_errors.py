@@ -2,7 +2,7 @@ import pytest
 from py4j.protocol import Py4JError, get_return_value
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
+from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Unsupported, UserError
 from headrace.spark.errors import CONDITIONS, EVIDENCE, translate, translated
 
 SQL = "SELECT a,\n  b FROM shop.t"
@@ -153,3 +153,19 @@ def test_what_has_no_class_of_its_own_is_told_by_its_state(state, code):
     error = translate(pyspark_error("NOT_FORESEEN", f"[NOT_FORESEEN] NOPE is none. SQLSTATE: {state}"))
     assert error.code == code
     assert "SQLSTATE" not in error.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pyspark_error("FAILED_TO_PARSE_TOO_COMPLEX", "[FAILED_TO_PARSE_TOO_COMPLEX] The statement …", ParseException),
+        PySparkException(message="An error occurred while calling o1.sql.\n: java.lang.StackOverflowError\n\tat x"),
+        PySparkException(message="Max iterations (100) reached for batch Resolution, please set 'a.b' to more."),
+    ],
+)
+def test_what_is_too_deep_for_spark_is_told_alike(error):
+    told = translate(error)
+    assert isinstance(told, Unsupported)
+    assert told.code == "QUERY_TOO_DEEP"
+    assert told.message.startswith("The query is nested too deep")
+    assert told.hint

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from fast.sql.reading_cases import resolve, schema
 
-from headrace.delta.derive import delta_program
+from headrace.delta.derive import companion_relation, delta_program
 from headrace.errors import Unsupported
 from headrace.sql.reader import Reading, read
 from headrace.sql.references import references
@@ -46,6 +46,12 @@ def test_what_is_long_is_read(name: str) -> None:
     assert found.tree is not None
 
 
+def test_many_sums_are_followed() -> None:
+    found = reading(f"SELECT a, {', '.join(f'sum(b + {i}) AS s{i}' for i in range(1_000))} FROM t GROUP BY a")
+    assert found.tree is not None
+    assert companion_relation(found.tree) is not None
+
+
 def test_a_join_of_many_tables_is_followed() -> None:
     found = reading(chain("JOIN", 30))
     assert found.tree is not None
@@ -56,12 +62,13 @@ def test_a_join_of_many_tables_is_followed() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (ctes(25, "SELECT x.a FROM {0} AS x JOIN {0} AS y ON x.a = y.a"), "more than 2000 operators"),
+        (ctes(12, "SELECT x.a FROM {0} AS x JOIN {0} AS y ON x.a = y.a"), "more than 2000 operators"),
         (ctes(90, "SELECT DISTINCT a + 1 AS a FROM {0}"), "one above the other"),
         (ctes(900, "SELECT a FROM {0}"), "nested too deep"),
         (" UNION ALL ".join(f"SELECT a, {i} AS b FROM t" for i in range(3_000)), "set operations"),
+        (" EXCEPT ALL ".join(f"SELECT a, {i} AS b FROM t" for i in range(400)), "one above the other"),
     ],
-    ids=("doubled", "stacked", "chained", "many"),
+    ids=("doubled", "stacked", "chained", "many", "subtracted"),
 )
 def test_what_is_too_large_is_refused_and_refreshed_full(query: str, message: str) -> None:
     found = reading(query)
@@ -83,3 +90,22 @@ def test_what_is_too_deep_cannot_be_read(query: str) -> None:
             look(query)
         assert caught.value.code == "QUERY_TOO_DEEP"
         assert caught.value.hint
+
+
+def test_a_table_written_into_the_query_is_refused_where_it_is_too_long() -> None:
+    rows = ",\n".join(f"({i})" for i in range(200_000))
+    with pytest.raises(Unsupported, match="more than 20000 rows") as caught:
+        reading(f"SELECT x FROM VALUES\n{rows} AS v(x)")
+    assert caught.value.code == "QUERY_TOO_LARGE"
+    assert caught.value.place is not None
+    assert caught.value.place.line == 20_002
+    assert reading(f"SELECT x FROM VALUES {', '.join(f'({i})' for i in range(5_000))} AS v(x)").tree is not None
+
+
+def test_common_table_expressions_that_double_each_other_are_refused_before_spark_puts_them_in_place() -> None:
+    doubled = ctes(20, "SELECT x.a FROM {0} AS x\nJOIN {0} AS y ON x.a = y.a")
+    with pytest.raises(Unsupported, match="more than 10000 times") as caught:
+        references(doubled)
+    assert caught.value.code == "QUERY_TOO_LARGE"
+    assert caught.value.place is not None
+    assert len(references(ctes(10, "SELECT x.a FROM {0} AS x JOIN {0} AS y ON x.a = y.a"))) == 2

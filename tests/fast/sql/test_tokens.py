@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.errors import UserError
+from headrace.errors import Unsupported, UserError
 from headrace.sql import tokens
 from headrace.sql.tokens import Kind, tokenize
 
@@ -62,6 +62,22 @@ def test_what_never_ends_is_shown_where_it_begins(text: str) -> None:
     assert error.value.code == "SYNTAX_ERROR"
     assert error.value.place is not None
     assert text[error.value.place.column - 1] in "'`/\""
+
+
+@pytest.mark.parametrize("text", ["SELECT '\ud83d'", "SELECT `a\udcff`", "SELECT 1 /* \udcff */"])
+def test_bytes_that_are_no_text_are_shown(text: str) -> None:
+    with pytest.raises(UserError, match="half a character") as error:
+        tokenize(text)
+    assert error.value.place is not None
+    assert "\ud800" <= text[error.value.place.column - 1] <= "\udfff"
+    str(error.value).encode()
+
+
+def test_comments_in_comments_come_to_an_end() -> None:
+    assert len(tokenize(f"SELECT {'/*' * 50} a {'*/' * 50} 1")) == 2
+    with pytest.raises(Unsupported, match="QUERY_TOO_DEEP") as error:
+        tokenize(f"SELECT {'/*' * 100_000} a {'*/' * 100_000} 1")
+    assert error.value.place is not None
 
 
 def test_quoted_names_lose_their_quotes() -> None:

@@ -23,19 +23,31 @@ schedule = click.option(
 MODE = click.Choice(("AUTO", "FULL", "DIFFERENTIAL"), case_sensitive=False)
 
 
+_MARK = "\ufeff"
+"""What some editors put before UTF-8."""
+
+
 def query_text(query: str | None, file: Path | None) -> str | None:
     """The query from the argument, a file or stdin; None when none was given."""
     if query is not None and file is not None:
         raise click.UsageError("Give the query directly or with --file, not both.")
     if query == "-" or str(file) == "-":
-        return sys.stdin.read()
+        return read_stdin()
     return read_text(file) if file is not None else query
+
+
+def read_stdin() -> str:
+    """What is written to stdin, to its end."""
+    try:
+        return sys.stdin.read().removeprefix(_MARK)
+    except UnicodeDecodeError as error:
+        raise click.UsageError("What came on stdin is not UTF-8 text.") from error
 
 
 def read_text(file: Path) -> str:
     """The text of a file named on the command line."""
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8").removeprefix(_MARK)
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not UTF-8 text.") from error
     except OSError as error:

@@ -12,7 +12,7 @@ from headrace.cli.console import show, write
 from headrace.cli.invocation import Invocation, invocation
 from headrace.cli.progress import following
 from headrace.cli.render import answers
-from headrace.cli.verbs.options import read_text
+from headrace.cli.verbs.options import read_stdin, read_text
 
 if TYPE_CHECKING:
     from headrace.api import Headrace
@@ -55,7 +55,7 @@ def sql(context: click.Context, statement: str | None, files: tuple[Path, ...], 
         _prompt(asked, limit)
         return
     else:
-        scripts = [sys.stdin.read()]
+        scripts = [read_stdin()]
     if not any(script.strip() for script in scripts):
         raise click.UsageError("There is no statement to run.")
     with asked.open() as hr:

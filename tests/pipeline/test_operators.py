@@ -10,6 +10,9 @@ VIEWS = {
     "partition not shown": "SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM {t}",
     "no partition": "SELECT v, lag(v) OVER (ORDER BY v, k) AS p, k FROM {t}",
     "first rows": "SELECT k, sum(v) AS s FROM {t} GROUP BY k ORDER BY sum(v) DESC, k LIMIT 2",
+    "by an alias": "SELECT v AS k, k + 1 AS d FROM {t} WHERE v > 0 ORDER BY k + 1, k, d LIMIT 2",
+    "by what is not shown": "SELECT o.k, (SELECT i.k FROM {t} i WHERE i.v <= o.k ORDER BY i.v DESC, i.k LIMIT 1) AS last "
+    "FROM {t} o",
     "copies left": "SELECT k FROM {t} EXCEPT ALL SELECT v FROM {t}",
     "sets": "SELECT k, v, count(*) AS n, grouping(v) AS g, count(DISTINCT x) AS d FROM {t} GROUP BY ROLLUP(k, v)",
     "array": "SELECT k, sort_array(collect_list(v)) AS l FROM {t} GROUP BY k",

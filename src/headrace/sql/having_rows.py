@@ -14,6 +14,7 @@ from headrace.sql.functions import GENERATORS
 from headrace.sql.pieces import Role
 from headrace.sql.resolving import pieces_of
 from headrace.sql.shape import Extra, Query, Select
+from headrace.sql.tokens import counts
 
 
 def only_asked_for_rows(context: Context, query: Query) -> Query:
@@ -29,7 +30,7 @@ def only_asked_for_rows(context: Context, query: Query) -> Query:
 def _lets_through(context: Context, extra: Extra) -> bool:
     """Whether it is a LIMIT of at least one row."""
     tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
-    return extra.construct == "LIMIT" and len(tokens) == 1 and tokens[0].text.isdigit() and int(tokens[0].text) > 0
+    return extra.construct == "LIMIT" and len(tokens) == 1 and counts(tokens[0].text) and int(tokens[0].text) > 0
 
 
 def _only_groups(context: Context, body: Select) -> bool:

@@ -17,6 +17,7 @@ from headrace.sql.pieces import Pieces, Role, is_integer, split_arguments
 from headrace.sql.refusals import not_maintained
 from headrace.sql.resolving import window_pieces
 from headrace.sql.shape import Extra, Query
+from headrace.sql.tokens import counts
 from headrace.sql.windows import directed
 
 Find = Callable[[Pieces], int | None]
@@ -41,14 +42,20 @@ def limited(context: Context, query: Query, output: Output, find: Find) -> Outpu
         for extra in cuts:
             message = f"{extra.construct} is maintained with plain numbers, after an ORDER BY of columns."
             context.refuse(not_maintained(extra.construct, context.place(extra.at), message))
-        return output
+        return _shown(output)
     place = context.place(cuts[0].at)
     cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, place)
+    return _shown(replace(output, relation=cut))
+
+
+def _shown(output: Output) -> Output:
+    """The result without what only ORDER BY reads."""
     if not output.hidden:
-        return replace(output, relation=cut)
-    pairs = zip(cut.columns, output.names, strict=True)
-    shown, names = zip(*((column, name) for column, name in pairs if column not in output.hidden), strict=True)
-    return replace(output, relation=Project(cut, identity(shown)), names=names)
+        return output
+    pairs = zip(output.relation.columns, output.names, strict=True)
+    kept = [(column, name) for column, name in pairs if column not in output.hidden]
+    relation = Project(output.relation, identity(tuple(column for column, _ in kept)))
+    return replace(output, relation=relation, names=tuple(name for _, name in kept))
 
 
 def ordering(context: Context, query: Query) -> tuple[Pieces, ...]:
@@ -64,7 +71,7 @@ def _cuts(query: Query) -> tuple[dict[str, Extra], list[Extra]]:
 
 def _number(context: Context, extra: Extra) -> int | None:
     tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
-    return int(tokens[0].text) if len(tokens) == 1 and tokens[0].text.isdigit() else None
+    return int(tokens[0].text) if len(tokens) == 1 and counts(tokens[0].text) else None
 
 
 def _order(context: Context, extra: Extra | None, output: Output, find: Find) -> tuple[SortKey, ...] | None:

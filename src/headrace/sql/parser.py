@@ -25,7 +25,7 @@ from headrace.sql.shape import (
     SetOperation,
     TableBody,
 )
-from headrace.sql.tokens import words
+from headrace.sql.tokens import counts, words
 
 _SET_OPERATORS = {
     "UNION": "UNION",
@@ -135,7 +135,7 @@ def _levels(cursor: Cursor) -> int | None:
     if not cursor.take("MAX", "RECURSION", "LEVEL"):
         return None
     text = cursor.peek().text
-    return int(text) if text.isdigit() else None
+    return int(text) if counts(text) else None
 
 
 def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from headrace.algebra.scalar import Scalar
 from headrace.names import quote
 from headrace.sql.shape import Range
-from headrace.sql.tokens import Token
+from headrace.sql.tokens import Token, counts
 
 SCALAR, IN, EXISTS = "subquery in an expression", "IN (subquery)", "EXISTS"
 """The kinds of subqueries, as refusals name them; the only part of a SUBQUERY."""
@@ -170,4 +170,4 @@ def piece_of(role: Role, token: Token, before: Token | None) -> Piece:
 
 def is_integer(pieces: Pieces) -> bool:
     """Whether it is a plain integer, which GROUP BY takes for an ordinal."""
-    return len(pieces) == 1 and pieces[0].role is Role.LITERAL and pieces[0].text.isdigit()
+    return len(pieces) == 1 and pieces[0].role is Role.LITERAL and counts(pieces[0].text)

@@ -96,7 +96,8 @@ class SelectReader:
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.pieces for item in items], joined.scope
         for item in items:
-            self.called.setdefault(self.context.fold(item.name or ""), []).append(item.pieces)
+            if item.name is not None:
+                self.called.setdefault(self.context.fold(item.name), []).append(item.pieces)
         first, hidden = len(items), self._hidden(ordering)
         self.shown += hidden
         items += [Item(None, pieces) for pieces in hidden]
@@ -132,7 +133,8 @@ class SelectReader:
             return []
         hidden: list[Pieces] = []
         for pieces in ordering:
-            alone = len(pieces) == 1 and self.context.fold(pieces[0].parts[0] if pieces[0].parts else "") in self.called
+            name = pieces[0].parts[0] if len(pieces) == 1 and pieces[0].role is Role.NAME else ""
+            alone = self.context.fold(name) in self.called
             if not pieces or is_integer(pieces) or alone or has_window(pieces) or has_subquery(pieces):
                 continue
             found = self._ordering(pieces)

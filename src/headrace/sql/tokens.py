@@ -18,6 +18,10 @@ _COMMENTS = 100
 """Comments in comments that are read: of 100,000 Spark thinks for minutes."""
 
 
+_DIGITS = 1_000
+"""Characters that a number may have."""
+
+
 class Kind(Enum):
     """What a token is."""
 
@@ -55,6 +59,11 @@ class Token:
     def name(self) -> str:
         """The identifier it spells, without quotes."""
         return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
+
+
+def counts(text: str) -> bool:
+    """Whether a text is a plain whole number, of a size that may count rows or columns."""
+    return text.isascii() and text.isdigit() and len(text) < 20
 
 
 def words(text: str) -> frozenset[str]:
@@ -101,10 +110,23 @@ def tokenize(sql: str) -> tuple[Token, ...]:
             at = usual.end()
         at = _skip_blank(sql, at)
         if at == len(sql):
+            _check_numbers(sql, tokens)
             return tuple(tokens)
         token = _token_at(sql, at, after_dot=bool(tokens) and tokens[-1].text == "." and tokens[-1].end == at)
         tokens.append(token)
         at = token.end
+
+
+def _check_numbers(sql: str, tokens: list[Token]) -> None:
+    """No number is thousands of digits long, but Spark thinks about one for minutes."""
+    if len(sql) < _DIGITS:
+        return
+    for token in tokens:
+        if token.end - token.start > _DIGITS and token.kind is Kind.NUMBER:
+            message = (
+                f"A number of {token.end - token.start:,} characters begins here; decimals have 38 digits at most."
+            )
+            raise UserError("SYNTAX_ERROR", message, place=place_at(sql, token.start))
 
 
 def _usual_token(match: re.Match[str]) -> Token:

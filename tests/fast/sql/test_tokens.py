@@ -73,6 +73,14 @@ def test_bytes_that_are_no_text_are_shown(text: str) -> None:
     str(error.value).encode()
 
 
+def test_a_number_of_thousands_of_digits_is_shown() -> None:
+    with pytest.raises(UserError, match="A number of 2,000,000 characters") as error:
+        tokenize(f"SELECT\n a + {'1' * 2_000_000} FROM t")
+    assert error.value.place is not None
+    assert (error.value.place.line, error.value.place.column) == (2, 6)
+    assert len(tokenize(f"SELECT {'x1' * 2_000}, {'1' * 400}e-400")) == 4
+
+
 def test_comments_in_comments_come_to_an_end() -> None:
     assert len(tokenize(f"SELECT {'/*' * 50} a {'*/' * 50} 1")) == 2
     with pytest.raises(Unsupported, match="QUERY_TOO_DEEP") as error:

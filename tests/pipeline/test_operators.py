@@ -11,7 +11,7 @@ VIEWS = {
     "no partition": "SELECT v, lag(v) OVER (ORDER BY v, k) AS p, k FROM {t}",
     "first rows": "SELECT k, sum(v) AS s FROM {t} GROUP BY k ORDER BY sum(v) DESC, k LIMIT 2",
     "by an alias": "SELECT v AS k, k + 1 AS d FROM {t} WHERE v > 0 ORDER BY k + 1, k, d LIMIT 2",
-    "by what is not shown": "SELECT o.k, (SELECT i.k FROM {t} i WHERE i.v <= o.k ORDER BY i.v DESC, i.k LIMIT 1) AS last "
+    "by what is not shown": "SELECT o.k, (SELECT k FROM {t} i WHERE i.v <= o.k ORDER BY i.v DESC, k LIMIT 1) AS last "
     "FROM {t} o",
     "copies left": "SELECT k FROM {t} EXCEPT ALL SELECT v FROM {t}",
     "sets": "SELECT k, v, count(*) AS n, grouping(v) AS g, count(DISTINCT x) AS d FROM {t} GROUP BY ROLLUP(k, v)",

@@ -23,11 +23,6 @@ SPARKS_OWN = _KNOWN | TIME_WINDOWS | GENERATORS | NON_DETERMINISTIC.keys() | NON
 
 _DECLARE = "Declare it in the project's functions.py: then its body is known, and whether it is deterministic."
 
-_NEXT = (
-    "Subqueries are maintained with columns of the query next around them, not of one further out: join what the "
-    "innermost compares, in the query between."
-)
-
 Aliases = Mapping[str, Pieces]
 """Select aliases, folded, with the expression each stands for."""
 
@@ -107,8 +102,7 @@ def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases, *, ali
         name = piece.parts[0].lower()
         context.refuse(not_deterministic(piece.text, context.place_of(piece.at), NON_DETERMINISTIC[name]))
     elif not scope.opaque:
-        hint = _NEXT if context.depth > 1 else None
-        context.doubt(piece.text, f"{piece.text} could not be traced to a column.", piece.at, hint)
+        context.doubt(piece.text, f"{piece.text} could not be traced to a column.", piece.at)
     return (piece,)
 
 

@@ -280,7 +280,7 @@ def _translated(error: Exception, sql: str | None) -> HeadraceError:
     kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error)
     kind = kind or _by_state(texts) or _FALLBACK
     said, advice = _split_advice(_sentence(error, kind))
-    message, detail = (kind.message, said) if kind.message else (said, None)
+    message, detail = (kind.message, None if kind is _DEEP else said) if kind.message else (said, None)
     if kind is _FALLBACK and isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
         return InternalError("INTERNAL_ERROR", message, hint="Please report this.")
     hint = kind.hint if kind.message else advice or kind.hint
@@ -370,7 +370,7 @@ def _raw(error: Exception) -> str:
     if callable(getter) and (message := getter()):
         return str(message)
     java = getattr(error, "java_exception", None)
-    return str(java.getMessage()) if java is not None else str(error)
+    return str(java.getMessage() or java.getClass().getSimpleName()) if java is not None else str(error)
 
 
 def _place(error: Exception, sql: str | None) -> Place | None:

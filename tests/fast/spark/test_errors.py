@@ -168,4 +168,5 @@ def test_what_is_too_deep_for_spark_is_told_alike(error):
     assert isinstance(told, Unsupported)
     assert told.code == "QUERY_TOO_DEEP"
     assert told.message.startswith("The query is nested too deep")
+    assert told.detail is None
     assert told.hint

@@ -60,7 +60,7 @@ def parse(sql: str) -> tuple[Query, Cursor]:
     try:
         query = cursor.parse_query()
     except RecursionError as error:
-        raise too_deep() from error
+        raise too_deep(cursor) from error
     cursor.take(";")
     if not cursor.done:
         raise cursor.error("The query should end here", _QUALIFY if cursor.peek(-1).word == "QUALIFY" else None)
@@ -87,11 +87,12 @@ _IN = "IN says the same as = ANY, and NOT IN as <> ALL; write other comparisons 
 _QUALIFY = "Spark has no QUALIFY: put the window function into a query in FROM, and its condition into WHERE."
 
 
-def too_deep() -> Unsupported:
-    """The error about brackets in brackets in brackets."""
+def too_deep(cursor: Cursor) -> Unsupported:
+    """The error about brackets in brackets in brackets, which shows how far the reader came."""
     return Unsupported(
         "QUERY_TOO_DEEP",
         "The query is nested too deep to be read.",
+        place=place_at(cursor.sql, cursor.offset()),
         hint="Split it: into views, or into stream tables that read one another.",
     )
 

@@ -71,7 +71,7 @@ def references(query: str) -> tuple[Reference, ...]:
     try:
         found = tuple(_Finder(cursor).of_query(shape, frozenset()))
     except RecursionError as error:
-        raise too_deep() from error
+        raise too_deep(cursor) from error
     return tuple(sorted(found, key=lambda reference: reference.start))
 
 

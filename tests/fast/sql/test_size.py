@@ -89,6 +89,7 @@ def test_what_is_too_deep_cannot_be_read(query: str) -> None:
         with pytest.raises(Unsupported, match="nested too deep") as caught:
             look(query)
         assert caught.value.code == "QUERY_TOO_DEEP"
+        assert caught.value.place is not None
         assert caught.value.hint
 
 

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from headrace.algebra.relations import Aggregate, Filter, Project, Relation, Scan, Stored
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Scan,
+    Stored,
+    Union,
+    Values,
+    Window,
+)
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import identity, sources, transform, walk
-from headrace.algebra.types import groupable, mentions
+from headrace.algebra.types import followed, groupable, mentions
 from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
 from headrace.delta.few_groups import bound
@@ -196,7 +210,7 @@ def compile_view(
         told_apart = _loose(reading.tree, types_of, Uniqueness(keys, column_types(reading.tree, types_of)).keys)
         view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
         loose = told_apart
-    refusals = reading.refusals + _incomparable(output) + _misread(view.output, output) + loose
+    refusals = reading.refusals + _incomparable(output, view.tree) + _misread(view.output, output) + loose
     refusals += _inexact(view.tree, types_of) + _unkept(view) + _by_maps(view, types_of) + _collated(view, output)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
@@ -210,14 +224,19 @@ def _loose(
     return undetermined(tree, types_of, known) + unsettled(tree, types_of, known)
 
 
-def _incomparable(output: tuple[Column, ...]) -> tuple[Refusal, ...]:
-    """Rows are matched by their values, so every column must have equality."""
+def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:
+    """Rows are matched by their values, so every column must have equality; maps are matched by grouping alone."""
     message = "Column '{}' is of a type that has no equality: {}."
+    alone = tree is not None and all(isinstance(node, _GROUPED_ALONE) for node in walk(tree))
     return tuple(
         not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type), _PARTS)
         for c in output
-        if not groupable(c.type)
+        if not (followed(c.type) if alone else groupable(c.type))
     )
+
+
+_GROUPED_ALONE = (Scan, Project, Filter, Join, OuterJoin, Existence, Union, Generate, Values, Window)
+"""Operators whose rules compare no whole rows but by adding up their weights."""
 
 
 def _by_maps(view: CompiledView, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[Refusal, ...]:

@@ -19,6 +19,8 @@ VIEWS = {
     "generated": "SELECT k, e.p FROM {t} LATERAL VIEW OUTER explode(sequence(1, v)) e AS p WHERE v < 4",
     "generated in FROM": "SELECT t.k, e.p, q.y FROM {t} t, LATERAL explode(sequence(1, t.v)) AS e(p) "
     "JOIN LATERAL posexplode(array_repeat(e.p, t.k - 1)) AS q(y, z) ON q.y < e.p",
+    "map": "SELECT a.k, b.m, count(*) OVER (PARTITION BY a.k) AS n FROM {t} a LEFT JOIN "
+    "(SELECT k, CASE WHEN v > 1 THEN map(CAST(x AS STRING), v || '', 'w', NULL) END m FROM {t}) b ON b.k = a.v",
     "fields": "SELECT s.* EXCEPT (b), q.s.b AS b "
     "FROM (SELECT named_struct('v', v, 'b', x, 'in', struct(k)) AS s FROM {t}) q",
 }
@@ -47,6 +49,8 @@ NOT_KEPT = {
     "distinct": "SELECT DISTINCT s COLLATE UTF8_LCASE AS s FROM {t}",
     "grouped by": "SELECT count(*) AS n FROM {t} GROUP BY s COLLATE UTF8_LCASE",
     "variant": "SELECT k, parse_json(to_json(struct(s))) AS j FROM {t}",
+    "map of floats": "SELECT k, map('x', CASE k WHEN 2 THEN 0.0D WHEN 3 THEN -0.0D END, s || k, NULL) AS m FROM {t} "
+    "WHERE s IS NOT NULL",
 }
 
 

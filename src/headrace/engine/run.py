@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
+from headrace.algebra.types import followed
 from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.delta.change import union_all, weigh
@@ -401,7 +402,8 @@ class Run:
         }
         old, new = Stored(plan.OLD_ROWS, names), Stored(plan.NEW_ROWS, names)
         # of what cannot be compared, such as a variant, everything leaves and everything comes
-        every = bool(incomparable(facts.details.output))
+        output = facts.details.output
+        every = bool(incomparable(output)) or not all(followed(c.type) for c in output)
         relation = union_all(weigh(new, 1), weigh(old, -1)) if every else difference(old, new)
         view = plan.view_name(facts, "difference")
         stage = Compute("difference", view, lower(relation, lambda leaf: rows[_stored_name(leaf)]))

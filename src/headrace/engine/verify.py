@@ -29,6 +29,7 @@ from headrace.engine.verify_cycle import Text, TextFixpoint
 from headrace.errors import UserError
 from headrace.graph.dag import Dag
 from headrace.lake.apply import MEASURES, change_of
+from headrace.lake.compare import key_expressions
 from headrace.names import WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
 from headrace.sql.lower import lower
@@ -153,7 +154,8 @@ def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table
 
 
 def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False) -> str:
-    """Rows whose columns can be compared: a table keeps no collation, and a variant is compared as its JSON."""
+    """Rows whose columns can be compared: a table keeps no collation, a variant is compared as its JSON, a map by what
+    is in it."""
     shown = [_as_comparable(column, stored=stored) for column in columns]
     if all(value is None for value in shown):
         return rows
@@ -162,6 +164,8 @@ def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False)
 
 
 def _as_comparable(column: Column, *, stored: bool) -> str | None:
+    if "map<" in column.type.lower():
+        return key_expressions(column)[0]
     if column.type.lower() == "variant":
         return f"to_json({quote(column.name)})"
     return f"CAST({quote(column.name)} AS {column.type})" if stored and "collate" in column.type.lower() else None

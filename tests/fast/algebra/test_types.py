@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.algebra.types import field_names
+from headrace.algebra.types import field_names, followed
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,22 @@ from headrace.algebra.types import field_names
 )
 def test_the_fields_of_a_struct(type_: str, names: tuple[str, ...] | None) -> None:
     assert field_names(type_) == names
+
+
+@pytest.mark.parametrize(
+    ("type_", "told_apart"),
+    [
+        ("map<string,string>", True),
+        ("map<int,decimal(8,2)>", True),
+        ("struct<a:int,b:double>", True),
+        ("map<string,int>", False),
+        ("map<string,double>", False),
+        ("map<string,map<string,string>>", False),
+        ("map<string,variant>", False),
+        ("map<string collate UTF8_LCASE,string>", False),
+        ("array<map<string,string>>", False),
+        ("variant", False),
+    ],
+)
+def test_maps_of_texts_and_decimals_are_told_apart_by_grouping(type_: str, told_apart: bool) -> None:
+    assert followed(type_) == told_apart

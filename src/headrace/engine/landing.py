@@ -124,7 +124,9 @@ class Lander:
         Raises:
             UserError: `SOURCE_EXISTS`, `TABLE_EXISTS`, or what the capture finds.
         """
-        mirrors = self.new_mirrors(name, tables)
+        with self.catalog.reading() as reader:
+            there = reader.find_source(name) is not None
+        mirrors = () if there else self.new_mirrors(name, tables)  # its mirrors exist, but it is told first
         source = self.catalog.create_source(name, kind, options, mirrors)
         begun: list[Capture] = []
         try:

@@ -105,7 +105,8 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
         replication: Speak the replication protocol, which takes simple statements only.
 
     Raises:
-        EnvironmentFault: `SOURCE_UNREACHABLE` (retryable), `SOURCE_LOGIN_REFUSED`, `SOURCE_URL_INVALID`.
+        UserError: `SOURCE_URL_INVALID`.
+        EnvironmentFault: `SOURCE_UNREACHABLE` (retryable), `SOURCE_LOGIN_REFUSED`.
     """
     with faults():
         try:

@@ -284,9 +284,14 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         stamps,
         filled,
         ancestors=frozenset(above),
-        partitions=tuple(Partition(*p[:5], frozenset(p[5] or ())) for p in partitions or ()),
+        partitions=tuple(_partition(p) for p in partitions or ()),
         owner=owner,
     )
+
+
+def _partition(row: Sequence[Any]) -> Partition:
+    schema, name, kind, persistence, identity, key = row
+    return Partition(schema, name, kind, persistence, identity, frozenset(key or ()))
 
 
 def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:

@@ -11,7 +11,7 @@ import re
 
 import psycopg
 
-from headrace.errors import EnvironmentFault
+from headrace.errors import EnvironmentFault, UserError
 
 _REFUSED = re.compile(
     "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
@@ -31,7 +31,7 @@ _PASSING = re.compile(
 )
 
 
-def unreached(error: psycopg.Error) -> EnvironmentFault:
+def unreached(error: psycopg.Error) -> UserError | EnvironmentFault:
     """The error for a connection that was not made.
 
     Returns:
@@ -39,7 +39,7 @@ def unreached(error: psycopg.Error) -> EnvironmentFault:
     """
     text = str(error).strip()
     if isinstance(error, psycopg.ProgrammingError) or _MISWRITTEN.search(text):
-        return EnvironmentFault(
+        return UserError(
             "SOURCE_URL_INVALID",
             "The connection string of the source has a parameter that means nothing.",
             detail=text,

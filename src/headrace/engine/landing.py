@@ -220,8 +220,10 @@ class Lander:
             capture = self.open_capture(source)
             try:
                 capture.remove()
-            except HeadraceError:  # also a connection string that is not set here
+            except HeadraceError as error:  # also a connection string that is not set here
                 if not force:
+                    gone = f"If its server is gone for good: `headrace source drop {name} --force`."
+                    error.hint = f"{error.hint or ''} {gone}".strip()
                     raise
             capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)

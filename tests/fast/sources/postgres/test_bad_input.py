@@ -209,6 +209,7 @@ def test_a_server_that_is_away(away: House, run: Command, tmp_path: Path) -> Non
     told = {"code": "SOURCE_UNREACHABLE", "said": "not currently accepting connections", "retry": True}
     for verb in ("land", "status", "resnapshot", "drop"):
         run.fails("source", verb, "shop", remedy="nothing is lost", **told)  # type: ignore[arg-type]
+    assert "source drop shop --force" in run("source", "drop", "shop").output
     for verb in ("list", "pause", "resume"):
         assert run("source", verb, *("shop",) * (verb != "list")).exit_code == 0
     away.reachable(True)

@@ -130,6 +130,16 @@ class LogicalServer:
 
         pgexec(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user, cwd=cwd)
 
+    def restore(self, url: str, folder: Path) -> None:
+        """Dump a database, drop it, and make it again of the dump."""
+        name, dump = url.partition("?")[0].rpartition("/")[2], folder / "dump.sql"
+        subprocess.run([self._server.bin_path / "pg_dump", "-d", url, "-f", dump], check=True)
+        with self.connect("postgres") as db:
+            db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            db.execute(f"CREATE DATABASE {name}")
+        psql = [self._server.bin_path / "psql", "-qX", "-v", "ON_ERROR_STOP=1", "-o", os.devnull, "-d", url, "-f", dump]
+        subprocess.run(psql, check=True)
+
     def own(self, folder: Path) -> None:
         """Let the server's user write to a folder."""
         if self._server.system_user is not None:

@@ -90,7 +90,7 @@ class Mirrors:
         assert deleted == self._duck.execute(wanted).fetchone(), f"{name} does not hold what was deleted from it"
 
     def _columns(self, name: str) -> list[str]:
-        return [f'"{d[0]}"' for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
+        return [_name(d[0]) for d in self._duck.execute(f"SELECT * FROM {name} LIMIT 0").description]
 
     def _alter(self, landed: PostgresTable) -> None:
         if not landed.reshaped:
@@ -107,6 +107,11 @@ def translated(sql: str) -> str:
     text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
     (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
     return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)
+
+
+def _name(column: str) -> str:
+    """A column's name as DuckDB writes it."""
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:

@@ -24,7 +24,7 @@ from kit.mirrored import Mirrors
 Published = Callable[[Mirrors], None]
 """Told after every publication."""
 
-BROKEN = frozenset({"SOURCE_LOST", "SOURCE_UNREACHABLE", "SOURCE_BUSY", "SOURCE_IN_MOTION"})
+BROKEN = frozenset({"SOURCE_LOST", "SOURCE_UNREACHABLE", "SOURCE_BUSY", "SOURCE_IN_MOTION", "SLOT_IN_USE"})
 """What passes when it is simply tried again."""
 
 LOST = frozenset({"SLOT_LOST", "CAPTURE_REMOVED"})
@@ -73,7 +73,7 @@ class Interrupted:
                     self._begin_again()
                 elif error.code not in BROKEN or attempts == ATTEMPTS:
                     raise
-                time.sleep(0.02)
+                time.sleep(0.5 if error.code == "SLOT_IN_USE" else 0.02)  # a killed one's session ends in a while
                 continue
             if landing is None or self._chance.random() < 0.2:
                 continue  # killed: while reading, or before publishing

@@ -45,6 +45,8 @@ def test_tables_come_and_go(hr: Headrace, ns: str, url: str, db: psycopg.Connect
     db.execute("CREATE VIEW seen AS SELECT 1 AS a")
     source = f"{ns}_bank"
     hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (here)")
+    with pytest.raises(HeadraceError, match="SOURCE_EXISTS"):
+        hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (here)")
     hr.create_stream_table(f"{ns}.alone", f"SELECT sum(amount) AS total FROM {source}.here")
 
     def transfer(amount: int) -> None:

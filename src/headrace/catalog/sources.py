@@ -184,7 +184,7 @@ def create(
         raise UserError(
             "SOURCE_EXISTS",
             f"The database source {name} exists already.",
-            hint="Use IF NOT EXISTS, another name, or drop it first.",
+            hint="Use IF NOT EXISTS, another name, or drop it first; ALTER SOURCE … ADD TABLES adds tables to it.",
         )
     values = {"name": name, "kind": kind, "options_json": dict(options), "status": SourceStatus.NEW.value}
     key = connection.execute(sa.insert(t.source).values(**values, created_at=now)).inserted_primary_key

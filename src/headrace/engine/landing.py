@@ -124,7 +124,9 @@ class Lander:
         Raises:
             UserError: `SOURCE_EXISTS`, `TABLE_EXISTS`, or what the capture finds.
         """
-        mirrors = self.new_mirrors(name, tables)
+        with self.catalog.reading() as reader:
+            there = reader.find_source(name) is not None
+        mirrors = () if there else self.new_mirrors(name, tables)  # its mirrors exist, but it is told first
         source = self.catalog.create_source(name, kind, options, mirrors)
         begun: list[Capture] = []
         try:
@@ -218,8 +220,10 @@ class Lander:
             capture = self.open_capture(source)
             try:
                 capture.remove()
-            except HeadraceError:  # also a connection string that is not set here
+            except HeadraceError as error:  # also a connection string that is not set here
                 if not force:
+                    gone = f"If its server is gone for good: `headrace source drop {name} --force`."
+                    error.hint = f"{error.hint or ''} {gone}".strip()
                     raise
             capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)

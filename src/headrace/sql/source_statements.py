@@ -41,7 +41,11 @@ def split_column(text: str) -> tuple[str, str, str]:
     if len(parts) == 2:
         return "public", *parts
     if len(parts) != 3:
-        raise _invalid(text)
+        raise UserError(
+            "INVALID_NAME",
+            f"'{text}' does not name a column of a table in PostgreSQL.",
+            hint='Write schema.table.column, with double quotes around odd parts: public.orders."Valid until".',
+        )
     return parts[0], parts[1], parts[2]
 
 

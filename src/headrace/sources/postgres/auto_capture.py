@@ -50,7 +50,7 @@ PATIENCE = 10.0
 PAUSE = dt.timedelta(minutes=1)
 """Between attempts to hand over."""
 
-GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR"})
+GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR", "SLOT_IN_USE"})
 """What may keep the way from being changed without keeping the present one from being landed."""
 
 
@@ -125,7 +125,8 @@ class AutoCapture:
         self._now(position).acknowledge(position)
         with connected(self._what.url) as connection:
             if by_triggers(position):
-                self._drop_slot(connection)
+                with suppress(psycopg.errors.ObjectInUse):  # a killed landing's session has not ended yet: then, too
+                    self._drop_slot(connection)
                 return
             with suppress(psycopg.errors.LockNotAvailable):  # others write: after the next landing then
                 installing.remove(connection, self._what.slot, patience=1.0)

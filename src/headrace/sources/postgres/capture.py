@@ -330,7 +330,9 @@ class PostgresCapture:
             preflight.require(preflight.check_table(f, role))
         kept = {n: t for n, t in self._what.known.items() if n not in anew}
         self._distinct([*(t.oid for t in kept.values()), *(f.table.oid for f in wanted.values())])
-        present = {f.table.oid: f.table for f in self._tables(connection, now.version, [t.oid for t in kept.values()])}
+        others = self._tables(connection, now.version, [t.oid for t in kept.values()])
+        preflight.require(preflight.check_apart([*others, *wanted.values()]))
+        present = {f.table.oid: f.table for f in others}
         listed = {n: present.get(t.oid, t) for n, t in kept.items()} | {n: f.table for n, f in wanted.items()}
         listed = as_published(connection, self._what.slot, listed)  # columns may have other names in conditions by now
         slots.publish_tables(connection, self._what.slot, tuple(listed.values()), now.version)

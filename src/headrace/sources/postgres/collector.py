@@ -83,11 +83,17 @@ class Collector:
     rows: int = 0
     last: Begin | None = None
     _misfits: set[int] = field(default_factory=set)
+    _roots: dict[int, int] = field(default_factory=dict)
+    _keys: dict[int, frozenset[str]] = field(default_factory=dict)
+    _unfit: dict[int, set[int]] = field(default_factory=dict)
     _old: dict[int, Places] = field(default_factory=dict)
     _skip: bool = True
     _begun: Begin | None = None
     _held: int = 0
     _bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._roots = {leaf: table.oid for table in self.tables.values() for leaf in table.leaves}
 
     def feed(self, messages: Iterable[bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""
@@ -170,7 +176,7 @@ class Collector:
 
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
         """Where a table's changes go; None for tables that are not captured, or not as they are."""
-        if oid in self._misfits:
+        if oid in self._misfits or self._unfit.get(oid):
             self.stale.add(oid)
             self.changes.pop(oid, None)
             return None
@@ -184,7 +190,9 @@ class Collector:
     def _relation(self, message: Relation) -> None:
         table = self.tables.get(message.oid)
         if table is None:
+            self._partition(message)
             return
+        self._keys[message.oid] = _key_of(message)
         former = self.former.get(message.oid)
         self._misfits.discard(message.oid)
         self._old.pop(message.oid, None)
@@ -195,6 +203,21 @@ class Collector:
         else:
             self._misfits.add(message.oid)
 
+    def _partition(self, message: Relation) -> None:
+        """Take in what a partition is like, which is told after what its table is like, before its first change.
+
+        Its changes come as those of the table; but of old rows they have what the partition's own identity tells.
+        """
+        root = self._roots.get(message.oid)
+        if root is None:
+            return
+        key, wanted = _key_of(message), self._keys.get(root, frozenset())
+        unfit = self._unfit.setdefault(root, set())
+        if key and not (wanted and wanted <= key):
+            unfit.add(message.oid)
+        else:  # whole old rows tell every key; and without an identity the server allows no UPDATE or DELETE
+            unfit.discard(message.oid)
+
     def _commit(self, message: Commit) -> None:
         if not self._skip:
             self.transactions += 1
@@ -202,6 +225,11 @@ class Collector:
         if self.until is None or message.lsn < self.until:
             self.end = max(self.end, message.end)
         self._skip = True
+
+
+def _key_of(message: Relation) -> frozenset[str]:
+    """Columns by which old rows are told; none where they are sent whole, or not at all."""
+    return frozenset(c.name for c in message.columns if c.key) if message.identity in "di" else frozenset()
 
 
 def _blocks(messages: Iterable[bytes]) -> Iterator[list[bytes]]:

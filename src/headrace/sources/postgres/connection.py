@@ -105,6 +105,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
         replication: Speak the replication protocol, which takes simple statements only.
 
     Raises:
+        UserError: `SOURCE_URL_INVALID`.
         EnvironmentFault: `SOURCE_UNREACHABLE` (retryable), `SOURCE_LOGIN_REFUSED`.
     """
     with faults():
@@ -113,7 +114,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
             if replication:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
-        except psycopg.OperationalError as error:
+        except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise unreached(error) from error
         with connection:
             connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headrace.sources.postgres.pgoutput import Delete, Insert, Update, Values
 from headrace.sources.postgres.server import Found
-from headrace.sources.postgres.tables import RemoteColumn, RemoteTable
+from headrace.sources.postgres.tables import RemoteColumn, RemoteTable, is_kept_back
 
 TEXTS = frozenset({"text", "varchar"})
 """Types whose values are written alike, and which become each other without being rewritten."""
@@ -33,6 +33,7 @@ def followed(now: Found, before: RemoteTable) -> bool:
     return (
         before.filenode is not None
         and not _names_again(table, before)
+        and not any(is_kept_back(c.name) for c in table.columns)
         and same
         == (before.oid, before.identity, before.partitioned, before.filenode, _other_marks(before), _key(before))
         and all(

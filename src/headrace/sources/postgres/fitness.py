@@ -33,12 +33,15 @@ SELECT c.oid::bigint, t.allowed, t.owned,
         WHEN EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
             THEN 'is a partition or inherits from a table, whose statements do not fire its triggers'
         WHEN t.abroad THEN 'has a partition that is a foreign table'
+        WHEN t.unlogged THEN 'is unlogged, or has a partition that is: a crash of the server empties it, which no '
+            'trigger sees'
         WHEN t.subscribed THEN 'is filled by a subscription, which fires no statement triggers' END,
     t.partitions
 FROM pg_class c, LATERAL (
     SELECT bool_and(has_table_privilege(p.oid, 'TRIGGER')) AS allowed,
         bool_and(pg_has_role(p.relowner, 'USAGE')) AS owned,
         bool_or(p.relkind = 'f') AS abroad,
+        bool_or(p.relpersistence <> 'p') AS unlogged,
         bool_or(EXISTS (SELECT FROM pg_subscription_rel s WHERE s.srrelid = p.oid)) AS subscribed,
         coalesce(json_agg(json_build_array(n.nspname, p.relname) ORDER BY p.oid) FILTER (WHERE p.oid <> c.oid), '[]')
             AS partitions

@@ -93,6 +93,11 @@ def objections(found: Found, part: Part, version: int, *, triggers: bool = False
         said.append("has REPLICA IDENTITY FULL, which needs all columns: leave COLUMNS out, or give it a key")
     elif part.columns and (lacking := [name for name in table.key if name not in there]):
         said.append(f"is known by columns that are not among COLUMNS: {', '.join(lacking)}")
+    if part.columns and not triggers and (wider := [p for p in found.partitions if p.identity == "f" or p.key - there]):
+        said.append(
+            "has partitions known by more than COLUMNS, whose UPDATEs and DELETEs PostgreSQL would refuse: "
+            + ", ".join(map(str, wider))
+        )
     return tuple(said)
 
 

@@ -12,8 +12,8 @@ from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.fitness import fitness
 from headrace.sources.postgres.narrowing import Part, narrowed, objections
 from headrace.sources.postgres.promotion import FAILOVER_SLOTS
-from headrace.sources.postgres.server import Found, server, tables
-from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.server import Found, Partition, server, tables
+from headrace.sources.postgres.tables import RemoteTable, is_kept_back
 
 OLDEST = 140000
 CAPTURABLE = ("r", "p")
@@ -43,7 +43,9 @@ SELECT current_user, rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_roles 
     has_database_privilege(current_database(), 'CREATE'), current_database(),
     current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
     current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_stat_replication),
-    current_setting('max_slot_wal_keep_size'), current_setting('idle_replication_slot_timeout', true)
+    current_setting('max_slot_wal_keep_size'), current_setting('idle_replication_slot_timeout', true),
+    greatest(20, current_setting('max_replication_slots')::int + 10),
+    greatest(20, current_setting('max_wal_senders')::int + 10)
 FROM pg_roles WHERE rolname = current_user
 """
 
@@ -53,7 +55,7 @@ def check_server(connection: Connection, failover: bool = False) -> tuple[Check,
     now = server(connection)
     row = connection.execute(_ROLE).fetchone()
     assert row is not None, "the current role exists"
-    role, replication, creator, database, slots, senders, kept, idle = row
+    role, replication, creator, database, slots, senders, kept, idle, more_slots, more_senders = row
     return (
         Check("version", now.version >= OLDEST, f"PostgreSQL {now.version // 10000}", None),
         Check(
@@ -61,19 +63,20 @@ def check_server(connection: Connection, failover: bool = False) -> tuple[Check,
             now.wal_level == "logical",
             f"wal_level is {now.wal_level}",
             "ALTER SYSTEM SET wal_level = 'logical'; -- then restart; on RDS and Aurora: parameter group, "
-            "rds.logical_replication = 1; on Cloud SQL: flag cloudsql.logical_decoding",
+            "rds.logical_replication = 1; on Cloud SQL: flag cloudsql.logical_decoding; or capture by triggers, which "
+            "need none of this: capture = 'trigger'",
         ),
         Check(
             "slots",
             int(str(slots)) > 0,
             f"{slots} replication slots are free",
-            "ALTER SYSTEM SET max_replication_slots = 20; -- then restart; or drop slots that nobody uses",
+            f"ALTER SYSTEM SET max_replication_slots = {more_slots}; -- then restart; or drop slots that nobody uses",
         ),
         Check(
             "senders",
             int(str(senders)) > 0,
             f"{senders} WAL senders are free",
-            "ALTER SYSTEM SET max_wal_senders = 20; -- then restart",
+            f"ALTER SYSTEM SET max_wal_senders = {more_senders}; -- then restart",
         ),
         Check(
             "replication",
@@ -126,11 +129,11 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
         return (Check(label, False, "is unlogged or temporary: its changes are not in the write-ahead log", remedy),)
     if not table.columns:
         return (Check(label, False, "has no column that could be captured"),)
-    checks = [_identity(found, name, label)]
+    checks = [_identity(found, name, label), *_partitions(found, label)]
     if found.without:
         checks.append(Check(label, True, found.without))
     if not found.owned:
-        owner = _text("GRANT <owner of {}> TO {}; -- only owners can publish a table", name, role)
+        owner = _text("GRANT {} TO {}; -- only owners can publish a table", found.owner, role)
         checks.append(Check(label, False, f"does not belong to role {role}", owner))
     if not found.readable:
         grant = _text("GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT ON {} TO {};", table.schema, role, name, role)
@@ -140,6 +143,10 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
     clash = _clash([c.name for c in table.columns])
     if clash:
         checks.append(Check(label, False, f"has columns that the lake cannot tell apart: {clash}"))
+    if own := [c.name for c in table.columns if is_kept_back(c.name)]:
+        renamed = "; ".join(_text("ALTER TABLE {} RENAME {} TO {}", name, c, f"own{c}") for c in own)
+        finding = f"has columns with names that the lake has for its own: {', '.join(own)}"
+        checks.append(Check(label, False, finding, f"{renamed}; -- or leave them out: {label} COLUMNS (…)"))
     return tuple(checks)
 
 
@@ -156,11 +163,55 @@ def _identity(found: Found, name: tuple[str, str], label: str) -> Check:
     )
 
 
+def _partitions(found: Found, label: str) -> tuple[Check, ...]:
+    """Partitions whose changes the log would not give, or not as the table's."""
+    foreign = [p for p in found.partitions if p.kind == "f"]
+    unlogged = [p for p in found.partitions if p.kind != "f" and p.persistence != "p"]
+    strange = [p for p in found.partitions if p.kind != "f" and not p.tells(found.table)]
+    whole = "DEFAULT" if found.table.identity == "d" else "FULL"
+    return tuple(
+        Check(label, False, f"{finding}: {', '.join(map(str, of))}", remedy and _each(remedy, of))
+        for of, finding, remedy in (
+            (foreign, "has partitions that are foreign tables, whose changes are not in the write-ahead log", None),
+            (
+                unlogged,
+                "has unlogged partitions, whose changes are not in the write-ahead log",
+                "ALTER TABLE {} SET LOGGED;",
+            ),
+            (
+                strange,
+                "has partitions with another replica identity than its own, which PostgreSQL goes by for their changes",
+                f"ALTER TABLE {{}} REPLICA IDENTITY {whole};",
+            ),
+        )
+        if of
+    )
+
+
+def _each(template: str, partitions: Sequence[Partition]) -> str:
+    return "\n".join(_text(template, (p.schema, p.name)) for p in partitions)
+
+
+def check_apart(found: Collection[Found]) -> tuple[Check, ...]:
+    """Whether a publication can have these tables side by side: it gives a partition's changes as its table's only."""
+    names = {f.table.oid: str(f.table) for f in found}
+    both = [(str(f.table), names[oid]) for f in found for oid in sorted(f.ancestors & names.keys())[:1]]
+    return tuple(
+        Check(
+            label,
+            False,
+            f"is a partition of {above}, which is captured, too: PostgreSQL tells its changes as those of {above} "
+            "only. Capture one of both, or each by a source of its own",
+        )
+        for label, above in both
+    )
+
+
 def _clash(names: Sequence[str]) -> str:
     seen: dict[str, str] = {}
     for name in names:
-        if name.lower() in seen or name.startswith("__hr_"):
-            return f"{seen.get(name.lower(), name)}, {name}"
+        if name.lower() in seen:
+            return f"{seen[name.lower()]}, {name}"
         seen[name.lower()] = name
     return ""
 
@@ -198,7 +249,7 @@ def check(
             checks += () if wrong else check_table(by_name[name], role)
         else:
             checks += (Check(".".join(name), False, "does not exist, or its schema cannot be seen"),)
-    return checks, tuple(by_name.values())
+    return (*checks, *check_apart(by_name.values())), tuple(by_name.values())
 
 
 _MAKER = "SELECT current_user::text, has_database_privilege(current_database(), 'CREATE'), current_database()::text"
@@ -242,7 +293,7 @@ def check_for_triggers(
 def check_table_for_triggers(connection: Connection, found: Found, role: str) -> tuple[Check, ...]:
     """As `check_table`, for capture by triggers, which needs neither an identity nor ownership."""
     table = found.table
-    as_if = replace(found, table=replace(table, identity="f"), owned=True)
+    as_if = replace(found, table=replace(table, identity="f"), owned=True, partitions=())
     checks = check_table(as_if, role)
     if found.kind not in CAPTURABLE or not checks[0].ok:
         return checks

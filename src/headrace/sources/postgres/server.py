@@ -85,6 +85,37 @@ def settled(connection: Connection) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition that has rows of a captured table.
+
+    Args:
+        schema: Its schema.
+        name: Its name.
+        kind: `pg_class.relkind`: `f` for a foreign table.
+        persistence: `u` for an unlogged one.
+        identity: `pg_class.relreplident`: what the log has of its old rows.
+        key: Columns of that, if these are some.
+    """
+
+    schema: str
+    name: str
+    kind: str
+    persistence: str
+    identity: str
+    key: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    def tells(self, table: RemoteTable) -> bool:
+        """Whether the log has enough of its old rows for what its table is captured by.
+
+        Whole rows are enough for all; without an identity the server allows no UPDATE or DELETE.
+        """
+        return not self.key or (table.identity in "di" and bool(table.key) and self.key >= set(table.key))
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A table as it is now, and what may stand against capturing it.
 
@@ -100,6 +131,9 @@ class Found:
         stamps: For every column by number, generated ones too, a text that changes when the column is altered.
         filled: Numbers of columns that rows older than them have a value of all the same (`ADD COLUMN … DEFAULT`);
             of a partitioned table its partitions tell.
+        ancestors: Oids of the tables that it is a partition of, directly or not.
+        partitions: Those that have its rows.
+        owner: The role that it belongs to.
     """
 
     table: RemoteTable
@@ -112,6 +146,9 @@ class Found:
     primary: bool
     stamps: Mapping[int, str] = field(default_factory=dict)
     filled: frozenset[int] = frozenset()
+    ancestors: frozenset[int] = frozenset()
+    partitions: tuple[Partition, ...] = ()
+    owner: str = ""
 
     @property
     def without(self) -> str:
@@ -174,7 +211,20 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
                     SELECT t.oid, a.attnum, concat_ws(' ', t.oid, a.attnum, a.atttypid)
                     FROM used JOIN pg_type t USING (oid) JOIN pg_attribute a ON a.attrelid = t.typrelid
                     WHERE a.attnum > 0 AND NOT a.attisdropped) parts)),
-    c.relfilenode::bigint
+    c.relfilenode::bigint,
+    (SELECT coalesce(json_agg(a.above::oid::bigint), '[]') FROM pg_partition_ancestors(c.oid) a (above)
+        WHERE a.above <> c.oid),
+    CASE WHEN c.relkind = 'p' THEN (
+        SELECT json_agg(json_build_array(n.nspname, l.relname, l.relkind, l.relpersistence, l.relreplident, of.key)
+            ORDER BY l.oid)
+        FROM pg_partition_tree(c.oid) t JOIN pg_class l ON l.oid = t.relid
+                JOIN pg_namespace n ON n.oid = l.relnamespace,
+            LATERAL (SELECT json_agg(a.attname ORDER BY a.attname) AS key FROM pg_index i JOIN pg_attribute a
+                    ON a.attrelid = l.oid AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
+                WHERE i.indrelid = l.oid AND CASE l.relreplident
+                    WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate END) of
+        WHERE t.isleaf) END,
+    pg_get_userbyid(c.relowner)
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
 
@@ -204,7 +254,8 @@ def tables(
 
 
 def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
-    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns, marks, file = row
+    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns = row[:12]
+    marks, file, above, partitions, owner = row[12:]
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     stamps = {c[0]: c[9] for c in columns or ()}
     left_out = tuple(c[1] for c in columns or () if c not in carried)
@@ -221,7 +272,26 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         filenode=file,
     )
     filled = frozenset(c[0] for c in carried if c[8])
-    return Found(table, kind, persistence, policies, owned, readable, left_out, primary, stamps, filled)
+    return Found(
+        table,
+        kind,
+        persistence,
+        policies,
+        owned,
+        readable,
+        left_out,
+        primary,
+        stamps,
+        filled,
+        ancestors=frozenset(above),
+        partitions=tuple(_partition(p) for p in partitions or ()),
+        owner=owner,
+    )
+
+
+def _partition(row: Sequence[Any]) -> Partition:
+    schema, name, kind, persistence, identity, key = row
+    return Partition(schema, name, kind, persistence, identity, frozenset(key or ()))
 
 
 def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:

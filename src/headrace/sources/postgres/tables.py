@@ -14,6 +14,16 @@ from headrace.algebra.schema import Column
 from headrace.sources.postgres.pgoutput import Relation
 from headrace.sources.postgres.types import TEXT, Mapped, mapped
 
+ICEBERG_OWN = frozenset(
+    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+)
+"""What Iceberg calls what it knows of every row; a table with a column of such a name cannot be read."""
+
+
+def is_kept_back(column: str) -> bool:
+    """Whether no mirror can have a column of that name: Iceberg or Headrace has such columns itself."""
+    return column.lower() in ICEBERG_OWN or column.startswith("__hr_")
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteColumn:
@@ -88,6 +98,12 @@ class RemoteTable:
     def typed(self) -> tuple[tuple[Column, Mapped], ...]:
         """The mirror's columns and how their values are kept."""
         return tuple((c.column, c.kept) for c in self.columns)
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        """Oids of the partitions that have its rows."""
+        parts = self.marks.partition(" ")[2].partition(" ")[0] if self.partitioned else ""
+        return frozenset(int(part.partition(":")[0]) for part in parts.split(",") if ":" in part)
 
     @property
     def key_places(self) -> tuple[int, ...]:

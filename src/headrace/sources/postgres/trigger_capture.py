@@ -441,8 +441,8 @@ class TriggerCapture(PostgresCapture):
             if not self._intact(connection, position, name):
                 raise stopping.removed(
                     f"Capture of {table} was tampered with: triggers were disabled, dropped or replaced (perhaps for a "
-                    "while), or its change table was emptied; or it now inherits, is a partition, or is filled by a "
-                    "subscription."
+                    "while), or its change table was emptied; or it now inherits, is a partition, is filled by a "
+                    "subscription, or is unlogged."
                 )
 
     def _check_server(self, connection: Connection, now: Server, position: Json, at: str) -> None:

@@ -11,14 +11,19 @@ import re
 
 import psycopg
 
-from headrace.errors import EnvironmentFault
+from headrace.errors import EnvironmentFault, UserError
 
 _REFUSED = re.compile(
     "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
     "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
-    "support SSL|invalid .* value|authentication method"
+    "support SSL|authentication method"
 )
-"""Password, role, database, privileges; TLS; parameters of the connection string."""
+"""Password, role, database, privileges; TLS."""
+
+_MISWRITTEN = re.compile(
+    "connection is bad: (.*invalid .*value|invalid port number|definition of service|.*service file)"
+)
+"""What libpq says of the connection string before it reaches for a server."""
 
 _PASSING = re.compile(
     "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
@@ -26,13 +31,20 @@ _PASSING = re.compile(
 )
 
 
-def unreached(error: psycopg.OperationalError) -> EnvironmentFault:
+def unreached(error: psycopg.Error) -> UserError | EnvironmentFault:
     """The error for a connection that was not made.
 
     Returns:
-        `SOURCE_LOGIN_REFUSED`, or `SOURCE_UNREACHABLE` (retryable).
+        `SOURCE_URL_INVALID`, `SOURCE_LOGIN_REFUSED`, or `SOURCE_UNREACHABLE` (retryable).
     """
     text = str(error).strip()
+    if isinstance(error, psycopg.ProgrammingError) or _MISWRITTEN.search(text):
+        return UserError(
+            "SOURCE_URL_INVALID",
+            "The connection string of the source has a parameter that means nothing.",
+            detail=text,
+            hint="Correct it, or the service file: postgresql://user@host:5432/database?sslmode=verify-full",
+        )
     if _is_refused(error, text + "\n"):
         return EnvironmentFault(
             "SOURCE_LOGIN_REFUSED",
@@ -51,7 +63,7 @@ def unreached(error: psycopg.OperationalError) -> EnvironmentFault:
     )
 
 
-def _is_refused(error: psycopg.OperationalError, text: str) -> bool:
+def _is_refused(error: psycopg.Error, text: str) -> bool:
     if _PASSING.search(text):
         return False
     asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)

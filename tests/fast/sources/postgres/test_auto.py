@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,20 @@ def test_the_slot_is_dropped_where_triggers_cannot_be(
         with pytest.raises(EnvironmentFault, match="SOURCE_BUSY"):
             capture.remove()
     assert installed(db) == (True, False)
+
+
+def test_a_slot_that_a_killed_landing_still_holds_keeps_nothing_from_being_landed(
+    bank: Follower, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto_capture, "PAUSE", dt.timedelta(0))
+    with closing(psycopg.connect(url, replication="database", autocommit=True)) as other:
+        other.execute(f"CREATE_REPLICATION_SLOT {bank.slot} LOGICAL pgoutput")
+        reading = f"START_REPLICATION SLOT {bank.slot} LOGICAL 0/0 (proto_version '1', publication_names 'none')"
+        other.pgconn.send_query(reading.encode())
+        assert other.pgconn.get_result() is not None
+        for turn in range(2):
+            db.execute("INSERT INTO done (who) VALUES (%s)", (turn,))
+            landed(bank)
+            assert (by_triggers(bank.position), bank.rows("done")) == (True, truth(db, "done"))
+    until(bank, triggers=False)
+    same(bank, db)

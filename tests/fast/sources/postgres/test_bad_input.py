@@ -29,7 +29,7 @@ from headrace.sources.postgres.trigger_capture import TriggerCapture
 
 SCHEMA = """
 CREATE TABLE keyless (a int); CREATE UNLOGGED TABLE fast (a int PRIMARY KEY); CREATE VIEW seen AS SELECT 1 AS a;
-CREATE TABLE twice (a int PRIMARY KEY, "A" int)
+CREATE TABLE twice (a int PRIMARY KEY, "A" int); CREATE TABLE own (id int PRIMARY KEY, "_Pos" int, __hr_x int)
 """
 LEFT = """
 SELECT (SELECT count(*) FROM pg_replication_slots WHERE database = current_database()),
@@ -81,6 +81,7 @@ TABLES = {
     "unlogged": ("fast", "SOURCE_NOT_READY", "unlogged", 'ALTER TABLE "public"."fast" SET LOGGED;'),
     "system": ("pg_catalog.pg_class", "SOURCE_NOT_READY", "PostgreSQL itself", "Capture other tables"),
     "columns": ("twice", "SOURCE_NOT_READY", "a, A", "Capture other tables"),
+    "names": ("own", "SOURCE_NOT_READY", "for its own: _Pos, __hr_x", 'ALTER TABLE "public"."own" RENAME "_Pos" TO'),
     "column": ("orders COLUMNS (id, nope)", "SOURCE_NOT_READY", "no column nope", "Capture other tables"),
     "condition": ("orders WHERE (nope > 1)", "SOURCE_FILTER_INVALID", '"nope" does not exist', "Use columns"),
 }
@@ -110,6 +111,17 @@ SERVERS = {
     "database": ("postgresql://postgres@/nowhere?host={host}", "SOURCE_LOGIN_REFUSED", '"nowhere" does not exist'),
     "role": ("postgresql://stranger@/postgres?host={host}", "SOURCE_LOGIN_REFUSED", '"stranger" does not exist'),
 }
+
+
+MISWRITTEN = ("port=none", "port=99999", "sslmode=perhaps", "keepalives=x", "connect_timeout=soon", "service=nowhere")
+
+
+@pytest.mark.parametrize("parameter", MISWRITTEN)
+def test_a_parameter_that_means_nothing(run: Command, parameter: str) -> None:
+    url, name = f"host=127.0.0.1 dbname=shop user=reader {parameter}", parameter.partition("=")[0]
+    told = {"code": "SOURCE_URL_INVALID", "said": "means nothing", "remedy": "service file"}
+    run.fails("source", "check", url, "-t", "orders", **told)  # type: ignore[arg-type]
+    assert name in run("source", "check", url, "-t", "orders").output
 
 
 @pytest.mark.parametrize("case", SERVERS)
@@ -197,6 +209,7 @@ def test_a_server_that_is_away(away: House, run: Command, tmp_path: Path) -> Non
     told = {"code": "SOURCE_UNREACHABLE", "said": "not currently accepting connections", "retry": True}
     for verb in ("land", "status", "resnapshot", "drop"):
         run.fails("source", verb, "shop", remedy="nothing is lost", **told)  # type: ignore[arg-type]
+    assert "source drop shop --force" in run("source", "drop", "shop").output
     for verb in ("list", "pause", "resume"):
         assert run("source", verb, *("shop",) * (verb != "list")).exit_code == 0
     away.reachable(True)

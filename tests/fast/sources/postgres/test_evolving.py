@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from kit.mirrored import Follower
 
+from headrace.errors import UserError
 from headrace.sources.postgres.server import STORED_GENERATED
 
 CREATE = {
@@ -132,4 +133,17 @@ def test_a_backlog_is_followed_part_by_part(follower: Follower, db: psycopg.Conn
     landings = follower.land(limit)
     assert len(landings) > 1
     assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)
+
+
+@pytest.mark.parametrize("name", ["_pos", "__hr_weight", '"REGION"'])
+def test_a_name_that_no_mirror_can_have_is_told(follower: Follower, db: psycopg.Connection, name: str) -> None:
+    play(db, CREATE["keyed"])
+    db.execute("INSERT INTO t VALUES (1, 'EU', 30, 'a')")
+    follower.begin()
+    play(db, f"ALTER TABLE t ADD {name} int; UPDATE t SET {name} = 1")
+    with pytest.raises(UserError, match="SOURCE_NOT_READY"):
+        follower.land()
+    play(db, f"ALTER TABLE t RENAME {name} TO fine; UPDATE t SET fine = 2")
+    follower.land()
     same(follower, db)

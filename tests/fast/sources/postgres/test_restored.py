@@ -153,6 +153,23 @@ def test_a_project_that_was_put_back_is_told_from_the_server(
     of.decided(name)
 
 
+def test_a_dump_that_is_restored_keeps_its_triggers_and_has_the_tables_taken_anew(
+    server: LogicalServer, tmp_path: Path
+) -> None:
+    """Identities are others then; what was captured before and after is not asked for."""
+    of = source(server, tmp_path, "trigger")
+    follower = of.followers["trigger"]
+    of.run("INSERT INTO t VALUES (100)")
+    server.restore(of.url, tmp_path)
+    of.run("DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (101)")
+    assert [t.name.table for landing in follower.land() for t in landing.tables if t.replaced] == ["t"]
+    assert of.same("trigger")
+    of.run("INSERT INTO t VALUES (102)")
+    assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+    assert of.same("trigger")
+    follower.capture().remove()
+
+
 def test_what_tells_of_landings_cannot_be_removed_unnoticed(server: LogicalServer, tmp_path: Path) -> None:
     of = source(server, tmp_path, "trigger")
     for statement in ("TRUNCATE", "DROP TABLE"):

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
+from psycopg import sql
 
 from headrace.errors import UserError
 from headrace.sources.postgres.capture import PostgresCapture
@@ -76,6 +77,11 @@ def test_copy_and_actions_of_foreign_keys(url: str, db: psycopg.Connection, tmp_
     follower.land()
     for table in ("heads", "lines"):
         assert follower.rows(table) == truth(db, table)
+    db.execute("INSERT INTO heads VALUES (7); INSERT INTO lines VALUES (7, 7, 7)")
+    db.execute("BEGIN; TRUNCATE heads CASCADE; INSERT INTO heads VALUES (8); COMMIT")  # of lines, too
+    follower.land()
+    for table in ("heads", "lines"):
+        assert follower.rows(table) == truth(db, table)
     follower.capture().remove()
 
 
@@ -117,6 +123,46 @@ def test_generated_columns_that_are_left_out_are_told(
     db.execute("UPDATE t SET n = 7; INSERT INTO t VALUES (2, NULL)")
     assert not any(landing.notices for landing in follower.land())
     assert follower.rows("t") == truth(db, "(SELECT id, n FROM t) AS s")
+    follower.capture().remove()
+
+
+NAMES = (
+    "a b",
+    "c.d",
+    "e`f",
+    'g"h',
+    "ü",
+    "100%",
+    "%s",
+    "{}",
+    "$1",
+    "it's",
+    "i;j",
+    "tab\t",
+    "select",
+    "op",
+    "xid",
+    "moment",
+)
+NAMES += ("new_rows", "missing", "r", "c0", "whole", "x" * 63)
+
+
+@WAYS
+def test_odd_names_of_columns(url: str, db: psycopg.Connection, tmp_path: Path, way: Way) -> None:
+    """Those that SQL, drivers and what captures them would take for something else."""
+    columns = [sql.SQL("{} text").format(sql.Identifier(name)) for name in NAMES]
+    db.execute(
+        sql.SQL("CREATE TABLE t ({} int PRIMARY KEY, {})").format(sql.Identifier("i d"), sql.SQL(", ").join(columns))
+    )
+    places = ", ".join(["%s"] * len(NAMES))
+    db.execute(f"INSERT INTO t VALUES (1, {places}), (2, {places})", [*NAMES, *NAMES])
+    follower = following(url, tmp_path, way, "t")
+    db.execute(f"INSERT INTO t VALUES (3, {places})", NAMES)
+    for name in NAMES:
+        db.execute(sql.SQL("UPDATE t SET {} = 'x' WHERE \"i d\" > 1").format(sql.Identifier(name)))
+    db.execute('DELETE FROM t WHERE "i d" = 2')
+    follower.land()
+    assert follower.rows("t") == truth(db, "t")
     follower.capture().remove()
 
 

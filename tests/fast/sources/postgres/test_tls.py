@@ -12,7 +12,7 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 from kit.tls import CERTIFICATES
 
-from headrace.errors import EnvironmentFault
+from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.trigger_capture import TriggerCapture
@@ -79,4 +79,6 @@ def test_a_server_without_tls_is_not_reached_without_it(tmp_path: Path) -> None:
             assert "server does not support SSL, but SSL was required" in told(url + mode, tmp_path)
         with connected(f"{url}prefer") as connection:
             assert not connection.pgconn.ssl_in_use
-    assert "sslmode" in told(f"{url}perhaps", tmp_path)
+    with pytest.raises(UserError, match="SOURCE_URL_INVALID") as caught:
+        Follower(f"{url}perhaps", tmp_path, "t").begin()
+    assert "sslmode" in (caught.value.detail or "")

@@ -42,14 +42,9 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
     return transform(tree, lambda node: places.get(node, node) if isinstance(node, Aggregate) else node)
 
 
-def is_bound(node: Relation) -> bool:
-    """Whether an aggregate has only the groups that are asked for."""
-    return isinstance(node, Aggregate) and is_bound_input(node.input)
-
-
-def is_bound_input(node: Relation) -> bool:
-    """Whether a node keeps the rows of such groups only."""
-    return isinstance(node, Existence) and node.right.columns[0].startswith(_PARTNER)
+def is_bound(rows: Relation) -> bool:
+    """Whether what is grouped are the rows of such groups only."""
+    return isinstance(rows, Existence) and rows.right.columns[0].startswith(_PARTNER)
 
 
 def _reads(tree: Relation) -> Counter[str]:

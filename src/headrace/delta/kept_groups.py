@@ -54,7 +54,11 @@ def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
     top = root_of(tree) or grouped(tree)
     found: dict[Aggregate, Root] = {}
     for node in _inputs_first(tree):
-        if isinstance(node, Aggregate) and (node in whole or is_bound(node)) and (top is None or node != top.aggregate):
+        if (
+            isinstance(node, Aggregate)
+            and (node in whole or is_bound(node.input))
+            and (top is None or node != top.aggregate)
+        ):
             root = _kept(node, types)
             if root is not None:
                 found.setdefault(node, root)

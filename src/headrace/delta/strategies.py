@@ -32,7 +32,7 @@ from headrace.algebra.scalar import Scalar
 from headrace.algebra.text import call_text, window_text
 from headrace.algebra.tree import walk
 from headrace.delta.accumulators import Kind, plan
-from headrace.delta.few_groups import is_bound_input
+from headrace.delta.few_groups import is_bound
 from headrace.delta.first_groups import grouped
 from headrace.delta.kept_groups import kept_below
 from headrace.delta.kept_recursion import recursion_below
@@ -133,7 +133,7 @@ def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
             yield _join(node)
         case OuterJoin():
             yield _outer(node)
-        case Existence() if is_bound_input(node):
+        case Existence() if is_bound(node):
             pass
         case Existence():
             yield _existence(node)

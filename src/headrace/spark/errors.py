@@ -26,6 +26,7 @@ class _Kind:
         hint: What to do.
         retryable: Whether trying again may help.
         message: Replaces Spark's sentence, which then becomes the detail.
+        detailed: Whether that sentence says more to a reader than the message does.
     """
 
     code: str
@@ -33,6 +34,7 @@ class _Kind:
     hint: str | None = None
     retryable: bool = False
     message: str | None = None
+    detailed: bool = True
 
 
 _ARITHMETIC = _Kind(
@@ -46,6 +48,7 @@ _DEEP = _Kind(
     Unsupported,
     "Split it: into views, or into stream tables that read one another. Long lists belong into a table.",
     message="The query is nested too deep, or strings together too many operators, for Spark to read it.",
+    detailed=False,
 )
 
 CONDITIONS: tuple[tuple[str, _Kind], ...] = (
@@ -280,7 +283,7 @@ def _translated(error: Exception, sql: str | None) -> HeadraceError:
     kind = _by_condition(_condition(error), texts) or _by_evidence(texts) or _by_class(error)
     kind = kind or _by_state(texts) or _FALLBACK
     said, advice = _split_advice(_sentence(error, kind))
-    message, detail = (kind.message, None if kind is _DEEP else said) if kind.message else (said, None)
+    message, detail = (kind.message, said if kind.detailed else None) if kind.message else (said, None)
     if kind is _FALLBACK and isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
         return InternalError("INTERNAL_ERROR", message, hint="Please report this.")
     hint = kind.hint if kind.message else advice or kind.hint

@@ -25,9 +25,9 @@ from headrace.algebra.tree import identity, sources, transform, walk
 from headrace.algebra.types import followed, groupable, mentions
 from headrace.delta.common_near import CommonNear
 from headrace.delta.derive import companion_relation, companion_types, delta_program, full_program
-from headrace.delta.few_groups import bound
 from headrace.delta.fixpoint import first_round, gains_program
 from headrace.delta.inexact import inexact
+from headrace.delta.kept_groups import with_groups_to_keep
 from headrace.delta.nearby import read_once
 from headrace.delta.program import DeltaProgram, FullProgram, Key, Need, Step, TableChange
 from headrace.names import TableName
@@ -314,7 +314,7 @@ def compile_tree(
     if rests:
         typed = rewrite(fewer, QUERY)
         types = column_types(typed, types_of)
-    few = bound(typed, types)
+    few = with_groups_to_keep(typed, types)
     if few != typed:
         typed = few
         types = column_types(typed, types_of)

@@ -45,8 +45,8 @@ class DuckRunner:
         found = self.executor.rows(f"SELECT {', '.join(aggregates.values())} FROM `{name}`")
         return dict(zip(aggregates, found[0], strict=True))
 
-    def is_literal(self, name: str) -> bool:
-        return False
+    def literal_count(self, name: str) -> int | None:
+        return None
 
     def view(self, name: str, sql: str) -> None:
         self.executor.connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {translated(sql)}')

@@ -161,7 +161,7 @@ def test_what_is_held_can_be_for_another_session(runner: SparkRunner) -> None:
     assert size is not None
     runner.release(first)
     other = runner.under(there)
-    assert other.is_literal(second)
+    assert other.literal_count(second) == 1
     assert other.run(f"SELECT hour(at), w FROM {second}") == [(9, 1)]
     with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
         runner.run(f"SELECT * FROM {second}")
@@ -216,7 +216,7 @@ SELECT array_join(transform(sequence(1, 120000), x -> sha2(CAST(x * 10 + id AS S
 def test_few_rows_that_spark_does_not_hand_over_are_left_where_they_are(runner: SparkRunner) -> None:
     name = temp_name("x")
     runner.materialize(name, LONG, few=True)
-    assert not runner.is_literal(name)
+    assert runner.literal_count(name) is None
     assert runner.scalar(f"SELECT count(*) FROM {name}") == 9
     runner.release(name)
 

@@ -5,10 +5,11 @@
 as it was or as it is, they are given that, and R is read for its own change only.
 
 That is done for an aggregate of which all groups would be computed otherwise, before and after, over all rows of R
-(`whole_reads`): the values of subqueries, and groups that others are compared with as a whole; and for one of which few
-groups are ever asked for (`few_groups`). Other groups that are asked for by their keys are computed from their rows;
-keeping them would write and read a table that may be as large as what it sums up. Types whose values are not in a table
-as they are in a query (floats, collated strings) are not kept.
+(`whole_reads`): the values of subqueries, and groups that others are compared with as a whole; for one of which few
+groups are ever asked for (`few_groups`); and for one whose groups are grouped again (`regrouped`). Other groups that
+are asked for by their keys are computed from their rows; keeping them would write and read a table that may be as large
+as what it sums up. Types whose values are not in a table as they are in a query (floats, collated strings) are not
+kept.
 
 A stream table has one companion. Where several aggregates are kept, among them perhaps the root's, each is a part of
 it: its rows have the part's number and, in the columns of other parts, NULL.
@@ -25,9 +26,10 @@ from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.algebra.tree import over, sources, walk
 from headrace.delta import accumulate
 from headrace.delta.change import Change, arrange, empty, union_all
-from headrace.delta.few_groups import is_bound
+from headrace.delta.few_groups import bound, is_bound
 from headrace.delta.first_groups import companion_after, grouped
 from headrace.delta.program import COMPANION, DeltaProgram, FullProgram, Step, TableChange
+from headrace.delta.regrouped import grouped_again, grouped_before_joined
 from headrace.delta.root import Root, root_of
 from headrace.delta.whole_reads import read_whole
 from headrace.names import WEIGHT
@@ -41,6 +43,18 @@ _NARROW = frozenset({"tinyint", "smallint"})
 Types = Mapping[str, str]
 
 
+def with_groups_to_keep(tree: Relation, types: Types) -> Relation:
+    """The query, written so that groups can be kept which its own words do not have.
+
+    Args:
+        tree: The query.
+        types: Types of its columns by name, as far as known.
+    """
+    tree = bound(tree, types)
+    joined = grouped_before_joined(tree, types)
+    return joined if all(_kept(each, types) is not None for each in grouped_again(joined)) else tree
+
+
 def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
     """The aggregates below other operators that are kept, inner ones first.
 
@@ -50,13 +64,13 @@ def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
     """
     if any(isinstance(node, Recursive) for node in walk(tree)):
         return ()
-    whole = read_whole(tree, types)
+    asked_for = read_whole(tree, types) | grouped_again(tree)
     top = root_of(tree) or grouped(tree)
     found: dict[Aggregate, Root] = {}
     for node in _inputs_first(tree):
         if (
             isinstance(node, Aggregate)
-            and (node in whole or is_bound(node.input))
+            and (node in asked_for or is_bound(node.input))
             and (top is None or node != top.aggregate)
         ):
             root = _kept(node, types)

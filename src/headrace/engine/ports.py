@@ -63,8 +63,8 @@ class Runner(Protocol):
         """Drop snapshots from a table's metadata; their files stay. False where the session cannot."""
         ...
 
-    def is_literal(self, name: str) -> bool:
-        """Whether what was expected to be few rows is; on a cluster, and elsewhere, it never is."""
+    def literal_count(self, name: str) -> int | None:
+        """How many rows there are under a name, where few were expected and came; on a cluster it is never known."""
         ...
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:

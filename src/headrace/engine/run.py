@@ -24,6 +24,7 @@ from headrace.engine.facts import Common, Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.heads import metadata
 from headrace.engine.learnt import Learnt
+from headrace.engine.needless import Needless
 from headrace.engine.ports import Runner
 from headrace.engine.spans import WITHIN, condition, gaps_sql
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
@@ -235,7 +236,10 @@ class Run:
         wanted = plan.changed_view(self.facts, program)
         found: dict[str, Any] = {}
         state: Change | None = None
+        needless = Needless(program)
         for stage in plan.compute_stages(self.facts, program):
+            if isinstance(stage, Compute) and stage.name in needless.steps and stage.common is None:
+                stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, numbers=None)
             if isinstance(stage, Compute) and not stage.kept:
                 self._texts[quote(stage.view)] = self._spliced(stage.sql)
             if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
@@ -253,6 +257,8 @@ class Run:
                     state = self._measured(stage, looked_for)
                 elif isinstance(stage, Compute) and stage.kept:
                     found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
+            if isinstance(stage, Compute) and self.runner.literal_count(stage.view) == 0:
+                needless.note_empty(stage.name)
         return state, found
 
     def _read(self, stage: ReadChange) -> None:
@@ -318,7 +324,7 @@ class Run:
         sql = self._spliced(stage.sql)
         if stage.only_if is None or self.runner.run(f"SELECT 1 FROM ({self._spliced(stage.only_if)}) LIMIT 1"):
             return sql
-        return f"SELECT * FROM ({sql}) WHERE false"
+        return _no_rows(sql)
 
     def _measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
         found = self._keep(stage.view, self._needed(stage), measures(columns))
@@ -336,7 +342,7 @@ class Run:
             self._many[table] = self.learnt.many.barred(table)
         few = plan.is_few(self.facts) and (stem,) not in self._many[table]
         yield few
-        if few and not self.runner.is_literal(view):
+        if few and self.runner.literal_count(view) is None:
             self.learnt.many.failed(table, (stem,))
 
     def _apply(
@@ -428,6 +434,11 @@ class Run:
         seconds = time.perf_counter() - start
         self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
         self.events.emit(StageFinished(table, stage.title, seconds))
+
+
+def _no_rows(sql: str) -> str:
+    """A statement as one that has the columns, and of which Spark computes nothing."""
+    return f"SELECT * FROM ({sql}) WHERE false"
 
 
 def look_anew(facts: Iterable[Facts], runner: Runner) -> None:

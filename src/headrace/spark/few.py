@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -31,15 +32,27 @@ PARTITIONS = "spark.sql.limit.initialNumPartitions"
 """How many partitions Spark looks into at first for the first rows of a query: by default one, then four times more."""
 
 
-def literal_rows(frame: DataFrame) -> tuple[DataFrame, dict[str, Any] | None] | None:
-    """Compute a frame into the driver, as a frame that reads nothing else.
+@dataclass(frozen=True, slots=True)
+class LiteralRows:
+    """Rows that are part of the plans that read them.
+
+    Args:
+        frame: The rows.
+        count: How many they are.
+        observed: What the computed frame observed, if it did and Spark kept it: a plan that is known to give nothing is
+            replaced, and the metric goes with it.
+    """
+
+    frame: DataFrame
+    count: int
+    observed: dict[str, Any] | None = None
+
+
+def literal_rows(frame: DataFrame) -> LiteralRows | None:
+    """Compute a frame into the driver, as a frame that reads nothing else; None if the rows are too many or too long.
 
     Args:
         frame: A frame of Spark in this process (not over Spark Connect).
-
-    Returns:
-        The frame of rows, and the observed metric of `frame`, if it observes one and Spark kept it: a plan that is
-        known to give nothing is replaced, and the metric goes with it. None if the rows are too many or too long.
     """
     session, java = frame.sparkSession, classes_of(frame.sparkSession.sparkContext._jvm)
     execution: Any = frame._jdf.queryExecution()
@@ -58,11 +71,11 @@ def literal_rows(frame: DataFrame) -> tuple[DataFrame, dict[str, Any] | None] | 
     unpickled: Any = CPickleSerializer()
     observed = java.converters.asJava(java.metrics.collect(plan))
     for row in observed.values():
-        return literal, unpickled.loads(java.python.toPyRow(row)).asDict()
-    return literal, None
+        return LiteralRows(literal, len(rows), unpickled.loads(java.python.toPyRow(row)).asDict())
+    return LiteralRows(literal, len(rows))
 
 
-def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[DataFrame, int] | None:
+def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[LiteralRows, int] | None:
     """The rows of a frame that Spark knows once it has planned it, as literal rows; and about how many bytes they take.
 
     So it is with projections, filters and unions of literal rows.
@@ -85,7 +98,9 @@ def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[DataFrame, in
         return None
     java = classes_of(session.sparkContext._jvm)
     size = int(java.sizes.estimate(rows))
-    return (_frame_of(session, java, plan.output(), rows), size) if size <= MOST_BYTES else None
+    if size > MOST_BYTES:
+        return None
+    return LiteralRows(_frame_of(session, java, plan.output(), rows), rows.size()), size
 
 
 def _frame_of(session: SparkSession, java: Classes, output: Any, rows: Any) -> DataFrame:

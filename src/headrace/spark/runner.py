@@ -67,6 +67,7 @@ class SparkRunner:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._frames: dict[str, DataFrame | None] = {}  # None: nothing is kept
+        self._literals: dict[str, int] = {}  # how many rows
         self._checkpoints: set[str] = set()
         self._shared = _Shared()
         self._unconstrained = 0  # threads that want Spark to forget constraints
@@ -213,12 +214,12 @@ class SparkRunner:
         held = literal_rows(frame.observe("measures", measures) if measures is not None else frame)
         if held is None:
             return None
-        rows, found = held
-        rows.createOrReplaceTempView(name)
+        held.frame.createOrReplaceTempView(name)
         self._frames[name] = None
+        self._literals[name] = held.count
         if measures is None:
             return {}
-        return _unpacked(found or _aggregated(rows, measures))
+        return _unpacked(held.observed or _aggregated(held.frame, measures))
 
     def _detached(self, name: str, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
         from pyspark.sql import Observation
@@ -264,9 +265,9 @@ class SparkRunner:
             forget(self.session, table, snapshots)
         return True
 
-    def is_literal(self, name: str) -> bool:
-        """Whether what was materialized under a name as `few` rows are so few that they are held as such."""
-        return self._local and self._frames.get(name, self) is None
+    def literal_count(self, name: str) -> int | None:
+        """How many rows are held as literal rows under a name; None where nothing was materialized so."""
+        return self._literals.get(name)
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
         """Keep the rows of a query as view `name` if they are known without running anything, and few.
@@ -290,9 +291,10 @@ class SparkRunner:
             found = planned_rows(asked, holder.session) if same else None
             if found is None:
                 return None
-            frame, size = found
-            frame.createOrReplaceTempView(name)
+            held, size = found
+            held.frame.createOrReplaceTempView(name)
             holder._frames[name] = None
+            holder._literals[name] = held.count
             return size
 
     @cached_property
@@ -331,6 +333,7 @@ class SparkRunner:
         if name not in self._frames:
             return
         frame = self._frames.pop(name)
+        self._literals.pop(name, None)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
             if frame is not None and name in self._checkpoints:
                 self._checkpoints.discard(name)

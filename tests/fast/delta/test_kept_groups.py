@@ -13,6 +13,7 @@ from headrace.delta.kept_groups import PART, kept_below
 EXECUTOR = DuckExecutor()
 NUMBERS = tuple(Column(name, "int") for name in ("k", "a"))
 TABLES = (Table("t", NUMBERS), Table("u", NUMBERS), Table("f", (Column("k", "int"), Column("x", "double"))))
+LEFT = "t LEFT JOIN u ON u.k = t.k"
 GROUPS = "(SELECT k, count(*) AS n FROM u GROUP BY k) g"
 WITH = "WITH g AS (SELECT k, sum(a) AS n FROM u GROUP BY k) "
 
@@ -31,13 +32,20 @@ WITH = "WITH g AS (SELECT k, sum(a) AS n FROM u GROUP BY k) "
         (f"SELECT t.a, g.n FROM (SELECT * FROM t WHERE a = 1) t LEFT JOIN {GROUPS} ON g.k = t.k", [1]),
         (f"SELECT k FROM t WHERE a = 1 AND NOT EXISTS (SELECT 1 FROM {GROUPS} WHERE g.k = t.k AND g.n > 1)", [1]),
         ("SELECT k FROM t WHERE t.a = 1 AND k < (SELECT sum(a) FROM u WHERE u.k = t.k)", [1]),
+        # grouped again
+        (f"SELECT n, count(*) AS c FROM {GROUPS} GROUP BY n", [1]),
+        (f"SELECT n, count(*) AS c FROM (SELECT t.k, count(u.a) AS n FROM {LEFT} GROUP BY t.k) GROUP BY n", [1]),
+        ("SELECT x, count(*) AS c FROM (SELECT k, max(x) AS x FROM f GROUP BY k) GROUP BY x", []),
+        (
+            "SELECT x, count(*) AS c FROM (SELECT t.k, max(x) AS x FROM t LEFT JOIN f USING (k) GROUP BY 1) GROUP BY x",
+            [],
+        ),
         # of these partners, but what is grouped is read beside its groups, or they are not to be kept
         ("SELECT t.a FROM t JOIN u USING (k) WHERE t.a = 1 AND u.a < (SELECT avg(a) FROM u i WHERE i.k = t.k)", []),
         ("SELECT t.a, x FROM t JOIN (SELECT k, max(x) AS x FROM f GROUP BY k) g ON g.k = t.k WHERE t.a = 1", []),
         # looked for by key, at the root, or not to be kept
         (f"SELECT t.a, g.n FROM t JOIN {GROUPS} ON g.k = t.k", []),
         (f"SELECT t.a FROM t JOIN {GROUPS} ON g.k = t.k AND g.n = t.a", []),
-        (f"SELECT n, count(*) AS c FROM {GROUPS} GROUP BY n", []),
         ("SELECT k, sum(a) AS s FROM t GROUP BY k", []),
         ("SELECT k FROM t WHERE a > (SELECT max(x) FROM f)", []),
         ("SELECT k FROM t WHERE a > (SELECT count(DISTINCT a) FROM u)", []),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit import maintained
 from kit.duck import DuckExecutor
 from kit.fixture import parse
 from kit.maintained import replay
@@ -26,7 +27,7 @@ from headrace.algebra.relations import (
     TopK,
     Window,
 )
-from headrace.algebra.scalar import TRUE, Scalar, literal
+from headrace.algebra.scalar import TRUE, Scalar, column, compose, literal
 from headrace.algebra.tree import identity
 from headrace.delta import (
     accumulate,
@@ -36,6 +37,7 @@ from headrace.delta import (
     kept_groups,
     program,
     rederive,
+    regrouped,
     reserve,
     rules,
     topk,
@@ -118,7 +120,7 @@ WRONG: dict[str, tuple[type[Relation], Callable[..., Relation], str]] = {
     "partitions": (Window, _only_old_partitions, "best_of_each_group_joined"),
     "first rows": (TopK, _first_of_the_change, "rows_after_an_offset"),
     "generated": (Generate, _once_each, "positions_of_exploded_rows"),
-    "groups": (Aggregate, _only_after, "aggregate_over_aggregate"),
+    "groups": (Aggregate, _only_after, "outer_columns_over_groups"),
 }
 
 
@@ -202,6 +204,19 @@ def test_kept_groups_that_are_not_read_as_they_are_now_are_noticed(
     case = parse((ACID / f"{fixture}.txt").read_text()).case
     monkeypatch.setattr(kept_groups, "companion_after", lambda root, _: Stored(root.place, root.companion))
     with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|disagree"):
+        replay(EXECUTOR, case)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda call: column(call.name), lambda call: compose("COALESCE({n}, 0)", n=column(call.name))]
+)
+def test_rows_that_meet_the_same_partners_are_counted(
+    wrong: Callable[..., Scalar], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = parse((ACID / "groups_of_partners_counted.txt").read_text()).case
+    monkeypatch.setattr(regrouped, "_beside", wrong)
+    monkeypatch.setattr(maintained, "_VIEWS", {})  # what is compiled is kept
+    with pytest.raises(AssertionError, match="differs"):
         replay(EXECUTOR, case)
 
 

@@ -9,9 +9,9 @@ from kit.maintained import Maintained, table_name
 
 from headrace.algebra.schema import Column
 
-TABLES = tuple(Table(name, (Column("k", "int"), Column("a", "int"))) for name in ("t", "u"))
+TABLES = tuple(Table(name, (Column("k", "int"), Column("a", "double"))) for name in ("t", "u"))  # no float is kept
 SINGLE = "SELECT n, count(*) AS c FROM ({}) GROUP BY n"
-LEFT = "SELECT {}, count(u.a) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY {}"
+LEFT = "SELECT {}, max(u.a) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY {}"
 
 
 def _steps(query: str, *changed: str) -> list[str]:

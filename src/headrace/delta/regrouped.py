@@ -1,0 +1,138 @@
+"""Groups that are grouped again: the inner ones are kept, and an outer join below them is grouped before it is joined.
+
+γ_B(γ_k(R)), how many customers have how many orders: a change of R touches groups by k whose rows were not changed, so
+that what they were is nowhere to be seen but in R, all of which would have to be read. Every inner group counts for the
+outer ones, so they are kept (`kept_groups`), and R is read for its own change only.
+
+γ_k(L ⟕_{a=f} R) with k ⊇ a columns of L, and calls over R alone, is a function of γ_k(L; n) ⟕_{a=f} γ_f(R): a count is
+n times that of R's rows, or 0, and an extreme stays one. There only γ_f(R) need be kept: which rows of L are padded is
+told by its groups, where the join itself would have to look for partners that did not change.
+Source: Yan, Larson, Eager Aggregation and Lazy Aggregation, VLDB 1995, section 4 (eager count); for outer joins,
+Galindo-Legaria, Joshi, Orthogonal Optimization of Subqueries and Aggregation, SIGMOD 2001, section 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import Aggregate, AggregateCall, Filter, OuterJoin, Project, Relation
+from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, conjuncts
+from headrace.algebra.tree import transform
+from headrace.delta.first_groups import grouped
+from headrace.delta.root import root_of
+
+Types = Mapping[str, str]
+
+_ROWS, _MET = "__hr_rows", "__hr_met"
+"""How many rows of the left side a group has, and how many of the right side each of them meets."""
+
+
+def grouped_again(tree: Relation) -> frozenset[Aggregate]:
+    """The aggregates whose groups are all grouped again at a query's root.
+
+    Args:
+        tree: The query.
+    """
+    node = _below_root(tree)
+    if isinstance(node, OuterJoin) and node.unique and not node.full:
+        node = node.right
+    return frozenset([node] if isinstance(node, Aggregate) and node.keys else [])
+
+
+def grouped_before_joined(tree: Relation, types: Types) -> Relation:
+    """The query, in which an outer join whose groups are grouped again is between groups.
+
+    Args:
+        tree: The query.
+        types: Types of its columns by name, as far as known.
+    """
+    inner = _below_root(tree)
+    if not isinstance(inner, Aggregate) or not inner.keys:
+        return tree
+    instead = _joined_groups(inner, types)
+    return tree if instead is None else transform(tree, lambda node: instead if node == inner else node)
+
+
+def _below_root(tree: Relation) -> Relation | None:
+    """What the aggregate at the root reads, without the filters and projections between."""
+    root = root_of(tree) or grouped(tree)
+    node = root.aggregate.input if root is not None else None
+    while isinstance(node, Project | Filter):
+        node = node.input
+    return node
+
+
+def _joined_groups(inner: Aggregate, types: Types) -> Relation | None:
+    below, names = inner.input, {name: name for name in inner.input.columns}
+    while isinstance(below, Project):
+        own = dict(below.items)
+        # what is computed between has another value beside NULLs than NULL
+        names = {name: read for name, old in names.items() if (read := as_column(own[old])) is not None}
+        below = below.input
+    if not isinstance(below, OuterJoin) or below.full:
+        return None
+    keys = {key: names.get(key, "") for key in inner.keys}
+    calls = tuple(_over_right(call, names, below.right) for call in inner.calls)
+    if None in calls or not set(keys.values()) <= set(below.left.columns):
+        return None
+    on = equalities(below.condition, below.left.columns, below.right.columns)
+    if not on or not all(a in keys.values() and types.get(a, a) == types.get(b) and not nulls for a, b, nulls in on):
+        return None
+    return _between_groups(below, keys, tuple(filter(None, calls)), types)
+
+
+def _over_right(call: AggregateCall, names: Mapping[str, str], right: Relation) -> AggregateCall | None:
+    """A call over the rows of the right side; None for one that says more than these."""
+    if call.function not in ("count", "min", "max") or not call.plain or call.filter is not None:
+        return None
+    if call.argument is None:
+        return call
+    read = names.get(as_column(call.argument) or "", "")
+    return replace(call, argument=column(read)) if read in right.columns else None
+
+
+def _between_groups(
+    join: OuterJoin, keys: Mapping[str, str], calls: tuple[AggregateCall, ...], types: Types
+) -> Relation | None:
+    """The groups of a join.
+
+    Args:
+        join: It equates columns.
+        keys: The columns that tell the groups, each with the column of the left side that it is.
+        calls: Over the right side.
+        types: Types of columns by name.
+    """
+    own, others = join.left.columns, join.right.columns
+    parts = conjuncts(join.condition)
+    pairs = [part for part in parts if equalities(part, own, others)]
+    rest = [part for part in parts if part not in pairs]
+    on = tuple(dict.fromkeys(b for _, b, _ in equalities(join.condition, own, others)))
+    if not all(part.columns <= set(others) for part in rest):
+        return None
+    met = all_of(rest)
+    rows = join.right if met is None else Filter(join.right, met)
+    counted = [call for call in calls if call.argument is not None]
+    if len(counted) < len(calls):
+        counted.append(AggregateCall(_MET, "count", type="bigint"))
+    left = Aggregate(join.left, tuple(dict.fromkeys(keys.values())), (AggregateCall(_ROWS, "count", type="bigint"),))
+    right = Aggregate(rows, on, tuple(counted))
+    if not set(left.columns).isdisjoint(right.columns):
+        return None
+    known = dict(types) | {call.name: call.type or "" for each in (left, right) for call in each.calls}
+    typed = tuple((name, known[name]) for name in (*left.columns, *right.columns))
+    condition = all_of(pairs)
+    assert condition is not None
+    groups = OuterJoin(left, right, condition, types=typed, unique=True)
+    items = [(key, column(name)) for key, name in keys.items()]
+    return Project(groups, (*items, *((call.name, _beside(call)) for call in calls)))
+
+
+def _beside(call: AggregateCall) -> Scalar:
+    """What a call gives, by how many rows the left side's group has, and what the call gives over the right side's."""
+    if call.argument is None:
+        return compose("{n} * COALESCE({m}, 1)", n=column(_ROWS), m=column(_MET))
+    if call.function == "count":
+        return compose("{n} * COALESCE({m}, 0)", n=column(_ROWS), m=column(call.name))
+    return column(call.name)

@@ -18,6 +18,7 @@ from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, TableChange
+from headrace.engine.needless import Needless
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive
 from headrace.sql.lower import lower
@@ -184,10 +185,14 @@ class Maintained:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()
         _check_shape(program)
+        needless = Needless(program)
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
+            idle = idle or (step.name in needless.steps and not step.follows)
             sql = self.sql(step.relation)
             self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql)
+            if not self.executor.rows(self.sql(Stored(step.name, step.relation.columns))):
+                needless.note_empty(step.name)
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
         return self.moved

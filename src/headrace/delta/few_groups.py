@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from headrace.algebra.joins import equalities
-from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Project, Recursive, Relation, Scan
+from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column, compose, conjuncts
 from headrace.algebra.tree import over, transform, walk
 from headrace.delta.change import Partners
@@ -36,8 +36,6 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
         tree: The query.
         types: Types of its columns by name, as far as known.
     """
-    if any(isinstance(node, Recursive) for node in walk(tree)):
-        return tree
     reads = _reads(tree)
     found = partners_at_any_time(tree, types)
     few = [each for each in found if each.calls and all(reads[of] == n for of, n in _reads(each).items())]

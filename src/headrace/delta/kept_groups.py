@@ -6,10 +6,9 @@ as it was or as it is, they are given that, and R is read for its own change onl
 
 That is done for an aggregate of which all groups would be computed otherwise, before and after, over all rows of R
 (`whole_reads`): the values of subqueries, and groups that others are compared with as a whole; for one of which few
-groups are ever asked for (`few_groups`); and for one whose groups are grouped again (`regrouped`). Other groups that
-are asked for by their keys are computed from their rows; keeping them would write and read a table that may be as large
-as what it sums up. Types whose values are not in a table as they are in a query (floats, collated strings) are not
-kept.
+groups are ever asked for (`few_groups`); and for one that is joined before it is grouped again (`regrouped`). Others,
+asked for by their keys, are computed from their rows; keeping them would write and read a table that may be as large as
+what it sums up. Types whose values are not in a table as they are in a query (floats, collated strings) are not kept.
 
 A stream table has one companion. Where several aggregates are kept, among them perhaps the root's, each is a part of
 it: its rows have the part's number and, in the columns of other parts, NULL.
@@ -50,9 +49,12 @@ def with_groups_to_keep(tree: Relation, types: Types) -> Relation:
         tree: The query.
         types: Types of its columns by name, as far as known.
     """
-    tree = bound(tree, types)
-    joined = grouped_before_joined(tree, types)
-    return joined if all(_kept(each, types) is not None for each in grouped_again(joined)) else tree
+    if _recurses(tree):
+        return tree
+    joined = grouped_before_joined(tree)
+    if all(_kept(each, types) is not None for each in grouped_again(joined)):
+        tree = joined
+    return bound(tree, types)
 
 
 def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
@@ -62,7 +64,7 @@ def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
         tree: The query.
         types: Types of its columns by name, as far as known.
     """
-    if any(isinstance(node, Recursive) for node in walk(tree)):
+    if _recurses(tree):
         return ()
     asked_for = read_whole(tree, types) | grouped_again(tree)
     top = root_of(tree) or grouped(tree)
@@ -77,6 +79,11 @@ def kept_below(tree: Relation, types: Types) -> tuple[Root, ...]:
             if root is not None:
                 found.setdefault(node, root)
     return tuple(replace(root, place=f"{COMPANION}.{i}") for i, root in enumerate(found.values(), 1))
+
+
+def _recurses(tree: Relation) -> bool:
+    """Whether the companion has a recursion's rows, and nothing beside them."""
+    return any(isinstance(node, Recursive) for node in walk(tree))
 
 
 def _inputs_first(tree: Relation) -> list[Relation]:

@@ -134,7 +134,8 @@ def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
         case OuterJoin():
             yield _outer(node)
         case Existence() if is_bound(node):
-            pass
+            keys = ", ".join(a for a, _, _ in equalities(node.condition, node.left.columns, node.right.columns))
+            yield Strategy("JOIN", f"groups by {keys}", "only groups that have a partner there are followed, and kept")
         case Existence():
             yield _existence(node)
         case Union():

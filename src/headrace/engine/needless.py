@@ -34,20 +34,20 @@ class Needless:
 
 
 def needless(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
-    """The steps that have no rows, or whose rows nobody looks at; those given are among them.
+    """The steps that have no rows, or whose rows nobody looks at.
 
     Args:
         program: What runs.
-        empty: Names of steps that were computed, and have no rows.
+        empty: Names of steps that were computed, and have no rows; they are among those found.
     """
     without, reads = set(empty), dict[str, frozenset[str]]()
     for step in program.steps:
-        rest = _without(step.relation, without)
-        if isinstance(rest, Empty) or (step.only_if is not None and isinstance(_without(step.only_if, without), Empty)):
+        asked = [_without(each, without) for each in (step.relation, step.only_if) if each is not None]
+        if any(isinstance(each, Empty) for each in asked):
             without.add(step.name)
         else:
-            own = (rest, *(each for each in (step.only_if,) if each is not None))
-            reads[step.name] = frozenset[str]().union(*map(_read, own))
+            spans = [step.numbers[1]] if step.numbers is not None else []
+            reads[step.name] = frozenset[str]().union(*map(_read, (*asked, *spans)))
     changes = (each.change for each in (program.state, program.companion) if each is not None)
     needed = set[str]().union(*(_read(_without(each, without)) for each in changes))
     for step in reversed(program.steps):

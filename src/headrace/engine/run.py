@@ -239,6 +239,7 @@ class Run:
         needless = Needless(program)
         for stage in plan.compute_stages(self.facts, program):
             if isinstance(stage, Compute) and stage.name in needless.steps and stage.common is None:
+                # what is common is computed for others, too
                 stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, numbers=None)
             if isinstance(stage, Compute) and not stage.kept:
                 self._texts[quote(stage.view)] = self._spliced(stage.sql)

@@ -66,8 +66,7 @@ class SparkRunner:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self._frames: dict[str, DataFrame | None] = {}  # None: nothing is kept
-        self._literals: dict[str, int] = {}  # how many rows
+        self._frames: dict[str, DataFrame | int | None] = {}  # literal rows by their number; None: nothing is kept
         self._checkpoints: set[str] = set()
         self._shared = _Shared()
         self._unconstrained = 0  # threads that want Spark to forget constraints
@@ -215,8 +214,7 @@ class SparkRunner:
         if held is None:
             return None
         held.frame.createOrReplaceTempView(name)
-        self._frames[name] = None
-        self._literals[name] = held.count
+        self._frames[name] = held.count
         if measures is None:
             return {}
         return _unpacked(held.observed or _aggregated(held.frame, measures))
@@ -267,7 +265,8 @@ class SparkRunner:
 
     def literal_count(self, name: str) -> int | None:
         """How many rows are held as literal rows under a name; None where nothing was materialized so."""
-        return self._literals.get(name)
+        held = self._frames.get(name)
+        return held if isinstance(held, int) else None
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
         """Keep the rows of a query as view `name` if they are known without running anything, and few.
@@ -293,8 +292,7 @@ class SparkRunner:
                 return None
             held, size = found
             held.frame.createOrReplaceTempView(name)
-            holder._frames[name] = None
-            holder._literals[name] = held.count
+            holder._frames[name] = held.count
             return size
 
     @cached_property
@@ -333,12 +331,13 @@ class SparkRunner:
         if name not in self._frames:
             return
         frame = self._frames.pop(name)
-        self._literals.pop(name, None)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
-            if frame is not None and name in self._checkpoints:
+            if isinstance(frame, int) or frame is None:
+                pass
+            elif name in self._checkpoints:
                 self._checkpoints.discard(name)
                 free(frame)
-            elif frame is not None:
+            else:
                 frame.unpersist()
             self.session.catalog.dropTempView(name)
 

@@ -72,7 +72,7 @@ ASKED_ONCE = [
     f"SELECT a.id, a.name, g.n, g.x FROM c a JOIN {GROUPS} ON g.c = a.id WHERE a.id IN {FEW}",
     f"SELECT a.name, count(*) AS m, sum(n) AS s FROM c a JOIN {GROUPS} ON g.c = a.id AND n > 1 WHERE a.id IN {FEW} "
     "GROUP BY a.name",
-    f"SELECT name FROM c WHERE id NOT IN (SELECT g.n FROM c a JOIN {GROUPS} ON g.c = a.id WHERE a.id IN {FEW})",
+    f"SELECT name FROM c WHERE id IN (SELECT g.n FROM c a JOIN {GROUPS} ON g.c = a.id WHERE a.id IN {FEW})",
 ]
 ASKED_TWICE = [
     f"SELECT a.id, g.n FROM c a LEFT JOIN {GROUPS} ON g.c = a.id WHERE a.id IN {FEW} "

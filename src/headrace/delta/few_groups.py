@@ -85,7 +85,10 @@ def _partner_of(side: Relation, name: str) -> tuple[Relation, str] | None:
     """Of a column of few groups, the relation and its column that have all of its values."""
     while isinstance(side, Project | Filter):
         if isinstance(side, Project):
-            name = as_column(dict(side.items)[name]) or ""
+            read = as_column(dict(side.items)[name])
+            if read is None:
+                return None
+            name = read
         side = side.input
     rows = side.input if isinstance(side, Aggregate) and name in side.keys else None
     while isinstance(rows, Existence) and is_bound(rows):

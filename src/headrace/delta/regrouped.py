@@ -4,13 +4,12 @@
 which rows of L are padded, all of R would have to be read. With k ⊇ a columns of L, and calls over R alone,
 γ_k(L ⟕_{a=f} R) is a function of γ_k(L; n) ⟕_{a=f} γ_f(R): a count is n times that of R's rows, or that of none, and an
 extreme stays one. γ_f(R) is kept (`kept_groups`), so that R is read for its own change only, and what is padded is told
-by its groups.
-γ_k(L; n) is computed for the groups that ΔR touches; where the root looks at all of them, as for a maximum, it is kept,
-too (`whole_reads`).
+by its groups. γ_k(L; n) is computed for the groups that ΔR touches; where the root looks at all of them, as for a
+maximum, it is kept, too (`whole_reads`).
 
 Groups of groups without an outer join are left as they are: reading the touched ones' rows once took 0.7 to 1.1 s where
 keeping 200,000 to 1.5 M groups took 1.0 to 1.3 s (TPC-H at scale 1, line items by order and by part).
-Source: Yan, Larson, Eager Aggregation and Lazy Aggregation, VLDB 1995, section 4 (eager count); for outer joins,
+Source: Yan, Larson, Eager Aggregation and Lazy Aggregation, VLDB 1995 (eager count); for outer joins,
 Galindo-Legaria, Joshi, Orthogonal Optimization of Subqueries and Aggregation, SIGMOD 2001, section 3.2.
 """
 

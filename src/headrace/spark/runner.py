@@ -332,8 +332,8 @@ class SparkRunner:
             return
         frame = self._frames.pop(name)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
-            if isinstance(frame, int) or frame is None:
-                pass
+            if isinstance(frame, int | None):
+                pass  # literal rows go with their plan
             elif name in self._checkpoints:
                 self._checkpoints.discard(name)
                 free(frame)

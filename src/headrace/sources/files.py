@@ -16,8 +16,13 @@ _DELETES = 1
 """Content of a manifest that lists delete files."""
 _MOST_POSITIONS = 50_000
 """Up to here positions are written into the query; more are joined by Spark."""
-FEW_FILES = 16
-"""Up to here a number stands for a file where rows are looked up by place; positions are read for no more of them."""
+FEW_FILES = 64
+"""Up to here a number stands for a file where rows are looked up by place; positions are read for no more of them.
+
+To find a file's number its path is compared with others, yet that is less than to join by paths: of a table of a
+million rows with some three million dead ones, in more than 16 files, changes of 1 % were read in 0.9 s instead of 2.7
+to 3.8 s, changes of 50 % in 2.6 to 3.6 s instead of 5.1 to 6.1 s.
+"""
 _PATH_FIELD = 2147483546
 """Iceberg's field id of the data file's path in a position delete file."""
 

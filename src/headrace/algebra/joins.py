@@ -79,6 +79,21 @@ def equalities(condition: Scalar, left: Collection[str], right: Collection[str])
     return tuple(found)
 
 
+def equal_alike(
+    condition: Scalar | None, left: Collection[str], right: Collection[str], types: Mapping[str, str]
+) -> tuple[tuple[str, str, bool], ...]:
+    """The equalities of columns of one type: where Spark casts one of them, several values may equal the same.
+
+    Args:
+        condition: As for `equalities`; None says nothing.
+        left: Columns of one side.
+        right: Columns of the other.
+        types: Types of columns by name, as far as known.
+    """
+    found = equalities(condition, left, right) if condition is not None else ()
+    return tuple(each for each in found if each[0] in types and types[each[0]] == types.get(each[1]))
+
+
 @lru_cache(maxsize=4096)
 def _compared(condition: Scalar) -> tuple[tuple[str, str, bool], ...]:
     """Columns that conjuncts of a condition say are equal; kept, as of a large join it is asked very often."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.joins import equal_alike, equalities
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column, compose, conjuncts
 from headrace.algebra.tree import over, transform, walk
@@ -69,15 +69,11 @@ def _met(rows: Relation, partners: Partners, number: int) -> Relation:
 
 def _asked_once(node: Relation, types: Mapping[str, str]) -> Relation:
     """A join with few groups, whose other side does not look for the same partners again."""
-    if not isinstance(node, Join) or node.condition is None:
+    if not isinstance(node, Join):
         return node
     left, right = node.inputs
-    for a, b, _ in equalities(node.condition, left.columns, right.columns):
-        if a in types and types[a] == types.get(b):
-            left, right = (
-                _unasked(left, a, _partner_of(right, b), types),
-                _unasked(right, b, _partner_of(left, a), types),
-            )
+    for a, b, _ in equal_alike(node.condition, left.columns, right.columns, types):
+        left, right = _unasked(left, a, _partner_of(right, b), types), _unasked(right, b, _partner_of(left, a), types)
     return over(node, left, right)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.joins import equal_alike
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import walk
@@ -77,11 +77,8 @@ def _sides(node: Relation, change: Change) -> Iterator[tuple[Relation, Asked]]:
 
 def _equal(node: Join | OuterJoin | Existence, change: Change) -> list[tuple[str, str]]:
     """Columns of both sides, of one type, that are equal in every pair; NULL equals nothing."""
-    if node.condition is None:
-        return []
-    types = change.types
-    both = equalities(node.condition, node.left.columns, node.right.columns)
-    return [(a, b) for a, b, null_safe in both if not null_safe and a in types and types[a] == types.get(b)]
+    both = equal_alike(node.condition, node.left.columns, node.right.columns, change.types)
+    return [(a, b) for a, b, null_safe in both if not null_safe]
 
 
 def _groups(side: Relation, asked: Asked) -> tuple[Aggregate | None, Asked]:

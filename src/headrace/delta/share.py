@@ -8,7 +8,7 @@ kept. What only a step that may be skipped reads is left there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from headrace.algebra.relations import Aggregate, Relation, Stored
@@ -33,18 +33,24 @@ def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
         kept = Stored(step.name, found.columns)
         others = [replace(each, relation=_replaced(each.relation, found, kept)) for each in steps if each is not step]
         steps = [*others[:first], step, *others[first:]]
-    return replace(program, steps=_needed(steps, program))
+    return replace(program, steps=needed(steps, program))
 
 
-def _needed(steps: list[Step], program: DeltaProgram) -> tuple[Step, ...]:
-    """The steps that somebody reads."""
+def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:
+    """The steps that somebody reads.
+
+    Args:
+        steps: In the order in which they run.
+        program: What reads them in the end.
+    """
     read = _read(program.state.change) | (_read(program.companion.change) if program.companion else set())
-    needed: list[Step] = []
+    found: list[Step] = []
     for step in reversed(steps):
         if step.name in read:
-            needed.append(step)
+            found.append(step)
             read |= _read(step.relation) | (_read(step.only_if) if step.only_if else set())
-    return tuple(reversed(needed))
+            read |= _read(step.numbers[1]) if step.numbers else set()
+    return tuple(reversed(found))
 
 
 def _read(relation: Relation) -> set[str]:

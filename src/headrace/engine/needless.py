@@ -7,10 +7,12 @@ what follows from those who did has no rows either, and what would be read for t
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 
 from headrace.algebra.relations import Empty, Relation, Stored
-from headrace.algebra.tree import transform, walk
-from headrace.delta.program import DeltaProgram
+from headrace.algebra.tree import transform
+from headrace.delta.program import DeltaProgram, Step
+from headrace.delta.share import needed
 from headrace.rewrite.empty import drop_empty
 
 
@@ -40,20 +42,20 @@ def needless(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
         program: What runs.
         empty: Names of steps that were computed, and have no rows; they are among those found.
     """
-    without, reads = set(empty), dict[str, frozenset[str]]()
+    without, live = set(empty), list[Step]()
     for step in program.steps:
-        asked = [_without(each, without) for each in (step.relation, step.only_if) if each is not None]
-        if any(isinstance(each, Empty) for each in asked):
+        relation = _without(step.relation, without)
+        only_if = None if step.only_if is None else _without(step.only_if, without)
+        if isinstance(relation, Empty) or isinstance(only_if, Empty):
             without.add(step.name)
         else:
-            spans = [step.numbers[1]] if step.numbers is not None else []
-            reads[step.name] = frozenset[str]().union(*map(_read, (*asked, *spans)))
-    changes = (each.change for each in (program.state, program.companion) if each is not None)
-    needed = set[str]().union(*(_read(_without(each, without)) for each in changes))
-    for step in reversed(program.steps):
-        if step.name in needed:
-            needed |= reads.get(step.name, frozenset())
-    return frozenset(step.name for step in program.steps if step.name in without or step.name not in needed)
+            live.append(replace(step, relation=relation, only_if=only_if))
+    state = replace(program.state, change=_without(program.state.change, without))
+    companion = program.companion
+    if companion is not None:
+        companion = replace(companion, change=_without(companion.change, without))
+    left = {step.name for step in needed(live, replace(program, state=state, companion=companion))}
+    return frozenset(step.name for step in program.steps if step.name not in left)
 
 
 def _without(relation: Relation, names: Set[str]) -> Relation:
@@ -61,7 +63,3 @@ def _without(relation: Relation, names: Set[str]) -> Relation:
         return Empty(node.columns) if isinstance(node, Stored) and node.name in names else node
 
     return drop_empty(transform(relation, rule))
-
-
-def _read(relation: Relation) -> frozenset[str]:
-    return frozenset(node.name for node in walk(relation) if isinstance(node, Stored))

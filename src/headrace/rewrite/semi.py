@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.joins import equal_alike
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
@@ -101,10 +101,7 @@ def _into_sides(semi: SemiJoin, join: Join | OuterJoin | Existence, types: Types
 
 def _same(join: Join | OuterJoin | Existence, types: Types) -> Pairs:
     """Columns of both sides, of one type, that the condition says are equal."""
-    if join.condition is None:
-        return ()
-    found = equalities(join.condition, join.left.columns, join.right.columns)
-    return tuple((a, b) for a, b, _ in found if a in types and types[a] == types.get(b))
+    return tuple((a, b) for a, b, _ in equal_alike(join.condition, join.left.columns, join.right.columns, types))
 
 
 def _cheap(keys: Relation) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.joins import equal_alike
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
@@ -83,8 +83,7 @@ class Uniqueness:
 
         Columns must be of one type: where Spark casts one of them, several values may equal the same.
         """
-        pairs = equalities(condition, left.columns, right.columns)
-        fixed = {b for a, b, _ in pairs if a in self._types and self._types[a] == self._types.get(b)}
+        fixed = {b for _, b, _ in equal_alike(condition, left.columns, right.columns, self._types)}
         return any(key <= fixed for key in self.keys(right))
 
     def _keys(self, node: Relation) -> Iterable[Key]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -125,8 +127,8 @@ def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(raw: Any, _record: object) -> None:
         raw.isolation_level = None  # the driver must not begin transactions behind our back: `_begin` does
-        for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
-            raw.execute(f"PRAGMA {pragma}").close()
+        _write_ahead(raw, busy_timeout)
+        raw.execute("PRAGMA foreign_keys = ON").close()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -138,6 +140,23 @@ def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _write_ahead(raw: sqlite3.Connection, busy_timeout: dt.timedelta) -> None:
+    """Turn the journal into a write-ahead log, which a file is told once and keeps.
+
+    SQLite reads the file's mode before it locks the file to change it, and a reader that wants to write never waits for
+    its turn: of two that open a new file at once, one is told at once that it is busy, however long it would wait.
+    Source: <https://sqlite.org/c3ref/busy_handler.html>, on deadlocks.
+    """
+    end = time.monotonic() + busy_timeout.total_seconds()
+    while True:
+        try:
+            return raw.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+            time.sleep(0.01)
 
 
 _PATIENCE = {

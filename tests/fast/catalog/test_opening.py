@@ -5,7 +5,9 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -210,6 +212,17 @@ def test_a_catalog_locked_while_it_must_be_migrated_says_so(fresh_url: str) -> N
         assert failure(fresh_url, busy_timeout=SHORT).code == "CATALOG_LOCKED"
         other.exec_driver_sql("ROLLBACK")
     Catalog.open(fresh_url).close()
+
+
+def test_a_file_that_somebody_else_just_makes_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "fresh.db"
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")  # as who turns the journal of a new file into a write-ahead log
+        assert failure(f"sqlite:///{file}", busy_timeout=SHORT).code == "CATALOG_LOCKED"
+        later = threading.Timer(0.2, other.execute, ("COMMIT",))
+        later.start()
+        Catalog.open(f"sqlite:///{file}").close()
+        later.join()
 
 
 def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
-from headrace.lake.metadata import read_metadata
+from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import TableName
-from headrace.sources import narrowing
+from headrace.sources import narrowing, scattered
 from headrace.sources.files import file_diff
 from headrace.sources.foreign import metadata_location
 from headrace.sources.history import ChangePlan, PositionDiff
@@ -23,6 +24,15 @@ def changes(lake, table, meta, start, end, columns) -> Counter:
     for *row, weight in lake.rows(changes_sql(table, meta, plan, columns) or "SELECT 0 WHERE FALSE"):
         bag[tuple(row)] += weight
     return Counter({row: n for row, n in bag.items() if n})
+
+
+def around(lake, table, *statements: str) -> tuple[TableMeta, int, int]:
+    """The table's metadata after some statements, and its snapshots before and after them."""
+    start = lake.meta(table).current_snapshot_id
+    for statement in statements:
+        lake.runner.run(statement)
+    meta = lake.meta(table)
+    return meta, start, meta.current_snapshot_id
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
@@ -94,16 +104,14 @@ def test_a_difference_opens_only_the_files_that_differ(lake, fresh) -> None:
     lake.runner.run(f"CREATE TABLE {table.sql} (k INT) TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
     for n in range(3):
         lake.runner.run(f"INSERT INTO {table.sql} SELECT id FROM range({n * 10}, {n * 10 + 10})")
-    start = lake.meta(table).current_snapshot_id
-    lake.runner.run(f"DELETE FROM {table.sql} WHERE k = 15")
-    meta = lake.meta(table)
-    plan = plan_changes(meta, start, meta.current_snapshot_id)
+    meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE k = 15")
+    plan = plan_changes(meta, start, end)
     assert isinstance(plan, ChangePlan)
     assert [type(part) for part in plan.parts] == [PositionDiff]
     text = changes_sql(table, meta, plan, ("k",))
     assert text is not None
     assert len(set(re.findall(r"[^/']+\.parquet", text))) == 1
-    assert changes(lake, table, meta, start, meta.current_snapshot_id, ("k",)) == Counter({(15,): -1})
+    assert changes(lake, table, meta, start, end, ("k",)) == Counter({(15,): -1})
 
 
 def _merge_on_read(lake, table, version: int) -> None:
@@ -147,16 +155,63 @@ def test_deletion_vectors_tell_the_new_positions(lake, fresh) -> None:
     assert "position_deletes" not in changes_sql(table, meta, plan_changes(meta, versions[1], versions[2]), ("k",))
 
 
+@pytest.mark.parametrize("way", ["bitmaps", "position_deletes", "sorted"])
+def test_many_deleted_rows_are_told_from_those_deleted_before(lake, fresh, monkeypatch, way: str) -> None:
+    table = fresh()
+    _merge_on_read(lake, table, 3)
+    rows = scattered.FEW_POSITIONS * 2 + 1000
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, 1 FROM range(100, {rows})")
+    if way != "bitmaps":
+        monkeypatch.setattr(scattered, "MOST_WORDS", 0)
+    if way == "sorted":
+        monkeypatch.setattr(scattered, "FEW_NUMBERS", 0)
+    versions = [lake.meta(table).current_snapshot_id]
+    for statement in (
+        "DELETE FROM {} WHERE k % 3 = 0 OR k IN (163, 164, 227, 228)",
+        f"DELETE FROM {{}} WHERE k % 2 = 0 OR k = {rows - 1}",
+        "UPDATE {} SET v = 2 WHERE k % 5 > 0",
+    ):
+        lake.runner.run(statement.format(table.sql))
+        versions.append(lake.meta(table).current_snapshot_id)
+    meta = lake.meta(table)
+    for start, end in pairwise(versions):
+        diff = file_diff(meta, start, end)
+        gone = {file: len(found) for file, found in diff.deleted.items()}
+        text = changes_sql(table, meta, plan_changes(meta, start, end), ("k", "v")) or ""
+        if sum(gone.values()) > scattered.FEW_POSITIONS:
+            assert ("bit_get" in text, "position_deletes" in text) == (way == "bitmaps", way != "bitmaps")
+            assert ("MERGE" in text) == (way == "sorted" and start != versions[0])
+        sign = {start: -1, end: 1}
+        union = " UNION ALL ".join(f"SELECT k, v, {n} AS w FROM {rows_sql(table, meta, at)}" for at, n in sign.items())
+        moved = f"SELECT k, v, -__hr_w AS w FROM ({text})"
+        wrong = f"SELECT k, v FROM ({union} UNION ALL {moved}) GROUP BY k, v HAVING sum(w) <> 0"
+        assert lake.rows(wrong) == [], gone
+
+
+def test_deleted_rows_of_many_files_with_awkward_paths(lake, fresh, tmp_path, monkeypatch) -> None:
+    table = fresh()
+    _merge_on_read(lake, table, 3)
+    lake.runner.run(
+        f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('write.data.path'='{tmp_path}/it\\'s \"ünlike\" 100%')"
+    )
+    files = scattered.FEW_FILES + 16  # hashing leaves some of them empty
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ REPARTITION({files}, k) */ id AS k, 0 FROM range(100, 1000)")
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k % 2 = 0")
+    meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE k % 3 = 0")
+    assert len(file_diff(meta, start, end).touched) > scattered.FEW_FILES
+    for way, positions in (("__hr_list", scattered.FEW_POSITIONS), ("bit_get", 0)):
+        monkeypatch.setattr(scattered, "FEW_POSITIONS", positions)
+        assert way in changes_sql(table, meta, plan_changes(meta, start, end), ("k",))
+        assert changes(lake, table, meta, start, end, ("k",)) == Counter({(k,): -1 for k in range(3, 1000, 6)})
+
+
 def test_older_delete_files_below_a_vector_are_not_taken_for_new(lake, fresh) -> None:
     table = fresh()
     _merge_on_read(lake, table, 2)
     lake.runner.run(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('write.delete.granularity'='partition')")
     lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (1, 2, 60)")
     lake.runner.run(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('format-version'='3')")
-    start = lake.meta(table).current_snapshot_id
-    lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (3, 61)")
-    meta = lake.meta(table)
-    end = meta.current_snapshot_id
+    meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE k IN (3, 61)")
     assert changes(lake, table, meta, start, end, ("k",)) == Counter({(3,): -1, (61,): -1})
     assert changes(lake, table, meta, end, start, ("k",)) == Counter({(3,): 1, (61,): 1})
 
@@ -165,11 +220,13 @@ def test_older_delete_files_below_a_vector_are_not_taken_for_new(lake, fresh) ->
 def test_changes_may_be_counted_without_any_column(lake, fresh, version: int) -> None:
     table = fresh()
     _merge_on_read(lake, table, version)
-    start = lake.meta(table).current_snapshot_id
-    lake.runner.run(f"INSERT INTO {table.sql} VALUES (200, 0), (201, 0)")
-    lake.runner.run(f"DELETE FROM {table.sql} WHERE k IN (3, 61, 62)")
-    meta = lake.meta(table)
-    assert changes(lake, table, meta, start, meta.current_snapshot_id, ()) == Counter({(): -1})
+    meta, start, end = around(
+        lake,
+        table,
+        f"INSERT INTO {table.sql} VALUES (200, 0), (201, 0)",
+        f"DELETE FROM {table.sql} WHERE k IN (3, 61, 62)",
+    )
+    assert changes(lake, table, meta, start, end, ()) == Counter({(): -1})
     assert changes(lake, table, meta, None, start, ()) == Counter({(): 100})
 
 

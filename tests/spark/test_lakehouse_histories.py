@@ -11,6 +11,7 @@ import pytest
 
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
+from headrace.sources import scattered
 from headrace.sources.history import ChangePlan, PositionDiff
 from headrace.sources.lakehouse import changes_sql, plan_changes, rows_sql
 
@@ -101,10 +102,16 @@ def execute(lake, table: TableName, statement: str, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize(("properties", "partitioning", "mode"), LAYOUTS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rows_before_plus_changes_are_rows_after(
-    lake, fresh: Callable[..., TableName], properties: str, partitioning: str, mode: str, seed: int
+    lake, fresh: Callable[..., TableName], monkeypatch, properties: str, partitioning: str, mode: str, seed: int
 ) -> None:
+    if seed > 1:  # as if there were many positions, and as if there were too many
+        monkeypatch.setattr(scattered, "FEW_POSITIONS", -1)
+    if seed > 2:
+        monkeypatch.setattr(scattered, "MOST_WORDS", -1)
+        monkeypatch.setattr(scattered, "FEW_DELETED", -1)
+        monkeypatch.setattr(scattered, "FEW_NUMBERS", -1)
     rng = random.Random(f"{seed}{properties}{partitioning}{mode}")
     table = fresh()
     modes = set_modes("merge-on-read" if mode == "mixed" else mode)

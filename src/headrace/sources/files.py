@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from headrace.lake.metadata import TableMeta, read_bytes
-from headrace.sources.manifests import live_files, manifests
+from headrace.sources.manifests import live_files, manifest_list, manifests
+from headrace.sources.scattered import MOST_WORDS
 from headrace.sources.vectors import Vector, positions_moved
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 _DELETES = 1
 """Content of a manifest that lists delete files."""
-_MOST_POSITIONS = 50_000
-"""Up to here positions are written into the query; more are joined by Spark."""
-FEW_FILES = 64
-"""Up to here a number stands for a file where rows are looked up by place; positions are read for no more of them.
-
-To find a file's number its path is compared with others, yet that is less than to join by paths: of a table of a
-million rows with some three million dead ones, in more than 16 files, changes of 1 % were read in 0.9 s instead of 2.7
-to 3.8 s, changes of 50 % in 2.6 to 3.6 s instead of 5.1 to 6.1 s.
-"""
+_MOST_POSITIONS = 64 * MOST_WORDS
+"""More positions would not be written into a query."""
+_MOST_FILES = 1_000
+"""Nor are those of more files, of which each has a vector to be read."""
 _PATH_FIELD = 2147483546
 """Iceberg's field id of the data file's path in a position delete file."""
 
@@ -44,8 +43,8 @@ class FileDiff:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     touched: tuple[str, ...] | None
-    deleted: Mapping[str, tuple[int, ...]] | None = None
-    undeleted: Mapping[str, tuple[int, ...]] | None = None
+    deleted: Mapping[str, BitMap64] | None = None
+    undeleted: Mapping[str, BitMap64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +66,28 @@ class _Side:
 def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
     """Compare the files of two snapshots; None when this process cannot read the manifests.
 
-    Only manifests that one of them has and the other has not are opened, so the cost follows the change.
+    Only manifests that one of them has and the other has not are opened, so the cost follows the change. They are
+    looked at once, however many stream tables ask: snapshots do not change.
     """
     try:
-        old, new = _manifests(meta, before), _manifests(meta, after)
-        left, right = _read(old.keys() - new.keys()), _read(new.keys() - old.keys())
-        added, removed = right.data - left.data, left.data - right.data
-        changed = left.deletes.items() ^ right.deletes.items()
-        files = {delete.target for _, delete in changed} - added - removed
-        if None in files:
-            return FileDiff(_sorted(added), _sorted(removed), None)
-        touched = _sorted(f for f in files if f is not None)
-        shared = [path for path, content in old.items() if path in new and content == _DELETES]
-        vectors = _vectors(touched, left, right, shared)
+        return _diff(manifest_list(meta, before), manifest_list(meta, after))
     except (OSError, ValueError, KeyError, ImportError):
         return None
+
+
+@lru_cache(maxsize=16)  # the positions of one take up to 2 MB; failures are not kept
+def _diff(before: str, after: str) -> FileDiff:
+    """The difference of two manifest lists; raises what cannot be read."""
+    old, new = _manifests(before), _manifests(after)
+    left, right = _read(old.keys() - new.keys()), _read(new.keys() - old.keys())
+    added, removed = right.data - left.data, left.data - right.data
+    changed = left.deletes.items() ^ right.deletes.items()
+    files = {delete.target for _, delete in changed} - added - removed
+    if None in files:
+        return FileDiff(_sorted(added), _sorted(removed), None)
+    touched = _sorted(f for f in files if f is not None)
+    shared = [path for path, content in old.items() if path in new and content == _DELETES]
+    vectors = _vectors(touched, left, right, shared)
     deleted = undeleted = None
     if vectors is not None:
         with suppress(OSError, ValueError):
@@ -93,9 +99,9 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
     return FileDiff(_sorted(added), _sorted(removed), touched, deleted, undeleted)
 
 
-def _manifests(meta: TableMeta, snapshot: int) -> dict[str, int]:
-    """What the manifests of a snapshot list (data files or delete files), by path."""
-    return {entry["manifest_path"]: entry.get("content") or 0 for entry in manifests(meta, snapshot)}
+def _manifests(listed: str) -> dict[str, int]:
+    """What the manifests of a manifest list have (data files or delete files), by path."""
+    return {entry["manifest_path"]: entry.get("content") or 0 for entry in manifests(listed)}
 
 
 def _read(paths: Iterable[str]) -> _Side:
@@ -114,9 +120,10 @@ def _vectors(
     touched: tuple[str, ...], left: _Side, right: _Side, shared: Iterable[str]
 ) -> dict[str, tuple[Vector | None, Vector | None]] | None:
     """The vectors of each touched file before and after; None when vectors do not tell all of what is deleted."""
-    if len(touched) > FEW_FILES:
+    if len(touched) > _MOST_FILES:
         return None
-    sides = [{d.target: d.vector for d in side.deletes.values() if d.target in touched} for side in (left, right)]
+    wanted = frozenset(touched)
+    sides = [{d.target: d.vector for d in side.deletes.values() if d.target in wanted} for side in (left, right)]
     if any(vector is None for side in sides for vector in side.values()):
         return None
     found = {file: (sides[0].get(file), sides[1].get(file)) for file in touched}

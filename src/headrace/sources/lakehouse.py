@@ -6,16 +6,14 @@ It answers four questions: its head (`TableMeta.current_snapshot_id`), its chang
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
 from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import string_literal
 from headrace.names import WEIGHT, TableName, quote
-from headrace.sources.files import FEW_FILES, FileDiff, file_diff
+from headrace.sources.files import FileDiff, file_diff
 from headrace.sources.history import (
     AllRows,
     AppendRange,
@@ -27,11 +25,10 @@ from headrace.sources.history import (
     plan_changes,
 )
 from headrace.sources.narrowing import narrowing
+from headrace.sources.scattered import SCAN, Scattered, sifting
 
 __all__ = ["ChangePlan", "FileDiff", "NotIncremental", "changes_sql", "plan_changes", "rows_sql"]
 
-
-_MARK = "__hr_s"
 
 Diffs = Mapping[PositionDiff, FileDiff]
 
@@ -150,9 +147,9 @@ def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: 
     return _select(_projection(meta, snapshot, columns), f"{weight}L", source)
 
 
-def _select(columns: str, weight: str, source: str) -> str:
+def _select(columns: str, weight: str, source: str, hint: str = "") -> str:
     """Columns, of which there may be none, and the weight."""
-    return f"SELECT {f'{columns}, ' if columns else ''}{weight} AS {quote(WEIGHT)} FROM {source}"
+    return f"SELECT {hint}{f'{columns}, ' if columns else ''}{weight} AS {quote(WEIGHT)} FROM {source}"
 
 
 def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns: tuple[str, ...]) -> str:
@@ -178,10 +175,10 @@ def _difference(
         added = ""
     if touched:
         few = known.touched or ()
-        gone = _Scattered(touched, few, known.deleted, (*few, *known.added) if few else ())
+        gone = Scattered(touched, few, known.deleted, (*few, *known.added) if few else ())
         texts.append(_deleted(table, meta, columns, gone, at=after, kept_at=before, weight=-1, also=added))
         if not part.linear or any((known.undeleted or {}).values()):  # a file may come again without its deletes
-            back = _Scattered(touched, few, known.undeleted, few)
+            back = Scattered(touched, few, known.undeleted, few)
             texts.append(_deleted(table, meta, columns, back, at=before, kept_at=after, weight=1))
     if removed:
         texts.append(_weighted(meta, before, columns, -1, _of_files(table, meta, before, removed, known.removed)))
@@ -207,23 +204,6 @@ def _within(meta: TableMeta, snapshot: int, files: Collection[str]) -> str:
     return f" AND {condition}" if condition else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scattered:
-    """Rows deleted here and there.
-
-    Args:
-        files: The files they are in, as what stands inside IN (…).
-        few: The same as a list, where it is known.
-        positions: Where in each file, where that is known: of few files only.
-        read: All files that are read for it, where they are known.
-    """
-
-    files: str
-    few: Sequence[str] = ()
-    positions: Mapping[str, Sequence[int]] | None = None
-    read: Sequence[str] = ()
-
-
 def _file_sets(table: TableName, part: PositionDiff, diff: FileDiff | None) -> tuple[str, str, str]:
     """Added, removed and touched files, each as what stands inside IN (…); empty text for none."""
     before = f"SELECT file_path FROM {table.sql}.data_files VERSION AS OF {part.before}"
@@ -243,7 +223,7 @@ def _deleted(
     table: TableName,
     meta: TableMeta,
     columns: tuple[str, ...],
-    gone: _Scattered,
+    gone: Scattered,
     *,
     at: int,
     kept_at: int,
@@ -253,44 +233,15 @@ def _deleted(
     """Rows that are deleted at one snapshot and were not at another; in the same scan, the live rows of further files.
 
     Iceberg shows deleted rows, marked, to whoever asks for `_deleted`. There are few, so that telling those deleted
-    since from those deleted earlier is a small join; looking up each row of the other snapshot among the deleted
-    positions is a big one (on 6 M rows, 60,000 deleted, 1.2 s against 4.5 s were measured). Where deletion vectors told
-    the new positions they stand in the query: no reading of the earlier ones, however many there are (3,000 new among
-    150,000: 0.54 s against 0.72 s).
+    since from those deleted earlier is little work; looking up each row of the other snapshot among the deleted
+    positions is much (on 6 M rows, 60,000 deleted, 1.2 s against 4.5 s were measured).
     """
     wanted, sign = f"_deleted AND _file IN ({gone.files})", f"{weight}L"
     if also:
         wanted = f"({wanted}) OR (NOT _deleted AND _file IN ({also}))"
-        sign = f"CASE WHEN {_MARK}.__hr_deleted THEN {weight}L ELSE {-weight}L END"
+        sign = f"CASE WHEN {SCAN}.__hr_deleted THEN {weight}L ELSE {-weight}L END"
     wanted = f"({wanted}){_within(meta, at, gone.read)}"
-    place = _place(gone.few, "_file", "_pos")
-    rows = f"SELECT *, {place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
-    listed = _select(_projection(meta, at, columns, f"{_MARK}."), sign, f"({rows}) AS {_MARK}")
-    if gone.positions is not None:
-        places = _places(gone.few, gone.positions)
-        if also:
-            return f"{listed} WHERE NOT {_MARK}.__hr_deleted OR {_MARK}.__hr_pos IN ({places})"
-        return f"{listed} LEFT SEMI JOIN ({places}) AS __hr_d ON {_MARK}.__hr_pos = __hr_d.__hr_pos"
-    deletes = f"{table.sql}.position_deletes VERSION AS OF {kept_at} WHERE file_path IN ({gone.files})"
-    return (
-        f"{listed} LEFT ANTI JOIN (SELECT {_place(gone.few, 'file_path', 'pos')} FROM {deletes}) AS __hr_d "
-        f"ON {_MARK}.__hr_pos = __hr_d.__hr_pos AND {_MARK}.__hr_file = __hr_d.__hr_file"
-    )
-
-
-def _place(few: Sequence[str], file: str, position: str) -> str:
-    """Where a row is stored, as columns `__hr_file` and `__hr_pos`.
-
-    Among a few files the position tells the file too: one number per row instead of a path of a hundred letters is what
-    the join has to hold and to compare.
-    """
-    if not 0 < len(few) <= FEW_FILES:
-        return f"{file} AS __hr_file, {position} AS __hr_pos"
-    numbers = " ".join(f"WHEN {string_literal(path)} THEN {number}" for number, path in enumerate(few))
-    return f"0 AS __hr_file, {position} * {FEW_FILES} + CASE {file} {numbers} END AS __hr_pos"
-
-
-def _places(few: Sequence[str], positions: Mapping[str, Sequence[int]]) -> str:
-    """The places of rows, as `_place` numbers them, as a query: one literal, which Spark reads faster than many."""
-    numbers = [p * FEW_FILES + number for number, file in enumerate(few) for p in positions.get(file, ())]
-    return f"SELECT explode(from_json('{json.dumps(numbers)}', 'array<bigint>')) AS __hr_pos"
+    sift = sifting(table, meta, gone, kept_at)
+    rows = f"SELECT *, {sift.place}, _deleted AS __hr_deleted FROM {_at(table, at)} WHERE {wanted}"
+    listed = _select(_projection(meta, at, columns, f"{SCAN}."), sign, f"({rows}) AS {SCAN}", hint=sift.hint)
+    return f"{listed} {sift.clause(f'{SCAN}.__hr_deleted' if also else None)}"

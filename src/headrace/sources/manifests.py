@@ -11,17 +11,29 @@ from headrace.lake.metadata import TableMeta, read_bytes
 _DELETED = 2
 
 
-def manifests(meta: TableMeta, snapshot: int) -> list[dict[str, Any]]:
-    """The entries of a snapshot's manifest list.
+def manifest_list(meta: TableMeta, snapshot: int) -> str:
+    """Where a snapshot's manifest list is, which is never written again.
 
     Raises:
-        ValueError: It has none, or one that cannot be read.
-        OSError: It cannot be reached.
+        ValueError: It has none.
     """
     location = meta.snapshots[snapshot].manifest_list
     if location is None:
         raise ValueError("an early format v1 lists its manifests in the metadata file")
-    return list(read_avro(read_bytes(location)))
+    return location
+
+
+def manifests(listed: str) -> list[dict[str, Any]]:
+    """The entries of a manifest list.
+
+    Args:
+        listed: Its path.
+
+    Raises:
+        ValueError: It cannot be read.
+        OSError: It cannot be reached.
+    """
+    return list(read_avro(read_bytes(listed)))
 
 
 def live_files(manifest: str) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from headrace.lake.metadata import TableMeta
 from headrace.names import quote
-from headrace.sources.manifests import live_files, manifests
+from headrace.sources.manifests import live_files, manifest_list, manifests
 
 MOST_BYTES = 2**20
 """Manifests of more bytes than that together, some 2,000 files, are not looked through: it would take seconds."""
@@ -79,7 +79,7 @@ def narrowing(meta: TableMeta, snapshot: int, files: Collection[str]) -> str | N
 
 def _live(meta: TableMeta, snapshot: int) -> dict[str, _File] | None:
     """The data files of a snapshot; None where they are too many to be looked at."""
-    listed = [entry for entry in manifests(meta, snapshot) if not entry.get("content")]
+    listed = [entry for entry in manifests(manifest_list(meta, snapshot)) if not entry.get("content")]
     if sum(entry["manifest_length"] for entry in listed) > MOST_BYTES:
         return None
     return {path: file for entry in listed for path, file in _files_of(entry["manifest_path"]).items()}

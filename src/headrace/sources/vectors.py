@@ -10,8 +10,12 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headrace.lake.metadata import read_bytes
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 _MAGIC = b"\xd1\xd3\x39\x64"
 
@@ -35,8 +39,8 @@ class Vector:
 
 def positions_moved(
     old: Vector | None, new: Vector | None, read: Callable[[str], bytes] = read_bytes
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The positions that only `new` marks and those that only `old` does, ascending.
+) -> tuple[BitMap64, BitMap64]:
+    """The positions that only `new` marks and those that only `old` does.
 
     Args:
         old: A vector; None for one that marks nothing.
@@ -50,7 +54,7 @@ def positions_moved(
     from pyroaring import BitMap64
 
     before, after = (BitMap64() if v is None else BitMap64.deserialize(_bitmap(v, read)) for v in (old, new))
-    return tuple(after - before), tuple(before - after)
+    return after - before, before - after
 
 
 def _bitmap(vector: Vector, read: Callable[[str], bytes]) -> bytes:

@@ -24,10 +24,11 @@ def stored(folder: Path, name: str, positions: set[int], *, before: bytes = b"PF
 def test_what_a_vector_has_more_than_another(tmp_path):
     old = stored(tmp_path, "old", {1, 5, 1 << 40})
     new = stored(tmp_path, "new", {1, 5, 7, 3, 1 << 40, (1 << 40) + 2}, before=b"PFA1 and a blob before")
-    assert positions_moved(old, new) == ((3, 7, (1 << 40) + 2), ())
-    assert positions_moved(new, old) == ((), (3, 7, (1 << 40) + 2))
-    assert positions_moved(None, old) == ((1, 5, 1 << 40), ())
-    assert positions_moved(old, None) == ((), (1, 5, 1 << 40))
+    more, all_, none = BitMap64([3, 7, (1 << 40) + 2]), BitMap64([1, 5, 1 << 40]), BitMap64()
+    assert positions_moved(old, new) == (more, none)
+    assert positions_moved(new, old) == (none, more)
+    assert positions_moved(None, old) == (all_, none)
+    assert positions_moved(old, None) == (none, all_)
 
 
 @pytest.mark.parametrize("place", [5, 9, 20, -8])

@@ -17,7 +17,7 @@ from headrace.compiler import CompiledView, compile_view
 from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
-from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, TableChange
+from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
 from headrace.engine.needless import Needless
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive
@@ -89,6 +89,7 @@ class Maintained:
         self.moved: Counter[Row] = Counter()
         self.needs: dict[Key, Need] = {}
         self.turn = 0
+        self.enclosed: Counter[bool] = Counter()
         self._load()
         self.first = self.state
 
@@ -189,13 +190,25 @@ class Maintained:
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
             idle = idle or (step.name in needless.steps and not step.follows)
-            sql = self.sql(step.relation)
+            sql = self.sql(self._least(step))
             self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql)
             if not self.executor.rows(self.sql(Stored(step.name, step.relation.columns))):
                 needless.note_empty(step.name)
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
         return self.moved
+
+    def _least(self, step: Step) -> Relation:
+        """What a step is computed from; without reading a source all of whose wanted rows are in its own change."""
+        if step.enclosure is None:
+            return step.relation
+        at = step.enclosure.added.columns.index(step.enclosure.times)
+        added = sum(row[at] for row in self.executor.rows(self.sql(step.enclosure.added)))
+        near = len(self.executor.rows(self.sql(step.enclosure.near)))
+        assert near >= added, "rows were added that are not there"
+        assert step.enclosure.instead.columns == step.relation.columns
+        self.enclosed[near == added] += 1
+        return step.enclosure.instead if near == added else step.relation
 
     def _collected(self, changed: frozenset[TableName]) -> dict[Key, Need]:
         """Every other time, what was needed so far, as if others needed it too, and by more values."""

@@ -12,3 +12,4 @@ def small_sources_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here to the end of a test, no source is too small."""
     for module in (nearby, common_near, collecting):
         monkeypatch.setattr(module, "WORTH_ROWS", 1)
+    monkeypatch.setattr(collecting, "WORTH_ASKING", 1)

@@ -14,16 +14,14 @@ from headrace.algebra.relations import Empty, Filter, Moment, Project, Relation,
 from headrace.algebra.scalar import as_column, column
 from headrace.delta.demand import Reading, Tracing
 from headrace.delta.domain import Domains, terms, united
+from headrace.delta.near_rows import identity_fields, near_step
 from headrace.delta.nearby import (
     MOST_ROWS,
     NEAR,
     WORTH_ROWS,
-    identity_fields,
     is_large,
     looked_into,
-    number_among,
     read_from,
-    rows_near,
     same_when_equal,
 )
 from headrace.delta.program import DeltaProgram, Key, Need, Step, free_name
@@ -55,14 +53,8 @@ def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[S
         )
         for table, values in sorted(need.follows, key=str)
     )
-    relation = rows_near(key, keys, need.fields, changed=source in changed)
-    return Step(
-        free_name(NEAR, steps),
-        relation,
-        near=key,
-        follows=frozenset(table for table, _ in need.follows),
-        numbers=number_among(key, keys, need.fields),
-    )
+    follows = frozenset(table for table, _ in need.follows)
+    return near_step(free_name(NEAR, steps), key, keys, need.fields, changed=source in changed, follows=follows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,7 @@
 
 Rules ask for the rows of a source that have a change's keys: as they are, as they were, for one side of a join and for
 the other, one scan each. All of these are among N = S′ ⋉ K, with K all the keys that any of them asks for, and the rows
-as they were follow from the change: S ⋉ K = (S′ ⋉ K) − (ΔS ⋉ K). So N is read once, each different row with how often
-it is there now and how often it was, and becomes a step.
-Source: the subtraction is that of Z-sets: Budiu et al., DBSP, VLDB 2023, section 2.
+as they were follow from the change. So N is read once and becomes a step (`near_rows`).
 """
 
 from __future__ import annotations
@@ -15,32 +13,18 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from headrace.algebra.relations import (
-    Aggregate,
-    Filter,
-    Moment,
-    Project,
-    Relation,
-    Replicate,
-    Scan,
-    SemiJoin,
-    Stored,
-    Union,
-)
-from headrace.algebra.scalar import Scalar, all_of, column, compose, literal
-from headrace.algebra.tree import identity, walk
-from headrace.algebra.types import groupable, is_integer, mentions
-from headrace.delta.change import total
+from headrace.algebra.relations import Moment, Project, Relation, Replicate, Stored
+from headrace.algebra.scalar import Scalar, all_of, column
+from headrace.algebra.tree import walk
+from headrace.algebra.types import groupable, mentions
 from headrace.delta.demand import Demand, Reading, Tracing
-from headrace.delta.domain import Domains, Names, united
+from headrace.delta.domain import Domains, united
+from headrace.delta.near_rows import AFTERWARDS, BEFOREHAND, near_step
 from headrace.delta.program import DeltaProgram, Key, Step, free_name
-from headrace.names import WEIGHT, TableName
+from headrace.names import TableName
 
 NEAR = "near"
 """Name of a step that holds rows near a change."""
-
-AFTERWARDS, REMOVED = "__hr_after", "__hr_removed"
-BEFOREHAND = "__hr_before"
 
 WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
 """A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
@@ -156,9 +140,9 @@ class _Program:
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
         keys = united(demand.values for _, demand in wanted)
-        relation = rows_near(key, keys, fields, changed=source in self.changed, condition=condition)
-        name = free_name(NEAR, self.program.steps)
-        return Step(name, relation, near=key, numbers=number_among(key, keys, fields))
+        return near_step(
+            free_name(NEAR, self.program.steps), key, keys, fields, changed=source in self.changed, condition=condition
+        )
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
         """A step that reads what is near instead of the source."""
@@ -173,56 +157,8 @@ class _Program:
         return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
-def rows_near(
-    key: Key, keys: Relation, fields: Mapping[str, str], *, changed: bool, condition: Scalar | None = None
-) -> Relation:
-    """The rows of a source that have some keys, each different one once.
-
-    Args:
-        key: The source, and the columns that have the keys.
-        keys: The keys, in the order of these columns.
-        fields: The source's columns that are wanted besides those of the key, and types of columns as far as known.
-        changed: Whether the source has changed; then it is told how often each row is there now, and how often it was.
-            Rows that changed are among these whatever keys they have.
-        condition: What else the rows must satisfy.
-    """
-    source, columns = key
-    on = tuple(zip(columns, keys.columns, strict=True))
-    names = tuple(dict.fromkeys((*columns, *fields)))
-
-    def rows(moment: Moment) -> Relation:
-        scan = Scan(source, identity_fields(names), moment)
-        return scan if condition is None else Filter(scan, condition)
-
-    numbers = frozenset(name for name in columns if is_integer(fields.get(name)))
-    near = SemiJoin(rows(Moment.AFTER), keys, on, numbers=numbers)
-    if not changed:
-        return near
-    now = Project(near, (*identity(names), (AFTERWARDS, literal(1)), (REMOVED, literal(0))))
-    minus = compose("-{w}", w=column(WEIGHT))
-    # what changed and has none of the keys is there as well: nobody asks for it
-    gone = Project(rows(Moment.CHANGE), (*identity(names), (AFTERWARDS, literal(0)), (REMOVED, minus)))
-    sums = (total(AFTERWARDS), total(REMOVED))
-    before = compose("{a} + {r}", a=column(AFTERWARDS), r=column(REMOVED))
-    summed = Aggregate(Union((now, gone)), names, sums)
-    return Project(summed, (*identity(names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
-
-
-def number_among(key: Key, keys: Relation, fields: Mapping[str, str]) -> tuple[str, Relation] | None:
-    """What `Step.numbers` is of rows near keys; arguments as for `rows_near`."""
-    for name, own in zip(key[1], keys.columns, strict=True):
-        if is_integer(fields.get(name)):
-            return name, Project(keys, ((own, column(own)),))
-    return None
-
-
-def identity_fields(names: Names) -> tuple[tuple[str, str], ...]:
-    """Fields of a scan under the source's own names."""
-    return tuple((name, name) for name in names)
-
-
 def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
-    """What a scan reads, from a step that has `rows_near` of its source.
+    """What a scan reads, from a step that has rows near a change of its source.
 
     Args:
         near: The step.

@@ -21,6 +21,25 @@ COMPANION = "companion"
 
 
 @dataclass(frozen=True, slots=True)
+class Enclosure:
+    """What tells whether all rows of a source near a change are in the source's own change.
+
+    That is so if `near` has as many rows as `times` sums up to in `added`; it has never fewer.
+
+    Args:
+        near: The rows near the change as they are, one by one.
+        added: Those that changed.
+        times: The column of `added` that tells how often each was added on balance.
+        instead: What the step may then be instead, with the same columns; computed from the change alone.
+    """
+
+    near: Relation
+    added: Relation
+    times: str
+    instead: Relation
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A relation computed once and kept as a temporary result.
 
@@ -33,6 +52,7 @@ class Step:
         follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
         numbers: Of such a step: a column of these that is a whole number, and a relation of one column with all of its
             values. None where there is no such column.
+        enclosure: Of such a step of a source that changed: how to do without reading the source. None: of others.
     """
 
     name: str
@@ -41,6 +61,7 @@ class Step:
     near: Key | None = None
     follows: frozenset[TableName] = frozenset()
     numbers: tuple[str, Relation] | None = None
+    enclosure: Enclosure | None = None
 
 
 @dataclass(frozen=True, slots=True)

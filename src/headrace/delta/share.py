@@ -50,6 +50,7 @@ def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:
             found.append(step)
             read |= _read(step.relation) | (_read(step.only_if) if step.only_if else set())
             read |= _read(step.numbers[1]) if step.numbers else set()
+            read |= _read(step.enclosure.near) | _read(step.enclosure.instead) if step.enclosure else set()
     return tuple(reversed(found))
 
 

@@ -13,6 +13,7 @@ from headrace.delta.program import Key, Need, Step
 from headrace.engine.common import view_named
 from headrace.engine.facts import Collected, Common, Facts, SourceFacts
 from headrace.engine.spans import WORTH_ROWS, spanned
+from headrace.engine.sparing import WORTH_ASKING, Sparing, enclosed_sql
 from headrace.errors import InternalError
 from headrace.names import TableName, quote
 from headrace.semantics import Semantics
@@ -98,30 +99,33 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
     return Need(follows, fields) if told_apart else None
 
 
-def near_sql(
-    step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool
-) -> tuple[str, tuple[str, str] | None]:
-    """The statement of a step that collects rows near a change; and what spans it reads within, where that is worth it.
+def near_sql(step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool) -> tuple[str, Sparing]:
+    """The statement of a step that collects rows near a change; and what may make it read less, where that is worth it.
 
     Args:
         step: The step.
         bind: The table expression of each leaf.
         facts: The refresh.
         hints: Whether to ask Spark to broadcast what is expected to be small.
-
-    Returns:
-        The statement, and a column of the source with the query of the values that matter of it.
     """
     source = step.near[0] if step.near is not None else None
-    rows = [leaf for leaf in walk(step.relation) if _is_of(leaf, source)]
-    if source is None or step.numbers is None or len(rows) != 1 or (facts.by_name[source].rows or 0) < WORTH_ROWS:
-        return lower(step.relation, bind, hints=hints), None
+    rows = (facts.by_name[source].rows or 0) if source is not None else 0
+    numbers = step.numbers if rows >= WORTH_ROWS and _reads_once(step, source) else None
 
     def within(leaf: Scan | Stored) -> str:
-        return spanned(bind(leaf)) if _is_of(leaf, source) else bind(leaf)
+        return spanned(bind(leaf)) if numbers is not None and _is_of(leaf, source) else bind(leaf)
 
-    column, keys = step.numbers
-    return lower(step.relation, within, hints=hints), (column, lower(keys, bind))
+    def lowered(relation: Relation) -> str:
+        return lower(relation, within, hints=hints)
+
+    spans = (numbers[0], lower(numbers[1], bind)) if numbers is not None else None
+    asked = step.enclosure if rows >= WORTH_ASKING else None
+    enclosed = enclosed_sql(asked, lowered) if asked is not None else None
+    return lowered(step.relation), Sparing(spans, enclosed)
+
+
+def _reads_once(step: Step, source: TableName | None) -> bool:
+    return sum(1 for leaf in walk(step.relation) if _is_of(leaf, source)) == 1
 
 
 def _is_of(leaf: Relation, source: TableName | None) -> bool:
@@ -144,6 +148,6 @@ def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common
     read = _read(key, need.follows, facts)
     hints = fit_to_broadcast(facts.by_name[table] for table in read)
     step = common_step(key, need, facts.changed)
-    sql, numbers = near_sql(step, bind, facts, hints=hints)
+    sql, sparing = near_sql(step, bind, facts, hints=hints)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
-    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), numbers)
+    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), sparing)

@@ -280,6 +280,7 @@ class CommonChanges:
         *,
         measures: Mapping[str, str] | None = None,
         few: bool = False,
+        sql: Callable[[], str] | None = None,
     ) -> Read:
         """Make what is common readable under its name and keep it there; `leave` must follow.
 
@@ -291,6 +292,7 @@ class CommonChanges:
             common: How it is read.
             measures: SQL aggregates over its columns, by result name, the same for whoever reads it.
             few: Whether its rows are few.
+            sql: Finds the statement that computes it, should it not be there yet; None: as `common` says.
         """
         view = common.view
         with self._lock:
@@ -300,7 +302,7 @@ class CommonChanges:
         with kept.lock:
             if not kept.ready:
                 begun = time.perf_counter()
-                found = runner.materialize(view, common.sql, measures, few=few)
+                found = runner.materialize(view, sql() if sql else common.sql, measures, few=few)
                 kept.read = Read(found, (time.perf_counter() - begun) / (1 + len(common.waiting)))
                 kept.ready = True
         return kept.read

@@ -13,7 +13,7 @@ from headrace.engine.choose import Choice
 from headrace.engine.details import Details
 from headrace.engine.facts import Facts
 from headrace.engine.results import Explanation, Mode
-from headrace.engine.stages import Stage
+from headrace.engine.stages import Compute, Stage
 from headrace.names import TableName, quote
 from headrace.reasons import FullReason
 from headrace.sql.lower import lower
@@ -146,7 +146,7 @@ def _full(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> 
 def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
     titles = [stage.title for stage in (*stages, plan.publish_stage(facts, plan.stored(facts)))]
     yield f"{mode}: stages", "\n".join(f"{i}. {title}" for i, title in enumerate(titles, 1))
-    yield f"{mode}: SQL", "\n\n".join(f"-- {s.title}\n{sql};" for s in stages for sql in s.statements)
+    yield f"{mode}: SQL", "\n\n".join(f"-- {title}\n{sql};" for stage in stages for title, sql in _titled(stage))
 
 
 def _choice(facts: Facts, choice: Choice) -> str:
@@ -161,3 +161,10 @@ def _choice(facts: Facts, choice: Choice) -> str:
         moved = "unchanged" if source.change is None else f"about {rows} rows changed"
         lines.append(f"{source.name} at version {source.version}: {moved}")
     return "\n".join(lines)
+
+
+def _titled(stage: Stage) -> Iterator[tuple[str, str]]:
+    """A stage's statements, each with what it is for; first those that may make the last one needless."""
+    if isinstance(stage, Compute):
+        yield from ((f"{stage.title}: {what}", sql) for what, sql in stage.sparing.titled)
+    yield from ((stage.title, sql) for sql in stage.statements)

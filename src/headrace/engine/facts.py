@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from headrace.delta.program import Key, Need
 from headrace.engine.details import Details
 from headrace.engine.results import RefreshMode
+from headrace.engine.sparing import Sparing
 from headrace.frontier import Frontier
 from headrace.names import STAGING, TableName, quote
 from headrace.reasons import FullReason
@@ -36,7 +37,7 @@ class Common:
         own: What this table reads of `view`.
         waiting: Who else has yet to read it.
         columns: The columns it has.
-        numbers: Of rows near changes: a column that is a whole number, and the query of its values.
+        sparing: Of rows near changes: what may make `sql` read less.
     """
 
     view: str
@@ -44,7 +45,7 @@ class Common:
     own: str
     waiting: frozenset[TableName]
     columns: frozenset[str] = frozenset()
-    numbers: tuple[str, str] | None = None
+    sparing: Sparing = field(default_factory=Sparing)
 
 
 @dataclass(frozen=True, slots=True)

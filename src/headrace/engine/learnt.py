@@ -16,6 +16,8 @@ class Learnt:
         locators: Of stored tables: columns that did not tell the rows to delete from others.
         near: Of sources: columns with too few values for rows near a change to be few.
         collected: The same where the rows are collected for several stream tables.
+        enclosed: Of sources: columns by which rows near a change were not all among what changed, and the stream table
+            that collected them for itself.
         needs: What several stream tables may read together.
         many: Of stream tables: steps, and of sources: their change, that had too many rows to be held as literal ones.
     """
@@ -23,5 +25,6 @@ class Learnt:
     locators: Locators = field(default_factory=Locators)
     near: Locators = field(default_factory=Locators)
     collected: Locators = field(default_factory=Locators)
+    enclosed: Locators = field(default_factory=Locators)
     needs: Needs = field(default_factory=Needs)
     many: Locators = field(default_factory=Locators)

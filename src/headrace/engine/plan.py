@@ -117,14 +117,14 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     for step in program.steps:
         if step.near is not None and step.follows:
             common = facts.collected[step.near].common
-            name, numbers = view_name(facts, step.name), common.numbers
-            stages.append(Compute(step.name, name, common.sql, near=step.near, common=common, numbers=numbers))
+            name, sparing = view_name(facts, step.name), common.sparing
+            stages.append(Compute(step.name, name, common.sql, near=step.near, common=common, sparing=sparing))
             continue
         only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
-        sql, numbers = near_sql(step, bind, facts, hints=hints)
+        sql, sparing = near_sql(step, bind, facts, hints=hints)
         measures = tuple(_count_measures(counted, step.name))
         name = view_name(facts, step.name)
-        stages.append(Compute(step.name, name, sql, only_if, measures, near=step.near, numbers=numbers))
+        stages.append(Compute(step.name, name, sql, only_if, measures, near=step.near, sparing=sparing))
     if is_direct(facts, program):
         written = changed_view(facts, program)
         stages = [replace(stage, kept=stage.view != written) for stage in stages]
@@ -134,7 +134,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
         stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=kept))
     if program.companion is not None:
         _insert(replace(companion_stage(facts, program.companion), kept=COMPANION_CHANGE not in counted), stages)
-    read = (sql for stage in stages for sql in (*stage.statements, *(stage.numbers or ())[1:]))
+    read = (sql for stage in stages for sql in (*stage.statements, *(sql for _, sql in stage.sparing.titled)))
     return (*_read_stages(facts, "\n".join(read)), *stages)
 
 

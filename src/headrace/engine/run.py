@@ -27,6 +27,7 @@ from headrace.engine.learnt import Learnt
 from headrace.engine.needless import Needless
 from headrace.engine.ports import Runner
 from headrace.engine.spans import WITHIN, condition, gaps_sql
+from headrace.engine.sparing import Sparing
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
 from headrace.events import Events, StageFinished, StageStarted
@@ -240,7 +241,7 @@ class Run:
         for stage in plan.compute_stages(self.facts, program):
             if isinstance(stage, Compute) and stage.name in needless.steps and stage.common is None:
                 # what is common is computed for others, too
-                stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, numbers=None)
+                stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=Sparing())
             if isinstance(stage, Compute) and not stage.kept:
                 self._texts[quote(stage.view)] = self._spliced(stage.sql)
             if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
@@ -273,11 +274,17 @@ class Run:
             self._texts[quote(stage.view)] = self._spliced(stage.sql)
 
     def _in_common(
-        self, about: About, common: Common, measures: Mapping[str, str] | None = None, *, few: bool
+        self,
+        about: About,
+        common: Common,
+        measures: Mapping[str, str] | None = None,
+        *,
+        few: bool,
+        sql: Callable[[], str] | None = None,
     ) -> Mapping[str, Any]:
         """Read what others read as well; whoever comes first computes it, and everybody bears a part of that."""
         begun = time.perf_counter()
-        read = self.changes.read(self.runner, about, common, measures=measures, few=few)
+        read = self.changes.read(self.runner, about, common, measures=measures, few=few, sql=sql)
         self.outcome.shared += read.seconds - (time.perf_counter() - begun)
         return read.measures
 
@@ -285,25 +292,41 @@ class Run:
         """Read what is collected for several; where that is much of the source, each collects its own next time."""
         source, columns = near
         self._common.append(common.view)
-        if not self.changes.is_there(self.runner, common.view):
-            common = replace(common, sql=self._within_spans(stage, common.sql))
+
+        def least() -> str:
+            return self._least(stage.sparing, near, common.sql, columns)
+
         with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
-            found = self._in_common(near, common, {"rows": "count(*)"}, few=few)
+            found = self._in_common(near, common, {"rows": "count(*)"}, few=few, sql=least)
         self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
         self._note_much(near, found["rows"], self.learnt.collected)
 
     def _near(self, stage: Compute, near: Key) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
-        found = self._keep(stage.view, self._within_spans(stage, self._spliced(stage.sql)), {"rows": "count(*)"})
+        sql = self._least(stage.sparing, near, self._spliced(stage.sql), (*near[1], str(self.facts.name)))
+        found = self._keep(stage.view, sql, {"rows": "count(*)"})
         self._note_much(near, found["rows"], self.learnt.near)
 
-    def _within_spans(self, stage: Compute, sql: str) -> str:
-        """A statement that collects rows near a change, told between which values their keys lie."""
-        if stage.numbers is None:
-            return sql
-        column, keys = stage.numbers
-        found = self.runner.run(gaps_sql(self._spliced(keys)))
-        return sql.replace(WITHIN, condition(column, found[0]))
+    def _least(self, sparing: Sparing, near: Key, sql: str, asked_as: tuple[str, ...]) -> str:
+        """The statement that collects rows near a change and reads the least.
+
+        Args:
+            sparing: What may make it read less.
+            near: The source, and the columns by which its rows are near.
+            sql: The statement.
+            asked_as: Under which name it is remembered of the source that not all of them had changed.
+        """
+        spans = WITHIN
+        if sparing.numbers is not None:
+            column, keys = sparing.numbers
+            spans = condition(column, self.runner.run(gaps_sql(self._spliced(keys)))[0])
+        source = self.facts.by_name[near[0]]
+        if sparing.enclosed is not None and asked_as not in self.learnt.enclosed.barred(source.name, source.after):
+            question, instead = map(self._spliced, sparing.enclosed)
+            if self.runner.run(question.replace(WITHIN, spans))[0][0]:
+                return instead
+            self.learnt.enclosed.failed(source.name, asked_as)
+        return sql.replace(WITHIN, spans)
 
     def _note_much(self, near: Key, rows: int, barred: Locators) -> None:
         source, columns = near

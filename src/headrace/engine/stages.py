@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.delta.program import Key
 from headrace.engine.facts import Common
+from headrace.engine.sparing import Sparing
 from headrace.names import TableName
 
 
@@ -51,8 +52,7 @@ class Compute:
         kept: False for what follows cheaply from other results, so that whoever reads it computes it.
         near: The source and the columns by whose values its rows are collected, where that is what it does.
         common: How these are kept for other stream tables as well.
-        numbers: One of these columns that is a whole number, and the query of its values, where the statement reads
-            only what lies within their spans.
+        sparing: What may make that read less.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Compute:
     kept: bool = True
     near: Key | None = None
     common: Common | None = None
-    numbers: tuple[str, str] | None = None
+    sparing: Sparing = field(default_factory=Sparing)
 
     @property
     def title(self) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from catalog_kit.samples import ORDERS, REVENUE
 
-from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose, estimate_differential
+from headrace.algebra.schema import Column
+from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose, estimate_differential, estimate_full
 from headrace.engine.details import Details
 from headrace.engine.facts import Facts, Pace, SourceFacts
 from headrace.engine.results import Mode, RefreshMode
@@ -52,3 +55,12 @@ def test_a_change_costs_what_has_to_be_read_to_find_it() -> None:
     for known in ("appended", "logged"):
         assert 10 * estimate_differential(facts(**{known: True})) < deleted
         assert choose(facts(**{known: True})).mode is Mode.DIFFERENTIAL
+
+
+def test_a_wide_result_costs_more_to_write() -> None:
+    def output(columns: int) -> Facts:
+        narrow = facts()
+        wide = tuple(Column(f"c{number}", "int") for number in range(columns))
+        return replace(narrow, details=replace(narrow.details, output=wide), state_rows=6_000_000)
+
+    assert estimate_full(output(13)) > estimate_full(output(2)) + 3

@@ -62,6 +62,9 @@ def main() -> int:
     parser.add_argument(
         "--rows", type=int, nargs="+", default=[1_000_000, 10_000_000], help="sizes of the matrix (1000000 10000000)"
     )
+    parser.add_argument(
+        "--mode", choices=["DIFFERENTIAL", "AUTO"], default="DIFFERENTIAL", help="what FULL is set beside by queries"
+    )
     parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
     options = parser.parse_args()
     figures: list[Figure] = []

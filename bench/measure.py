@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -63,6 +64,11 @@ def show(figure: Figure) -> Figure:
 def median(values: list[float]) -> float:
     """The median."""
     return statistics.median(values)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The geometric mean, as of ratios."""
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def listed(values: list[float]) -> str:

@@ -1,4 +1,4 @@
-"""FULL against DIFFERENTIAL over the 22 queries of TPC-H: each query twice, the same change, side by side in one run.
+"""FULL against DIFFERENTIAL, or AUTO, over the 22 queries of TPC-H: each twice, side by side in one run.
 
 Orders leave and arrive with their line items (RF1, RF2), which 18 of the queries read. A query none of whose sources
 changed, or whose result stayed the same without being computed, proves nothing: it is counted apart, not as a win.
@@ -13,21 +13,19 @@ then, to make its two tables.
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.measure import Figure, listed, median, project, show
+from bench.measure import Figure, geometric_mean, listed, median, project, show
 from bench.tpch import change
 from headrace.api import Headrace
 from headrace.demo import tpch, tpch22
 from headrace.engine.results import Mode, RefreshResult
 
-MODES = ("FULL", "DIFFERENTIAL")
 CHANGES = ((0.001, False), (0.001, True), (0.01, False), (0.01, True))
 """How much changes, and whether the keys are close together, as TPC-H's own are, or from everywhere."""
 TOGETHER = ("read change of", "collect")
@@ -43,24 +41,26 @@ LEAST_AT_TEN = 0.95
 
 @dataclass(slots=True)
 class Times:
-    """Seconds of one query's refreshes, by mode, and the modes in which DIFFERENTIAL ones really ran."""
+    """Seconds of one query's refreshes, under FULL and under the other mode, and how those under the other one ran."""
 
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {mode: [] for mode in MODES})
-    ran: set[Mode] = field(default_factory=set)
+    full: list[float] = field(default_factory=list)
+    other: list[float] = field(default_factory=list)
+    ran: list[Mode] = field(default_factory=list)
 
     @property
     def ratio(self) -> float:
         """How many times faster than FULL."""
-        return median(self.seconds["FULL"]) / median(self.seconds["DIFFERENTIAL"])
+        return median(self.full) / median(self.other)
 
 
 def run(options: argparse.Namespace) -> list[Figure]:
     """Measure every query at 0.1 % and 1 % of orders and line items changed, close together and from everywhere."""
     figures: list[Figure] = []
+    modes = ("FULL", options.mode)
     with project(options.master) as hr:
         load(hr, options.scale)
         names = tpch22.NAMES[: options.cases]
-        for mode in MODES:
+        for mode in modes:
             hr.sql(f"CREATE NAMESPACE lake.{mode.lower()}")
             for name in names:
                 hr.create_stream_table(table(mode, name), tpch22.text(name), refresh_mode=mode)
@@ -72,14 +72,15 @@ def run(options: argparse.Namespace) -> list[Figure]:
                 number += 1
                 change(hr, number, share, options.scale if close else None)
                 measured = turn >= warm_up
-                modes = MODES if measured or options.scale < TEN else MODES[1:]
-                results = {name: refresh(hr, name, of, modes[:: 1 if turn % 2 else -1]) for name, of in times.items()}
+                run = (modes if measured or options.scale < TEN else modes[1:])[:: 1 if turn % 2 else -1]
+                results = {name: {mode: hr.refresh(table(mode, name)) for mode in run} for name in names}
                 if measured:
-                    for name, seconds in charged({n: each["DIFFERENTIAL"] for n, each in results.items()}).items():
-                        times[name].seconds["DIFFERENTIAL"].append(seconds)
-                        times[name].seconds["FULL"].append(results[name]["FULL"].seconds)
-            figures += report(times, share, options.scale, close=close)
-        wrong = [v.name for v in hr.verify([table("DIFFERENTIAL", name) for name in names]) if not v.ok]
+                    for name, seconds in charged({n: each[options.mode] for n, each in results.items()}).items():
+                        times[name].other.append(seconds)
+                        times[name].ran.append(results[name][options.mode].mode)
+                        times[name].full.append(results[name]["FULL"].seconds)
+            figures += report(times, options.mode, share, options.scale, close=close)
+        wrong = [v.name for v in hr.verify([table(options.mode, name) for name in names]) if not v.ok]
         if wrong:
             raise SystemExit(f"measured tables are wrong: {wrong}")
     return figures
@@ -88,13 +89,6 @@ def run(options: argparse.Namespace) -> list[Figure]:
 def table(mode: str, name: str) -> str:
     """A query's stream table in a mode."""
     return f"{mode.lower()}.{name}"
-
-
-def refresh(hr: Headrace, name: str, times: Times, modes: Sequence[str]) -> dict[str, RefreshResult]:
-    """Refresh one query in some modes, in this order."""
-    results = {mode: hr.refresh(table(mode, name)) for mode in modes}
-    times.ran.add(results["DIFFERENTIAL"].mode)
-    return results
 
 
 def charged(results: Mapping[str, RefreshResult]) -> dict[str, float]:
@@ -127,21 +121,22 @@ def load(hr: Headrace, scale: float) -> None:
     print(f"  TPC-H at scale {scale:g} loaded in {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def report(times: dict[str, Times], share: float, scale: float, *, close: bool) -> list[Figure]:
+def report(times: dict[str, Times], mode: str, share: float, scale: float, *, close: bool) -> list[Figure]:
     """One figure per query that was computed, the least and the geometric mean."""
-    real = {name: each for name, each in times.items() if Mode.DIFFERENTIAL in each.ran}
+    real = {name: each for name, each in times.items() if {Mode.DIFFERENTIAL, Mode.FULL} & set(each.ran)}
     goals, least = (GOALS_AT_TEN, LEAST_AT_TEN) if scale >= TEN else (GOALS, LEAST)
     figures, changed = [], f"{share:.1%} changed{', close together' if close else ''}"
     for name, each in real.items():
-        detail = ", ".join(f"{mode} {listed(seconds)} s" for mode, seconds in each.seconds.items())
-        label = f"{name}, {changed}: FULL / DIFFERENTIAL"
+        detail = f"FULL {listed(each.full)} s, {mode} {listed(each.other)} s"
+        if mode == "AUTO":
+            detail += f" by {', '.join(each.ran)}"
+        label = f"{name}, {changed}: FULL / {mode}"
         figures.append(show(Figure("queries", label, each.ratio, "x", least, True, detail)))
-    mean = math.exp(sum(math.log(each.ratio) for each in real.values()) / len(real))
+    mean = geometric_mean([each.ratio for each in real.values()])
     apart = ", ".join(name for name in times if name not in real) or "none"
-    label = f"geometric mean of {len(real)} queries, {changed}: FULL / DIFFERENTIAL"
+    label = f"geometric mean of {len(real)} queries, {changed}: FULL / {mode}"
     goal, detail = goals.get(share), f"no-ops, not counted: {apart}"
     figures.append(show(Figure("queries", label, mean, "x", goal, True, detail)))
-    both = {mode: sum(median(each.seconds[mode]) for each in real.values()) for mode in MODES}
-    label = f"all {len(real)} queries, {changed}: FULL / DIFFERENTIAL"
-    detail = ", ".join(f"{mode} {seconds:.1f} s" for mode, seconds in both.items())
-    return [*figures, show(Figure("queries", label, both["FULL"] / both["DIFFERENTIAL"], "x", None, True, detail))]
+    full, other = (sum(map(median, values)) for values in zip(*((e.full, e.other) for e in real.values()), strict=True))
+    label, detail = f"all {len(real)} queries, {changed}: FULL / {mode}", f"FULL {full:.1f} s, {mode} {other:.1f} s"
+    return [*figures, show(Figure("queries", label, full / other, "x", None, True, detail))]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -88,7 +89,9 @@ def sql(url: str, *, autocommit: bool = False) -> Iterator[sa.Connection]:
 
 @cache
 def _engine(url: str, autocommit: bool) -> sa.Engine:
-    options = {"isolation_level": "AUTOCOMMIT"} if autocommit else {}
+    options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if autocommit else {}
+    if url.startswith("sqlite"):
+        options["connect_args"] = {"timeout": 60}  # others take turns at writing, and SQLite's are not fair
     return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"), poolclass=sa.NullPool, **options)
 
 

@@ -48,12 +48,12 @@ def keep_fresh(url: str, folder: str, seed: int) -> None:
         if chance.random() < 0.01:
             raise HeadraceError("TEST_FAULT", f"{name} was made to fail.", retryable=True)
 
-    with Catalog.open(url) as catalog:
-        worker = PublishingWorker(Lake(url, Path(folder)), catalog, lambda _: chance.random() * 0.02, trouble)
-        while True:
-            with contextlib.suppress(UserError):  # SQLite: the killed one before has not quite disappeared
-                scheduler(catalog, worker, default_schedule=AT_ONCE, slots=3).run(threading.Event())
-            time.sleep(0.05)
+    while True:
+        # SQLite: the killed one before has not quite disappeared; PostgreSQL: a connection was cut while it began
+        with contextlib.suppress(UserError, EnvironmentFault), Catalog.open(url) as catalog:
+            worker = PublishingWorker(Lake(url, Path(folder)), catalog, lambda _: chance.random() * 0.02, trouble)
+            scheduler(catalog, worker, default_schedule=AT_ONCE, slots=3).run(threading.Event())
+        time.sleep(0.05)
 
 
 @dataclass

@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 
 import pytest
+from kit.waiting import until
 
 from headrace.api import Headrace
 from headrace.catalog import resource_of
@@ -107,12 +108,7 @@ def test_schedules_run_on_threads_of_one_session(hr: Headrace, ns: str, diamond:
     try:
         for number in range(3):
             hr.sql(f"INSERT INTO {ns}.a VALUES ({50 + number}, {number}, {number + 1})")
-            for _ in range(300):
-                if not any(t.behind for t in hr.status(names)):
-                    break
-                threading.Event().wait(0.1)
-            else:
-                pytest.fail("it does not keep up")
+            until(lambda: not any(t.behind for t in hr.status(names)))
     finally:
         stopping.set()
         runner.join(60)

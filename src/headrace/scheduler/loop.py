@@ -199,9 +199,10 @@ class Scheduler:
 
     def _consider_now(self, told: bool, once: bool) -> bool:
         begun = time.monotonic()
-        self._nudged = False
+        nudged, self._nudged = self._nudged, False
         try:
-            if self._quiet():
+            # what was told to have changed may not show: it is told by times, and another host's clock may be behind
+            if self._quiet() and not nudged:
                 self._outage.over()
                 return True
             scene = self._look()
@@ -314,7 +315,9 @@ class Scheduler:
         """What ended, waiting for the time of a look at most."""
         found: list[_Ended | None] = []
         soon = self._look_after - time.monotonic()
-        patience = min(soon, self.rules.poll) if self._nudged and soon > 0 else self.rules.poll
+        patience = self.rules.poll
+        if self._nudged and not self.spark.away:  # the look that it was nudged to was put off
+            patience = min(max(soon, 0.01), patience)
         with suppress(queue.Empty):
             found.append(self._ended.get(timeout=patience))
             while True:

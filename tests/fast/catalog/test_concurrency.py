@@ -16,7 +16,7 @@ from headrace.frontier import Frontier
 
 def at_once(url: str, count: int, work: Callable[[Catalog, int], object]) -> list[object]:
     """Run work in threads that begin together; an expected failure counts by its code."""
-    gate = threading.Barrier(count)
+    gate = threading.Barrier(count, timeout=60)
 
     def run(number: int) -> object:
         with Catalog.open(url, clock=ManualClock()) as catalog:

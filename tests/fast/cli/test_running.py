@@ -8,7 +8,10 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from catalog_kit.samples import lake
@@ -173,24 +176,36 @@ def test_settings_that_cannot_be(run: Run, project: Path, line: str, words: str)
     assert words in result.output
 
 
-def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, project: Path, tmp_path: Path) -> None:
-    first = subprocess.Popen(
-        command("run", "--json", "-p", project), stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment()
+@contextmanager
+def scheduling(project: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A scheduler in a process of its own, which has begun, and what it prints from then on."""
+    child = subprocess.Popen(
+        command("run", "--json", "-p", project), stdout=subprocess.PIPE, text=True, cwd=folder, env=environment()
     )
     try:
-        assert first.stdout is not None
-        assert json.loads(first.stdout.readline())["event"] == "scheduler_started"
+        assert child.stdout is not None
+        assert json.loads(child.stdout.readline())["event"] == "scheduler_started"
+        yield child, child.stdout
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_process_ends_when_it_is_drained(process: Process, project: Path, tmp_path: Path) -> None:
+    with scheduling(project, tmp_path) as (first, _):
+        assert str(first.pid) in process("drain", "-p", project).stdout
+        assert first.wait(60) == 0
+
+
+def test_a_process_ends_at_sigterm_and_refuses_a_second(process: Process, project: Path, tmp_path: Path) -> None:
+    with scheduling(project, tmp_path) as (first, printed):
         second = process("run", "--once", "-p", project)
         assert second.returncode == 1
         assert "SCHEDULER_RUNNING" in second.stderr
         assert f":{first.pid}:" in second.stderr
-        assert str(first.pid) in process("drain", "-p", project).stdout
         first.send_signal(signal.SIGTERM)
-        assert first.wait(20) == 0
-        assert json.loads(first.stdout.readline())["event"] == "scheduler_stopped"
-    finally:
-        first.kill()
-        first.wait()
+        assert first.wait(60) == 0
+        assert json.loads(printed.readline())["event"] == "scheduler_stopped"
 
 
 def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: Path) -> None:

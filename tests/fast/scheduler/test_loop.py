@@ -54,7 +54,7 @@ class Running:
         assert not self.thread.is_alive()
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -419,7 +419,7 @@ def test_what_nobody_loads_is_named(lake_, catalog):
 def test_what_is_late_goes_before_what_has_a_longer_way(lake_, catalog, target, ahead, order):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; z: a", {"c": target, "z": "10 seconds"})
-    worker = PublishingWorker(lake_, catalog, seconds=lambda name: 0.0 if name.table == "z" else 0.05)
+    worker = PublishingWorker(lake_, catalog, seconds=lambda name: 0.0 if name.table == "z" else 1.0)
     once(catalog, worker, slots=1)
     lake_.base("s.a")
     plan = scheduler(catalog, worker, ahead=ahead).plan()
@@ -807,6 +807,7 @@ def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, m
     with Running(catalog, worker):
         until(lambda: catalog.cares().get(full("b")) and catalog.cares()[full("b")].suspended_at)
         until(lambda: ("x",) in worker.ran)
+        until(lambda: worker.restarts == 5)
     assert worker.restarts == 5
     assert catalog.cares()[full("b")].error_code == "SPARK_LOST"
 
@@ -893,7 +894,7 @@ def test_who_cannot_wait_does_without_a_spark_that_is_being_started():
 def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
     lake_.base("s.a")
     define(catalog, "b: a", b={"timeout": "1 second"})
-    worker, tried = PublishingWorker(lake_, catalog, seconds=lambda _: 1.2), []
+    worker, tried = PublishingWorker(lake_, catalog, seconds=lambda _: 3.0), []
 
     def unreachable(_):
         tried.append(1)
@@ -1046,3 +1047,16 @@ def test_an_idle_look_at_many_tables_asks_no_more_of_the_catalog_than_one_at_few
 
     few = asked([f"t{n:03}" for n in range(5)])
     assert 0 < asked([f"t{n:03}" for n in range(5, 200)]) == few
+
+
+def test_who_is_nudged_looks_although_nothing_seems_to_have_moved(lake_, catalog, monkeypatch):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    catalog.pause([full("b")])
+    one, looks = scheduler(catalog, PublishingWorker(lake_, catalog)), []
+    look = one._look
+    monkeypatch.setattr(one, "_look", lambda: looks.append(nudged) or look())
+    for nudged in (False, False, False, True):
+        one._look_after, one._nudged = 0.0, nudged
+        one._consider(True)
+    assert looks == [False, False, True]

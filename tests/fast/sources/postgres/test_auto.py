@@ -143,7 +143,7 @@ def test_a_slot_that_cannot_keep_up_is_left_in_time(
         admin.execute("SELECT pg_reload_conf()")
     try:
         with writers(url):
-            db.execute("CREATE TABLE noise AS SELECT g, repeat('x', 200) FROM generate_series(1, 330000) g")
+            db.execute("CREATE TABLE noise AS SELECT g, repeat('x', 200) FROM generate_series(1, 350000) g")
             assert "cannot keep up" in until(bank, triggers=True)[-1]
             for _ in range(3):
                 landed(bank)

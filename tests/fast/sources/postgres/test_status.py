@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from kit.house import House
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
+from kit.waiting import until
 from psycopg.pq import ExecStatus
 
 from headrace.cli.main import app
@@ -99,13 +100,19 @@ def test_times_of_commits_are_told_where_the_server_keeps_them(
             server.restart("fast")
 
 
-@pytest.mark.parametrize(("name", "value"), [("COUNTED", 1), ("PATIENCE", "1ms")])
+@pytest.mark.parametrize(("name", "value", "rows"), [("COUNTED", 1, 30_000), ("PATIENCE", "20ms", 200_000)])
 def test_counting_ends_after_a_while(
-    house: House, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+    house: House,
+    db: psycopg.Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: object,
+    rows: int,
 ) -> None:
     monkeypatch.setattr(backlog, name, value)
     with followed(house, tmp_path, "wal"):
-        db.execute("INSERT INTO orders SELECT generate_series(2, 30000)")
+        db.execute("INSERT INTO orders SELECT generate_series(2, %s)", (rows,))
         db.execute("INSERT INTO beside VALUES (2)")
         found = status(house)
         assert (found.lag_transactions, found.lag_transactions_at_least) in [(1, True), (None, False)]
@@ -127,8 +134,7 @@ def reading(house: House, slot: str) -> Iterator[None]:
         yield
     finally:
         other.close()
-        while status(house).slot_active_by:  # the server takes a moment to notice
-            pass
+        until(lambda: not status(house).slot_active_by)  # the server takes a moment to notice
 
 
 def test_whoever_else_reads_the_slot_is_named(house: House, db: psycopg.Connection, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from kit.mirrored import Follower, truth
+from kit.waiting import until
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sources.postgres import opening, snapshots
@@ -67,6 +68,7 @@ def test_a_table_is_added_at_one_cut_with_those_that_are_followed(
     bank: Follower, url: str, db: psycopg.Connection
 ) -> None:
     with Transfers(url) as transfers:
+        until(lambda: transfers.count)
         bank.land()
         before = transfers.count
         bank.renew("there")

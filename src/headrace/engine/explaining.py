@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.catalog import Catalog
-from headrace.engine import gather
+from headrace.engine import gather, plan
 from headrace.engine.calls import changed_functions, functions_section, refuse_missing
-from headrace.engine.choose import choose
+from headrace.engine.choose import choose, obstacle
 from headrace.engine.common import worth
 from headrace.engine.cycles import choose_cycle
 from headrace.engine.define import define, require_differential
@@ -62,7 +62,8 @@ def explain(
     view = plans.view(subject, facts.details) if facts.details.incremental else None
     only = None if mode in (None, RefreshMode.AUTO) else Mode(mode.value)
     called = functions_section(facts.details, session)
-    return explain_refresh(facts, choose(facts), view, session.catalogs(), only, called)
+    program = plan.asked(facts).of(view) if view is not None and facts.changed and obstacle(facts) is None else None
+    return explain_refresh(facts, choose(facts, view, program), view, session.catalogs(), only, called)
 
 
 def _cycle(

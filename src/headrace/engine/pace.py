@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from headrace.catalog import HistoryEntry, Outcome, RanAs
+from headrace.engine.estimate import MODEL
 from headrace.engine.facts import Pace
 
 SHARED = "shared"
@@ -26,11 +29,15 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
 
 def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
     recent = [
-        _own(entry) / float(entry.metrics["estimate"])
-        for entry in ran
-        if entry.mode is mode and entry.metrics.get("estimate") and int(entry.metrics.get("session", 0) or 0) >= WARM
+        _own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry.metrics)
     ]
     return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+
+
+def _tells(metrics: Mapping[str, object]) -> bool:
+    """Whether a refresh says something about what this model estimates."""
+    warm = int(str(metrics.get("session") or 0)) >= WARM
+    return bool(metrics.get("estimate")) and metrics.get("model") == MODEL and warm
 
 
 def _own(entry: HistoryEntry) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.engine.choose import Choice
+from headrace.engine.estimate import MODEL
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
@@ -166,6 +167,7 @@ def _metrics(done: Finished) -> dict[str, object]:
     metrics: dict[str, object] = {
         "jobs": done.outcome.jobs,
         "estimate": done.estimate,
+        "model": MODEL,
         "session": done.session,
     }
     if done.outcome.shared:

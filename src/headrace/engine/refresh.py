@@ -24,7 +24,7 @@ from headrace.clock import Clock, SystemClock
 from headrace.compiler import CompiledView, DeltaProgram
 from headrace.engine import gather, plan
 from headrace.engine.aligning import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
-from headrace.engine.choose import Choice, choose
+from headrace.engine.choose import Choice, choose, obstacle
 from headrace.engine.circling import Circle, Circling
 from headrace.engine.collecting import collected
 from headrace.engine.common import CommonChanges
@@ -385,7 +385,8 @@ class Refresher:
         facts = gather.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
         changed = self._guarded(know, facts, resolved) if definition is None else {}
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
-        choice = Choice(Mode.NO_CHANGE, detail=f"{skipped:,} changed rows were skipped") if skipped else choose(facts)
+        detail = f"{skipped:,} changed rows were skipped"
+        choice = Choice(Mode.NO_CHANGE, detail=detail) if skipped else self._choice(facts, attempt)
         self._begun(name, choice, attempt)
         expected = self._published(know, full=choice.mode is Mode.FULL and full)
         generation = know.table.generation
@@ -416,6 +417,14 @@ class Refresher:
         )
         self._ran[choice.mode] += 1
         return done
+
+    def _choice(self, facts: Facts, attempt: Attempt) -> Choice:
+        blocked = obstacle(facts) is not None
+        if not (facts.changed or blocked) or not facts.details.incremental:
+            return choose(facts)
+        self._ready(attempt)
+        view = self.plans.view(facts.name, facts.details)
+        return choose(facts, view, None if blocked else self._program(facts, view))
 
     def _forget_all_but(self, streams: Collection[TableName]) -> None:
         """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from catalog_kit.samples import ORDERS, REVENUE
+from catalog_kit.samples import REVENUE
+from kit.case import Case, Table
+from kit.duck import DuckExecutor
+from kit.maintained import Maintained
 
 from headrace.algebra.schema import Column
-from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose, estimate_differential, estimate_full
-from headrace.engine.details import Details
+from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose
+from headrace.engine.details import Details, SourceUse
+from headrace.engine.estimate import differential_seconds, full_seconds
 from headrace.engine.facts import Facts, Pace, SourceFacts
 from headrace.engine.results import Mode, RefreshMode
 from headrace.semantics import Semantics
@@ -28,33 +32,37 @@ from headrace.semantics import Semantics
         # unless it would be dear
         (Pace(1.0, 9.0, 0, PROBE_EVERY), (1.0, 9.0), False, True),
         (Pace(1.0, 4.0, 0, PROBE_EVERY - 1), (1.0, 2.0), False, True),
+        # what history says nothing about is tried where it may be better
+        (Pace(1.0, None, 0, PROBE_EVERY), (1.0, 1.9), True, False),
+        (Pace(None, 1.0, PROBE_EVERY, 0), (1.9, 1.0), False, True),
+        (Pace(1.0, None, 0, PROBE_EVERY), (1.0, 2.1), True, True),
+        (Pace(1.0, 1.0, 0, PROBE_EVERY), (1.0, 1.9), True, True),
     ],
 )
 def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full: bool) -> None:
     assert _prefers_full(pace, expected, model) is full
 
 
+TABLES = (Table("t", (Column("g", "int"), Column("v", "int")), ()),)
+VIEW = Maintained(DuckExecutor(), Case("SELECT g, sum(v) AS v FROM t GROUP BY g", TABLES)).view
+
+
 def facts(**change: bool) -> Facts:
     """Of a query over one large table a little of which changed."""
-    details = Details("SELECT g, sum(v) FROM t GROUP BY g", (), Semantics(), (), (), {}, (), None)
-    source = SourceFacts(
-        ORDERS,
-        "t",
-        "t",
-        2,
-        "change",
-        change_rows=10,
-        rows=50_000_000,
-        **change,  # type: ignore[arg-type]
-    )
+    (name,) = VIEW.sources
+    uses = (SourceUse(name, (Column("g", "int"), Column("v", "int"))),)
+    details = Details(VIEW.query, (), Semantics(), VIEW.output, uses, {}, (), VIEW.companion)
+    source = SourceFacts(name, "t", "t", 2, "change", change_rows=10, rows=500_000_000, **change)  # type: ignore[arg-type]
     return Facts(REVENUE, details, RefreshMode.AUTO, (source,), 100, None, None, 1)
 
 
 def test_a_change_costs_what_has_to_be_read_to_find_it() -> None:
-    deleted = estimate_differential(facts())
+    program = VIEW.delta_program(frozenset(VIEW.sources))
+    assert program is not None
+    deleted = differential_seconds(facts(), program)
     for known in ("appended", "logged"):
-        assert 10 * estimate_differential(facts(**{known: True})) < deleted
-        assert choose(facts(**{known: True})).mode is Mode.DIFFERENTIAL
+        assert 10 * differential_seconds(facts(**{known: True}), program) < deleted
+        assert choose(facts(**{known: True}), VIEW, program).mode is Mode.DIFFERENTIAL
 
 
 def test_a_wide_result_costs_more_to_write() -> None:
@@ -63,4 +71,8 @@ def test_a_wide_result_costs_more_to_write() -> None:
         wide = tuple(Column(f"c{number}", "int") for number in range(columns))
         return replace(narrow, details=replace(narrow.details, output=wide), state_rows=6_000_000)
 
-    assert estimate_full(output(13)) > estimate_full(output(2)) + 3
+    assert full_seconds(output(13), VIEW) > full_seconds(output(2), VIEW) + 3
+
+
+def test_of_a_query_that_is_not_maintained_it_counts_what_is_read() -> None:
+    assert full_seconds(facts(), None) > full_seconds(replace(facts(), sources=()), None) + 60

@@ -8,12 +8,20 @@ import pytest
 from catalog_kit.samples import REVENUE, START
 
 from headrace.catalog import HistoryEntry, RanAs
+from headrace.engine.estimate import MODEL
 from headrace.engine.pace import SHARED, WARM, pace
 
 
 @pytest.mark.parametrize(("seconds", "shared", "ratio"), [(4.0, 0.0, 2.0), (4.0, -2.0, 1.0), (1.0, 1.0, 1.0)])
 def test_who_reads_for_others_is_no_slower_than_they(seconds: float, shared: float, ratio: float) -> None:
-    metrics = {"estimate": 2.0, "session": WARM, SHARED: shared}
+    metrics = {"estimate": 2.0, "model": MODEL, "session": WARM, SHARED: shared}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), RanAs.DIFFERENTIAL, metrics=metrics)
     assert pace((entry,)).differential == ratio
+    assert pace((entry,)).full is None
+
+
+@pytest.mark.parametrize("metrics", [{"model": MODEL - 1}, {"session": WARM - 1}, {"estimate": None}])
+def test_what_says_nothing_about_the_estimate_corrects_nothing(metrics: dict[str, object]) -> None:
+    metrics = {"estimate": 2.0, "model": MODEL, "session": WARM, **metrics}
+    entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
     assert pace((entry,)).full is None

@@ -1,0 +1,126 @@
+"""How long a refresh would take by the model: FULL from the query, DIFFERENTIAL from the program that would run.
+
+Seconds of one machine class; only their comparison matters, and history corrects both. The constants were measured with
+`python -m bench queries` and `python -m bench matrix` on two cores.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Scan, Stored
+from headrace.compiler import CompiledView, DeltaProgram
+from headrace.delta.program import COMPANION, STATE, TableChange
+from headrace.engine.facts import Facts, SourceFacts
+from headrace.engine.volume import PROBED_PER_SECOND, VALUES_PER_SECOND, Volume, Work
+
+MODEL = 2
+"""Which model an estimate is of; what history says of another one corrects nothing."""
+
+FULL_FIXED = 0.15
+DIFFERENTIAL_FIXED = 0.2
+"""Seconds of a refresh that does next to nothing."""
+COMPANION_FIXED = 0.1
+"""A companion is one more table to write."""
+STEP_FIXED = 0.05
+BAG_FIXED = 0.25
+"""Where rows have no key, those that leave are looked for by several statements."""
+FEW_GROUPS = 1_000
+WRITE_VALUES_PER_SECOND = 14_000_000
+COMPARE_ROWS_PER_SECOND = 500_000
+"""After FULL, the old and the new contents are compared where somebody reads the difference."""
+CHANGE_ROWS_PER_SECOND = 1_500_000
+APPLY_ROWS_PER_SECOND = 300_000
+ROWS_PER_SECOND = 4_000_000
+"""Of a query that is not maintained, of which no more is known than what it reads."""
+DEFAULT_ROWS = 1_000_000
+
+
+def full_seconds(facts: Facts, view: CompiledView | None) -> float:
+    """Seconds of a FULL refresh.
+
+    Args:
+        facts: The refresh.
+        view: The query; None, or without a tree, where it is not maintained.
+    """
+    if view is not None and view.tree is not None:
+        work = Work(lambda leaf: _all_of(facts, leaf), _groups(facts, view.tree))
+        found = work.add(view.tree).rows
+        seconds = work.seconds
+    else:
+        found = float(sum(map(_rows, facts.sources)))
+        seconds = found / ROWS_PER_SECOND
+    written = found if facts.state_rows is None else facts.state_rows
+    seconds += FULL_FIXED + written * len(facts.details.output) / WRITE_VALUES_PER_SECOND
+    if facts.companion is not None:
+        columns = len(facts.details.companion or ())
+        seconds += COMPANION_FIXED + facts.companion_rows * columns / WRITE_VALUES_PER_SECOND
+    if facts.log is not None and not facts.first_load:
+        seconds += FULL_FIXED + 2 * written / COMPARE_ROWS_PER_SECOND
+    return seconds
+
+
+def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
+    """Seconds of a DIFFERENTIAL refresh.
+
+    Args:
+        facts: The refresh.
+        program: What it would compute.
+    """
+    found: dict[str, Volume] = {}
+
+    def known(leaf: Scan | Stored) -> Volume:
+        return found[leaf.name] if isinstance(leaf, Stored) and leaf.name in found else _all_of(facts, leaf)
+
+    work = Work(known)
+    for step in program.steps:
+        found[step.name] = work.add(step.relation)
+    seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
+    seconds += _applying(program.state, work, facts.state_rows or 0)
+    if program.companion is not None:
+        seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
+    return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
+
+
+def _applying(change: TableChange, work: Work, rows: int) -> float:
+    """Seconds of writing a change; rows that leave are looked for in the whole table."""
+    changed = work.add(change.change).rows
+    if change.gains:
+        return changed / APPLY_ROWS_PER_SECOND
+    if change.key is not None:
+        return min(changed, 2 * max(rows, FEW_GROUPS)) / APPLY_ROWS_PER_SECOND + rows / PROBED_PER_SECOND
+    return BAG_FIXED + changed / APPLY_ROWS_PER_SECOND + 3 * rows / VALUES_PER_SECOND + rows / PROBED_PER_SECOND
+
+
+def _groups(facts: Facts, tree: Relation) -> dict[int, int]:
+    """How many groups the query has, where these are what the stream table shows."""
+    node = tree
+    while isinstance(node, Project):
+        node = node.input
+    return {} if facts.state_rows is None or not isinstance(node, Aggregate) else {id(node): facts.state_rows}
+
+
+def _reading(facts: Facts, source: SourceFacts) -> float:
+    """Seconds of reading a change; rows deleted in place are found by reading the files they are in."""
+    use = next((use for use in facts.details.sources if use.name == source.name), None)
+    columns = len(use.columns) if use is not None else 1
+    seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
+    if not (source.appended or source.logged):
+        seconds += _rows(source) * columns / VALUES_PER_SECOND
+    # whoever reads it for others is charged its part
+    return seconds / (1 + len(source.common.waiting) if source.common is not None else 1)
+
+
+def _all_of(facts: Facts, leaf: Scan | Stored) -> Volume:
+    if isinstance(leaf, Stored):
+        rows = {STATE: facts.state_rows or 0, COMPANION: facts.companion_rows}.get(leaf.name, DEFAULT_ROWS)
+        return Volume(rows, rows)
+    source = facts.by_name[leaf.source]
+    whole = _rows(source)
+    return Volume(_changed(source) if leaf.moment is Moment.CHANGE else whole, whole)
+
+
+def _rows(source: SourceFacts) -> int:
+    return DEFAULT_ROWS if source.rows is None else source.rows
+
+
+def _changed(source: SourceFacts) -> int:
+    return DEFAULT_ROWS if source.change_rows is None else source.change_rows

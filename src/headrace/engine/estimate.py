@@ -1,7 +1,7 @@
 """How long a refresh would take by the model: FULL from the query, DIFFERENTIAL from the program that would run.
 
 Seconds of one machine class; only their comparison matters, and history corrects both. The constants were measured with
-`python -m bench queries` and `python -m bench matrix` on two cores.
+`python -m bench queries` and `python -m bench matrix` on two cores; who changes them raises `pace.MODEL`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from headrace.compiler import CompiledView, DeltaProgram
 from headrace.delta.program import COMPANION, STATE, TableChange
 from headrace.engine.facts import Facts, SourceFacts
 from headrace.engine.volume import PROBED_PER_SECOND, VALUES_PER_SECOND, Volume, Work
-
-MODEL = 2
-"""Which model an estimate is of; what history says of another one corrects nothing."""
 
 FULL_FIXED = 0.15
 DIFFERENTIAL_FIXED = 0.2

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.catalog import HistoryEntry, Outcome, RanAs
-from headrace.engine.estimate import MODEL
 from headrace.engine.facts import Pace
+
+MODEL = 2
+"""Of which model an estimate is; what history says of another one corrects nothing."""
 
 SHARED = "shared"
 """Name in `metrics` of the seconds by which a refresh would have taken longer had all that read the same computed a

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.engine.choose import Choice
-from headrace.engine.estimate import MODEL
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
-from headrace.engine.pace import SHARED
+from headrace.engine.pace import MODEL, SHARED
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
 from headrace.lake.metadata import TableMeta

@@ -8,8 +8,7 @@ import pytest
 from catalog_kit.samples import REVENUE, START
 
 from headrace.catalog import HistoryEntry, RanAs
-from headrace.engine.estimate import MODEL
-from headrace.engine.pace import SHARED, WARM, pace
+from headrace.engine.pace import MODEL, SHARED, WARM, pace
 
 
 @pytest.mark.parametrize(("seconds", "shared", "ratio"), [(4.0, 0.0, 2.0), (4.0, -2.0, 1.0), (1.0, 1.0, 1.0)])

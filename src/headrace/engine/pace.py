@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from headrace.catalog import HistoryEntry, Outcome, RanAs
 from headrace.engine.facts import Pace
+from headrace.reasons import FullReason
 
 MODEL = 2
 """Of which model an estimate is; what history says of another one corrects nothing."""
@@ -22,7 +21,10 @@ WARM = 10
 
 
 def pace(history: tuple[HistoryEntry, ...]) -> Pace:
-    """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm."""
+    """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm.
+
+    A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
+    """
     ran = [e for e in history if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
     return Pace(
         _ratio(ran, RanAs.FULL), _ratio(ran, RanAs.DIFFERENTIAL), _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL)
@@ -30,16 +32,15 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
 
 
 def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
-    recent = [
-        _own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry.metrics)
-    ]
+    recent = [_own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry)]
     return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
 
 
-def _tells(metrics: Mapping[str, object]) -> bool:
+def _tells(entry: HistoryEntry) -> bool:
     """Whether a refresh says something about what this model estimates."""
-    warm = int(str(metrics.get("session") or 0)) >= WARM
-    return bool(metrics.get("estimate")) and metrics.get("model") == MODEL and warm
+    metrics, warm = entry.metrics, int(entry.metrics.get("session", 0) or 0) >= WARM
+    estimated = bool(metrics.get("estimate")) and metrics.get("model") == MODEL
+    return estimated and warm and entry.reason != FullReason.FIRST_LOAD
 
 
 def _own(entry: HistoryEntry) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from catalog_kit.samples import REVENUE, START
 
 from headrace.catalog import HistoryEntry, RanAs
 from headrace.engine.pace import MODEL, SHARED, WARM, pace
+from headrace.reasons import FullReason
 
 
 @pytest.mark.parametrize(("seconds", "shared", "ratio"), [(4.0, 0.0, 2.0), (4.0, -2.0, 1.0), (1.0, 1.0, 1.0)])
@@ -24,3 +26,10 @@ def test_what_says_nothing_about_the_estimate_corrects_nothing(metrics: dict[str
     metrics = {"estimate": 2.0, "model": MODEL, "session": WARM, **metrics}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
     assert pace((entry,)).full is None
+
+
+def test_a_first_load_says_nothing() -> None:
+    metrics = {"estimate": 2.0, "model": MODEL, "session": WARM}
+    entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
+    assert pace((entry,)).full == 2.0
+    assert pace((replace(entry, reason=FullReason.FIRST_LOAD.value),)).full is None

@@ -54,7 +54,8 @@ def choose(facts: Facts, view: CompiledView | None = None, program: DeltaProgram
         return Choice(Mode.NO_CHANGE)
     full = full_seconds(facts, view)
     differential = differential_seconds(facts, program) if program is not None else 0.0
-    expected = full * (facts.pace.full or 1.0), differential * (facts.pace.differential or 1.0)
+    paces = facts.pace.either
+    expected = full * paces[0], differential * paces[1]
     if facts.refresh_mode is RefreshMode.AUTO and _prefers_full(facts.pace, expected, full < differential):
         detail = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
         if expected[0] > expected[1]:

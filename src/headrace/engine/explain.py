@@ -151,11 +151,11 @@ def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Sec
 
 def _choice(facts: Facts, choice: Choice) -> str:
     lines = [f"mode {choice.mode}" + (f", because {choice.detail}" if choice.detail else "")]
+    full, differential = facts.pace.either
     if choice.full_seconds is not None:
-        lines.append(f"FULL by the model: {choice.full_seconds:.2f} s × {facts.pace.full or 1.0:.2f} (history)")
+        lines.append(f"FULL by the model: {choice.full_seconds:.2f} s × {full:.2f} (history)")
     if choice.differential_seconds is not None:
-        seconds, pace = choice.differential_seconds, facts.pace.differential or 1.0
-        lines.append(f"DIFFERENTIAL by the model: {seconds:.2f} s × {pace:.2f} (history)")
+        lines.append(f"DIFFERENTIAL by the model: {choice.differential_seconds:.2f} s × {differential:.2f} (history)")
     for source in facts.sources:
         rows = "?" if source.change_rows is None else f"{source.change_rows:,}"
         moved = "unchanged" if source.change is None else f"about {rows} rows changed"

@@ -110,6 +110,14 @@ def held_to(expression: str, columns: tuple[str, ...] | None) -> str:
     return f"(SELECT {', '.join(quote(c) for c in columns)} FROM {expression})"
 
 
+MACHINES = 1.5
+"""By how much machines are taken to differ."""
+
+
+def _of_machine(pace: float) -> float:
+    return min(max(pace, 1 / MACHINES), MACHINES)
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How fast a table's refreshes have been, from its own history.
@@ -125,6 +133,16 @@ class Pace:
     differential: float | None = None
     full_age: int = 0
     differential_age: int = 0
+
+    @property
+    def either(self) -> tuple[float, float]:
+        """What corrects the estimates of FULL and of DIFFERENTIAL.
+
+        Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
+        would have whatever was never measured look better than it is.
+        """
+        full = self.full or _of_machine(self.differential or 1.0)
+        return full, self.differential or _of_machine(self.full or 1.0)
 
 
 @dataclass(frozen=True, slots=True)

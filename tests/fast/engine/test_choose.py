@@ -43,6 +43,22 @@ def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full
     assert _prefers_full(pace, expected, model) is full
 
 
+@pytest.mark.parametrize(
+    ("pace", "corrected"),
+    [
+        (Pace(), (1.0, 1.0)),
+        (Pace(4.0, 0.2), (4.0, 0.2)),
+        # a machine is slower by so much, not a query
+        (Pace(1.2, None), (1.2, 1.2)),
+        (Pace(None, 0.8), (0.8, 0.8)),
+        (Pace(4.0, None), (4.0, 1.5)),
+        (Pace(None, 0.2), (1 / 1.5, 0.2)),
+    ],
+)
+def test_what_was_never_measured_is_as_slow_as_the_machine(pace: Pace, corrected: tuple[float, float]) -> None:
+    assert pace.either == corrected
+
+
 TABLES = (Table("t", (Column("g", "int"), Column("v", "int")), ()),)
 VIEW = Maintained(DuckExecutor(), Case("SELECT g, sum(v) AS v FROM t GROUP BY g", TABLES)).view
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.catalog import HistoryEntry, Outcome, RanAs
-from headrace.engine.facts import Pace
+from headrace.engine.facts import MACHINES, Pace
 from headrace.reasons import FullReason
 
 MODEL = 2
@@ -15,6 +15,9 @@ part of it; negative for the one that computed it."""
 
 PACE_ENTRIES = 5
 """How many past refreshes of a mode correct its estimate."""
+
+SURE = 3
+"""So many tell of a mode more than how fast the machine is: the first ones compile what the query needs."""
 
 WARM = 10
 """A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
@@ -33,7 +36,10 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
 
 def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
     recent = [_own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry)]
-    return min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+    if not recent:
+        return None
+    least, most = (0.2, 10.0) if len(recent) >= SURE else (1 / MACHINES, MACHINES)
+    return min(max(min(recent[:PACE_ENTRIES]), least), most)
 
 
 def _tells(entry: HistoryEntry) -> bool:

@@ -75,8 +75,10 @@ def _prefers_full(pace: Pace, expected: tuple[float, float], model: bool) -> boo
         model: Whether the model alone prefers FULL.
     """
     full = expected[0] < expected[1]
-    other, age = (pace.differential, pace.differential_age) if full else (pace.full, pace.full_age)
-    limit = PROBE_LIMIT if full != model else UNKNOWN_LIMIT if other is None else 0.0
+    own, other = (pace.full, pace.differential) if full else (pace.differential, pace.full)
+    age = pace.differential_age if full else pace.full_age
+    teaches = own is not None and other is None  # in a session that is never warm nothing would be learnt
+    limit = PROBE_LIMIT if full != model else UNKNOWN_LIMIT if teaches else 0.0
     return full != (age >= PROBE_EVERY and max(expected) <= limit * min(expected))
 
 

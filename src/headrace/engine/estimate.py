@@ -21,6 +21,8 @@ STEP_FIXED = 0.05
 BAG_FIXED = 0.25
 """Where rows have no key, those that leave are looked for by several statements."""
 FEW_GROUPS = 1_000
+SELDOM = 0.1
+"""How often a step is needed that is computed only where something occurred, such as a reserve that ran out."""
 WRITE_VALUES_PER_SECOND = 14_000_000
 COMPARE_ROWS_PER_SECOND = 500_000
 """After FULL, the old and the new contents are compared where somebody reads the difference."""
@@ -69,7 +71,10 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
 
     work = Work(known)
     for step in program.steps:
+        before = work.seconds
         found[step.name] = work.add(step.relation)
+        if step.only_if is not None:
+            work.seconds = before + SELDOM * (work.seconds - before)
     seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
     seconds += _applying(program.state, work, facts.state_rows or 0)
     if program.companion is not None:

@@ -30,6 +30,7 @@ from headrace.algebra.relations import (
     Scan,
     SemiJoin,
     Stored,
+    TopK,
     Union,
     Values,
 )
@@ -117,6 +118,10 @@ class Work:
                 return self._joined(node, *inputs)
             case Aggregate():
                 return self._grouped(node, inputs[0])
+            case TopK(limit=int(limit)):
+                self.seconds += inputs[0].rows / GROUPED_PER_SECOND
+                kept = min(inputs[0].rows, limit + node.offset)
+                return Volume(kept, kept)
             case _:
                 found = Volume(sum(each.rows for each in inputs), max((each.whole for each in inputs), default=0))
                 if not isinstance(node, Project | Union | Repeat | Replicate | Generate):

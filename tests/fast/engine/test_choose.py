@@ -37,6 +37,8 @@ from headrace.semantics import Semantics
         (Pace(None, 1.0, PROBE_EVERY, 0), (1.9, 1.0), False, True),
         (Pace(1.0, None, 0, PROBE_EVERY), (1.0, 2.1), True, True),
         (Pace(1.0, 1.0, 0, PROBE_EVERY), (1.0, 1.9), True, True),
+        # not where nothing is ever learnt
+        (Pace(None, None, 0, PROBE_EVERY), (1.0, 1.9), True, True),
     ],
 )
 def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full: bool) -> None:

@@ -131,6 +131,12 @@ def test_of_one_large_table(case: tuple[str, int]) -> None:
         assert _agrees(mode, measured), (share, mode, full, differential, measured)
 
 
+def test_the_largest_are_followed() -> None:
+    columns = "l_extendedprice, l_orderkey, l_linenumber"
+    view = compiled(f"SELECT {columns} FROM lineitem ORDER BY {columns} LIMIT 100")
+    assert _told(view, _facts(view, {"lineitem": 100_000_000}, {"lineitem": 1_000}, 100))[0] is Mode.DIFFERENTIAL
+
+
 def test_names_are_of_tables_that_are_there() -> None:
     assert SIZES.keys() == COLUMNS.keys()
     assert table_name("src").table == "src"

@@ -43,6 +43,9 @@ def patiently(connection: Connection, work: Callable[[], None], patience: float 
                 work()
             return
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+            # the server may tell a lock's time-out late, as the answer to COMMIT or ROLLBACK, which then did nothing,
+            # and the driver keeps that of a ROLLBACK to itself
+            connection.rollback()
             if time.monotonic() >= until:
                 raise
         time.sleep(PAUSE_SECONDS)

@@ -83,12 +83,9 @@ def test_what_outlasts_the_grace_time_is_cancelled_with_its_jobs(hr: Headrace, s
     stopping = threading.Event()
     thread = threading.Thread(target=lambda: hr.run(stopping=stopping, grace=dt.timedelta(0)))
     thread.start()
-    end = time.monotonic() + 60
-    while not active_jobs(hr):
-        assert time.monotonic() < end, "it did not begin"
-        time.sleep(0.05)
+    until(lambda: active_jobs(hr))
     stopping.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert active_jobs(hr) == []
+    until(lambda: active_jobs(hr) == [])
     assert its_tasks_end()

@@ -102,8 +102,7 @@ def _groups(facts: Facts, tree: Relation) -> dict[int, int]:
 
 def _reading(facts: Facts, source: SourceFacts) -> float:
     """Seconds of reading a change; rows deleted in place are found by reading the files they are in."""
-    use = next((use for use in facts.details.sources if use.name == source.name), None)
-    columns = len(use.columns) if use is not None else 1
+    columns = next(len(use.columns) for use in facts.details.sources if use.name == source.name)
     seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
     if not (source.appended or source.logged):
         seconds += _rows(source) * columns / VALUES_PER_SECOND

@@ -114,7 +114,8 @@ MACHINES = 1.5
 """By how much machines are taken to differ."""
 
 
-def _of_machine(pace: float) -> float:
+def of_machine(pace: float) -> float:
+    """As much of a pace as may be the machine's."""
     return min(max(pace, 1 / MACHINES), MACHINES)
 
 
@@ -141,8 +142,8 @@ class Pace:
         Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
         would have whatever was never measured look better than it is.
         """
-        full = self.full or _of_machine(self.differential or 1.0)
-        return full, self.differential or _of_machine(self.full or 1.0)
+        full = self.full or of_machine(self.differential or 1.0)
+        return full, self.differential or of_machine(self.full or 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.catalog import HistoryEntry, Outcome, RanAs
-from headrace.engine.facts import MACHINES, Pace
+from headrace.engine.facts import Pace, of_machine
 from headrace.reasons import FullReason
 
 MODEL = 2
@@ -38,8 +38,8 @@ def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
     recent = [_own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry)]
     if not recent:
         return None
-    least, most = (0.2, 10.0) if len(recent) >= SURE else (1 / MACHINES, MACHINES)
-    return min(max(min(recent[:PACE_ENTRIES]), least), most)
+    best = min(recent[:PACE_ENTRIES])
+    return min(max(best, 0.2), 10.0) if len(recent) >= SURE else of_machine(best)
 
 
 def _tells(entry: HistoryEntry) -> bool:

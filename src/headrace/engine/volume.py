@@ -48,8 +48,8 @@ EXCHANGED_PER_SECOND = 2_500_000
 """Rows of two large sides of a join, and groups."""
 GROUPED_PER_SECOND = 60_000_000
 """Rows that find their group."""
-SUMMED_PER_SECOND = {True: 20_000_000, False: 200_000_000}
-"""Values that one aggregate takes in: whether they are decimals, or not known not to be."""
+DECIMALS_PER_SECOND, OTHERS_PER_SECOND = 20_000_000, 200_000_000
+"""Values that one aggregate takes in."""
 OTHER_PER_SECOND = 1_500_000
 """Rows that are sorted, numbered or iterated over."""
 
@@ -129,8 +129,8 @@ class Work:
                 return found
 
     def _grouped(self, node: Aggregate, rows: Volume) -> Volume:
-        each = sum(1 / SUMMED_PER_SECOND[_may_be_decimal(call)] for call in node.calls)
-        self.seconds += rows.rows * (1 / GROUPED_PER_SECOND + each)
+        seconds = 1 / GROUPED_PER_SECOND + sum(map(_seconds_a_value, node.calls))
+        self.seconds += rows.rows * seconds
         if not node.keys:
             return Volume(1, 1)
         kept = 1.0 if node.input.weighted else KEPT_BY_GROUPING  # of a change a group has few rows
@@ -171,7 +171,7 @@ def _kept(condition: str) -> float:
     return KEPT_BY_EQUALITY if " = " in text or " <=> " in text else KEPT_BY_CONDITION
 
 
-def _may_be_decimal(call: AggregateCall) -> bool:
-    if call.argument is None:
-        return False
-    return call.argument_type is None or call.argument_type.lower().startswith("decimal")
+def _seconds_a_value(call: AggregateCall) -> float:
+    if call.argument is not None and (call.argument_type or "decimal").lower().startswith("decimal"):
+        return 1 / DECIMALS_PER_SECOND
+    return 1 / OTHERS_PER_SECOND

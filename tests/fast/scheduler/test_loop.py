@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
+from kit.waiting import until
 
 from headrace.api import Headrace
 from headrace.catalog import HistoryEntry, Outcome, RanAs, care, resource_of
@@ -52,13 +53,6 @@ class Running:
         self.stop.set()
         self.thread.join(20)
         assert not self.thread.is_alive()
-
-
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):

@@ -30,13 +30,13 @@ from headrace.catalog import (
 )
 from headrace.engine.common import CommonChanges, by_semantics, followers, view_of
 from headrace.engine.grouping import Defaults
-from headrace.engine.heads import metadata
 from headrace.engine.held import held
 from headrace.engine.mirrors import Hand, Mirroring, Moved
 from headrace.engine.ports import Runner, Session
 from headrace.engine.source_results import LandingResult
+from headrace.engine.staged import staged, untouched
 from headrace.engine.thinning import Thinner
-from headrace.errors import EnvironmentFault, HeadraceError, InternalError, UserError
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
@@ -365,7 +365,8 @@ class Lander:
             self.events.emit(StageStarted(source.name, f"write {name}"))
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
-            shown, hand = frozenset(self._staged(name).snapshots), self._handing(name, version, runner, read)
+            before, _ = (untouched(self.catalog, table) for table in mirrors[name].stored)
+            shown, hand = frozenset(before.snapshots), self._handing(name, version, runner, read)
             return Mirroring(mirrors[name], version, runner, self._staged, shown, hand).bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
@@ -441,11 +442,7 @@ class Lander:
                 runner.run(make(table, landed.columns, location=location, format_version=self.format_version))
 
     def _staged(self, table: TableName) -> TableMeta:
-        name = table.within(STAGING)
-        pointers = self.catalog.pointers(STAGING, [name])
-        if name not in pointers:
-            raise InternalError("STORED_TABLE_MISSING", f"Stored table {table} has no row in the staging catalog.")
-        return metadata(pointers[name].metadata_location)
+        return staged(self.catalog, table)
 
 
 def source_resource(name: str) -> str:

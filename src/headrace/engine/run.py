@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,12 +22,12 @@ from headrace.engine import plan
 from headrace.engine.common import About, CommonChanges, view_of
 from headrace.engine.facts import Common, Facts
 from headrace.engine.fixpoint import Fixpoint
-from headrace.engine.heads import metadata
 from headrace.engine.learnt import Learnt
 from headrace.engine.needless import Needless
 from headrace.engine.ports import Runner
 from headrace.engine.spans import WITHIN, condition, gaps_sql
 from headrace.engine.sparing import Sparing
+from headrace.engine.staged import only_ours, staged, untouched
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
 from headrace.events import Events, StageFinished, StageStarted
@@ -163,7 +163,7 @@ class Run:
         return lower(relation, lambda leaf: at[_stored_name(leaf)])
 
     def _overwrite(self, stages: Sequence[Stage]) -> None:
-        facts, before = self.facts, self._staged(self.facts.name)
+        facts, before = self.facts, self._before(self.facts.name)
         for stage in stages:
             self._write(stage)
         after = self._staged(facts.name)
@@ -190,7 +190,7 @@ class Run:
 
     def _gain(self, stage: Write) -> None:
         """Write the rows that a table gains, and learn from the table how many they were."""
-        before = self._staged(self.facts.name)
+        before = self._before(self.facts.name)
         self._write(replace(stage, sqls=tuple(map(self._spliced, stage.sqls))))
         self.outcome.inserted = rows_grown(before, self.outcome.written[self.facts.name])
 
@@ -392,6 +392,7 @@ class Run:
             self.runner.view(change.view, text)
         stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
         with self._timed(stage):
+            self._before(table)
             self.outcome.written[table] = run_apply(
                 applied,
                 self.runner,
@@ -402,11 +403,14 @@ class Run:
     def _write(self, stage: Stage) -> None:
         if not isinstance(stage, Write):
             raise InternalError("PLAN_INVALID", f"Stage '{stage.title}' cannot be written.")
+        table = stage.table
         with self._timed(stage):
+            before = self._before(table)
             for sql in stage.sqls:
                 self.runner.run(sql)
-        table = stage.table
-        self.outcome.written[table.within(LAKE)] = self._staged(table)
+        after = self._staged(table)
+        only_ours(table, before, after, len(stage.sqls))
+        self.outcome.written[table.within(LAKE)] = after
 
     def _append_log(self, change: Change) -> None:
         facts = self.facts
@@ -443,11 +447,12 @@ class Run:
     # ---- helpers
 
     def _staged(self, table: TableName) -> TableMeta:
-        name = table.within(STAGING)
-        pointers = self.catalog.pointers(STAGING, [name])
-        if name not in pointers:
-            raise InternalError("STORED_TABLE_MISSING", f"Stored table {table} has no row in the staging catalog.")
-        return metadata(pointers[name].metadata_location)
+        return staged(self.catalog, table)
+
+    def _before(self, table: TableName) -> TableMeta:
+        """A table that is about to be written."""
+        written = self.outcome.written.get(table.within(LAKE))
+        return untouched(self.catalog, table) if written is None else written
 
     @contextmanager
     def _timed(self, stage: Stage) -> Iterator[None]:
@@ -463,12 +468,6 @@ class Run:
 def _no_rows(sql: str) -> str:
     """A statement as one that has the columns, and of which Spark computes nothing."""
     return f"SELECT * FROM ({sql}) WHERE false"
-
-
-def look_anew(facts: Iterable[Facts], runner: Runner) -> None:
-    """Have sources in other catalogs, which may keep tables in a cache, be looked at anew."""
-    for source in dict.fromkeys(s.name for own in facts for s in own.sources if s.name.catalog != LAKE):
-        runner.run(f"REFRESH TABLE {source.sql}")
 
 
 def _stored_name(leaf: Scan | Stored) -> str:

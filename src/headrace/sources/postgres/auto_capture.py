@@ -128,7 +128,7 @@ class AutoCapture:
                 with suppress(psycopg.errors.ObjectInUse):  # a killed landing's session has not ended yet: then, too
                     self._drop_slot(connection)
                 return
-            with suppress(psycopg.errors.LockNotAvailable):  # others write: after the next landing then
+            with suppress(*installing.BUSY):  # others write: after the next landing then
                 installing.remove(connection, self._what.slot, patience=1.0)
 
     def remove(self) -> None:

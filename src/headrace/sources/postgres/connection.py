@@ -147,7 +147,7 @@ def faults() -> Iterator[None]:
             detail=str(error).strip(),
             hint="Correct the value, then take a new snapshot: `headrace source resnapshot`.",
         ) from error
-    except psycopg.errors.LockNotAvailable as error:
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
         raise EnvironmentFault(
             "SOURCE_BUSY",
             "Transactions that are open on the source kept Headrace waiting for a minute.",

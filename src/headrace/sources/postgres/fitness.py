@@ -163,8 +163,8 @@ class ChangeTable:
 def change_tables(connection: Connection, schema: str) -> list[ChangeTable]:
     """The change tables of a source, and the two that are for all of it."""
     rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT c.relname::text, pg_relation_size(c.oid) / current_setting('block_size')::int, "
-        "pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT c.relname::text, coalesce(pg_relation_size(c.oid), 0) / current_setting('block_size')::int, "
+        "coalesce(pg_total_relation_size(c.oid), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = %s AND c.relkind = 'r' ORDER BY c.relname",
         (schema,),
     ).fetchall()

@@ -25,6 +25,9 @@ from headrace.sources.postgres.tables import RemoteTable
 BRIEFLY = "200ms"
 """How long others may be kept waiting by an attempt."""
 
+BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+"""What is raised where others have what is asked for."""
+
 PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.3
 
@@ -34,6 +37,7 @@ def patiently(connection: Connection, work: Callable[[], None], patience: float 
 
     Raises:
         psycopg.errors.LockNotAvailable: Nobody made room in time; nothing was done.
+        psycopg.errors.DeadlockDetected: The same.
     """
     until = time.monotonic() + (PATIENCE_SECONDS if patience is None else patience)
     while True:
@@ -42,7 +46,7 @@ def patiently(connection: Connection, work: Callable[[], None], patience: float 
                 connection.execute(f"SET LOCAL lock_timeout = '{BRIEFLY}'")
                 work()
             return
-        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+        except BUSY:
             # the server may tell a lock's time-out late, as the answer to COMMIT or ROLLBACK, which then did nothing,
             # and the driver keeps that of a ROLLBACK to itself
             connection.rollback()

@@ -13,14 +13,24 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import headrace
+from headrace.errors import EnvironmentFault
 from headrace.events import Event, fields_of, kind_of
 
 
 def main(project: str, log: str) -> None:
     signal.signal(signal.SIGUSR1, kill_spark)
+    while True:
+        with suppress(EnvironmentFault):  # a connection was cut while it began
+            run(project, log)
+            return
+        time.sleep(0.2)
+
+
+def run(project: str, log: str) -> None:
     with headrace.open(project) as hr, Path(log).open("a", encoding="utf-8") as file:
 
         def tell(event: Event) -> None:

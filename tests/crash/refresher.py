@@ -8,6 +8,7 @@ changes the source and refreshes until the kill point (the n-th event) sends it 
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -55,13 +56,14 @@ class Killer:
     """Kills this process at the n-th event."""
 
     def __init__(self, point: int) -> None:
-        self.left = point
+        self._heard = itertools.count()
+        self._point = point
 
     def __call__(self, event: Event) -> None:
+        """May be told by several threads at once."""
         print("event", type(event).__name__, getattr(event, "stage", ""), flush=True)
-        if self.left == 0:
+        if next(self._heard) == self._point:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def test_schedules_outlast_an_outage(postgres: Postgres, tmp_path: Path) -> None
             until(lambda: worker.at_once)
             with postgres.outage():  # in the middle of refreshes
                 time.sleep(OUTAGE_SECONDS)
+                until(lambda: notices(told, "does not answer"))
             lake.base("s.a", "s.z")
             heads = {n.table: v for n, v in worker.heads().versions([full("a"), full("z")]).items()}
             newest = {name: {base: {heads[base]}} for base, names in (("a", "bcd"), ("z", "xy")) for name in names}

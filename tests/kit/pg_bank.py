@@ -9,9 +9,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
+from typing import Any
 
 import psycopg
 from pyiceberg.table import StaticTable
@@ -102,8 +103,21 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["kit.pg_bank"])
 
 
+@dataclass(slots=True)
+class Watching:
+    """A reader that looks on.
+
+    Args:
+        back: How often it looked at one of the publications before; shared with it.
+        seen: What it has seen, once the block is over.
+    """
+
+    back: Any
+    seen: list[Seen] = field(default_factory=list)
+
+
 @contextmanager
-def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[list[Seen]]:
+def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[Watching]:
     """A reader in a process of its own, without Spark, which reads files as PyIceberg finds them.
 
     Args:
@@ -111,24 +125,24 @@ def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[list[Seen]]:
         sums: What adds up to TOTAL in every published state.
 
     Yields:
-        What it has seen, once the block is over.
+        The reader.
     """
     ours, theirs = _context.Pipe()
-    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums), daemon=True)
+    watching = Watching(_context.Value("i", 0))
+    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums, watching.back), daemon=True)
     child.start()
     theirs.close()
-    seen: list[Seen] = []
     try:
-        yield seen
+        yield watching
         ours.send(None)
-        seen.append(ours.recv())
+        watching.seen.append(ours.recv())
     finally:
         child.kill()
         child.join()
 
 
-def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum]) -> None:
-    looks = back = 0
+def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum], back: Any) -> None:
+    looks = 0
     states, torn = set[int](), list[object]()
     with Catalog.open(catalog_url) as catalog:
         while not told.poll():
@@ -136,7 +150,6 @@ def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum]) -> None:
             when = None
             if looks % 3 == 0:
                 when = catalog.publications(LOOK_BACK)[-1].id
-                back += 1
             try:
                 found = [_sum(catalog, PinnedState(catalog, when), *of) for of in sums]
             except UserError as error:  # a table that was not there yet, as of then
@@ -146,7 +159,8 @@ def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum]) -> None:
             states |= {snapshot for _, snapshots in found for snapshot in snapshots}
             if any(total != TOTAL for total, _ in found):
                 torn.append((when, found))
-    told.send(Seen(looks, back, len(states), tuple(torn)))
+            back.value += when is not None
+    told.send(Seen(looks, back.value, len(states), tuple(torn)))
 
 
 def _sum(catalog: Catalog, state: PinnedState, tables: Sequence[TableName], column: str) -> tuple[int, list[int]]:

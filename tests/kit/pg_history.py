@@ -106,8 +106,8 @@ class History:
                 session.open = False
         with psycopg.connect(self._url, autocommit=True) as connection:
             while self._prepared:
-                name = self._prepared.pop()
-                connection.execute(f"{self._chance.choice(('COMMIT', 'ROLLBACK'))} PREPARED '{name}'")
+                connection.execute(f"{self._chance.choice(('COMMIT', 'ROLLBACK'))} PREPARED '{self._prepared[-1]}'")
+                self._prepared.pop()
 
     def close(self) -> None:
         """End everything, so that nothing is open or prepared."""

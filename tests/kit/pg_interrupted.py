@@ -20,6 +20,7 @@ from headrace.sources.postgres.spool import Spool
 from headrace.sources.postgres.trigger_capture import by_triggers
 from kit import pg_child
 from kit.mirrored import Mirrors
+from kit.waiting import until
 
 Published = Callable[[Mirrors], None]
 """Told after every publication."""
@@ -69,10 +70,10 @@ class Interrupted:
                 landing = self._attempt()
             except HeadraceError as error:
                 attempts += 1
+                if error.code not in BROKEN | LOST or attempts >= ATTEMPTS:
+                    raise
                 if error.code in LOST:
                     self._begin_again()
-                elif error.code not in BROKEN or attempts == ATTEMPTS:
-                    raise
                 time.sleep(0.5 if error.code == "SLOT_IN_USE" else 0.02)  # a killed one's session ends in a while
                 continue
             if landing is None or self._chance.random() < 0.2:
@@ -89,10 +90,10 @@ class Interrupted:
         """Have what captures changes lost."""
         with psycopg.connect(self._url, autocommit=True) as db:
             if not by_triggers(self._position):
-                db.execute(
-                    "SELECT pg_terminate_backend(active_pid), pg_drop_replication_slot(slot_name) "
-                    "FROM pg_replication_slots WHERE database = current_database()"
-                )
+                own = "FROM pg_replication_slots WHERE database = current_database()"
+                db.execute(f"SELECT pg_terminate_backend(active_pid) {own} AND active")
+                until(lambda: not db.execute(f"SELECT 1 {own} AND active").fetchall())
+                db.execute(f"SELECT pg_drop_replication_slot(slot_name) {own} AND NOT temporary")
                 return
             table = "DROP TRIGGER IF EXISTS headrace_s_u ON here"
             with suppress(psycopg.Error):  # somebody has the table
@@ -136,7 +137,14 @@ class Interrupted:
             thread.join()
 
     def _begin_again(self) -> None:
-        self._publish(self._capture().begin())
+        """Take a new snapshot; what passes meanwhile is left to the next attempt, which finds the same lost."""
+        try:
+            landing = self._capture().begin()
+        except HeadraceError as error:
+            if error.code not in BROKEN:
+                raise
+            return
+        self._publish(landing)
         self.begun += 1
 
     def _publish(self, landing: Landing) -> None:

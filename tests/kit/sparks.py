@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def heard(spark: SparkSession) -> None:
+    """Wait until Spark's listeners have heard of all that has run: who counts jobs learns of them a moment later."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # type: ignore[union-attr]
+
+
 class SparkExecutor:
     """Temporary views of a session; see `Executor`.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from kit.sparks import heard
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode
+from headrace.events import StageFinished
 from headrace.names import LAKE, TableName
 
 SETUP = """
@@ -63,5 +65,7 @@ def test_it_takes_one_statement(hr: Headrace, ns: str, names: list[str]) -> None
     explained = str(hr.explain(names[0]))
     assert "append staging" in explained
     assert "GROUP BY" not in explained.partition("DIFFERENTIAL: SQL")[2]
+    unsubscribe = hr.events.subscribe(lambda event: heard(hr.spark) if isinstance(event, StageFinished) else None)
     _, second = hr.refresh(names[:2])
+    unsubscribe()
     assert second.jobs == 1  # the first has read the change, which is kept for the others

@@ -78,6 +78,7 @@ def test_snapshots_of_a_mirror_that_is_written_all_the_time_stay_few(
     density = Density(few=6, whole=dt.timedelta(0), minutes=dt.timedelta(0))
     monkeypatch.setattr("headrace.lake.thinning.EVERY", 4)
     monkeypatch.setattr("headrace.engine.thinning.DENSITY", density)
+    monkeypatch.setattr("headrace.lake.thinning._turn", lambda *_: 0)  # no hour ends meanwhile: what ends one stays
     monkeypatch.setattr("headrace.lake.apply.SMALL_STATE_CELLS", 0)
     source, url = f"{ns}_shop", server.fresh()
     with psycopg.connect(url, autocommit=True) as db:

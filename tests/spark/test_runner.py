@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from kit.names import temp_name
+from kit.sparks import heard
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
@@ -93,7 +94,7 @@ def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, cluste
     kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
     name, before = temp_name("x"), set(kept())
     runner.materialize(name, sql, {"n": "count(*)"})
-    assert set(kept()) > before
+    assert set(kept()) - before
     runner.release(name)
     assert set(kept()) <= before
 
@@ -268,6 +269,7 @@ def test_jobs_are_counted_per_thread(runner: SparkRunner) -> None:
         with runner.jobs("work") as group:
             for _ in range(times):
                 runner.run("SELECT count(*) FROM range(0, 10, 1, 2)")
+            heard(runner.session)
         counts[times] = group.jobs
 
     threads = [threading.Thread(target=work, args=(n,)) for n in (1, 3)]
@@ -294,7 +296,7 @@ def test_a_group_can_be_cancelled(runner: SparkRunner) -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    started.wait(10)
+    assert started.wait(60)
     while thread.is_alive():
         runner.cancel(groups[0])
         thread.join(0.2)
@@ -313,7 +315,8 @@ def test_a_big_refresh_does_not_starve_a_small_one(runner: SparkRunner) -> None:
     def done() -> int | None:
         """Tasks of the big one that have ended; None while none has begun."""
         known = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
-        return next((info.numCompletedTasks for info in known if info.numTasks == tasks and info.numActiveTasks), None)
+        begun = (info for info in known if info.numTasks == tasks and info.numActiveTasks + info.numCompletedTasks)
+        return next((info.numCompletedTasks for info in begun), None)
 
     thread = threading.Thread(target=big)
     thread.start()

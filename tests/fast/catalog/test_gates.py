@@ -34,7 +34,7 @@ def test_nobody_numbers_a_version_while_a_gate_closes(catalog: Catalog) -> None:
         other.start()
         other.join(0.3)
         assert other.is_alive()
-    other.join(10)
+    other.join(180)
     assert catalog.gates()[ORDERS].version == 0
     assert catalog.newest_versions()[ORDERS].version == 1
 
@@ -49,7 +49,7 @@ def test_nobody_publishes_while_a_gate_closes(catalog: Catalog, iceberg: Iceberg
         other.start()
         other.join(0.3)
         assert other.is_alive()
-    other.join(10)
+    other.join(180)
     assert catalog.newest_versions()[REVENUE].version == 0
 
 

@@ -55,7 +55,7 @@ def raced(second: str | None) -> Views:
     changes.leave(views, "old", FIRST)
 
     def again() -> None:
-        assert views.letting_go.wait(10)
+        assert views.letting_go.wait(180)
         changes.read(views, ORDERS, change("old"))
 
     other = threading.Thread(target=again)
@@ -64,7 +64,7 @@ def raced(second: str | None) -> Views:
         changes.clear()
     else:
         changes.read(views, ORDERS, change(second))
-    other.join(10)
+    other.join(180)
     return views
 
 

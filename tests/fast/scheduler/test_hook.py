@@ -56,8 +56,8 @@ def test_one_that_hangs_holds_no_refresh_up(lake_: Lake, catalog: Catalog, monke
         assert scheduler(catalog, worker, events).run(threading.Event(), once=True).refreshed == 2
         for number in range(1500):
             events.emit(Notice(str(number)))
-        assert called.wait(10)
-    assert time.monotonic() - begun < 20
+        assert called.wait(180)
+    assert time.monotonic() - begun < 60
     free.set()
 
 
@@ -66,7 +66,7 @@ def test_it_may_end_itself() -> None:
     hook = Hook(lambda told: (heard.append(told), hook.end()), events)
     with hook:
         events.emit(Notice("first"))
-        hook._thread.join(10)
+        hook._thread.join(180)
         events.emit(Notice("second"))
     assert [told["message"] for told in heard] == ["first"]
 

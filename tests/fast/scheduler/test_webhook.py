@@ -77,7 +77,7 @@ def test_one_that_is_down_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> No
     with Webhook("http://127.0.0.1:9/nobody", events):
         for number in range(1500):
             events.emit(Notice(str(number)))
-    assert time.monotonic() - begun < 20  # to wait for each would take minutes
+    assert time.monotonic() - begun < 60  # to wait for each would take minutes
 
 
 def test_that_events_are_lost_is_told_once_until_one_arrives(server: Server) -> None:

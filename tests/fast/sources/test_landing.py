@@ -94,12 +94,12 @@ def test_a_verb_waits_for_who_lands_the_same_source(hr: Headrace, catalog: Catal
     def hold() -> None:
         with held(catalog, [source_resource("shop")]):
             holding.set()
-            refused.wait(10)
+            refused.wait(180)
 
     refused = threading.Event()
     other = threading.Thread(target=hold)
     other.start()
-    assert holding.wait(10)
+    assert holding.wait(180)
     with pytest.raises(EnvironmentFault, match="LEASE_HELD"):
         lander(hr).land("shop", ended)
     refused.set()

@@ -60,8 +60,8 @@ def writers(url: str, count: int = 3) -> Iterator[None]:
                         with own.transaction():
                             given = chance.randint(1, 50)
                             own.execute("UPDATE there SET amount = amount + %s WHERE id = %s", (amount, given))
-                except psycopg.errors.OperationalError:
-                    continue  # somebody else had the row
+                except psycopg.errors.OperationalError:  # somebody else had the row
+                    own.rollback()  # should that have been told as the answer to COMMIT
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
     for thread in threads:
@@ -135,8 +135,9 @@ def test_the_way_changes_under_load_and_nothing_is_lost_or_doubled(
 
 
 def test_a_slot_that_cannot_keep_up_is_left_in_time(
-    bank: Follower, url: str, db: psycopg.Connection, server: LogicalServer
+    bank: Follower, url: str, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(auto_capture, "PATIENCE", 60.0)
     until(bank, triggers=False)
     with server.connect("postgres") as admin:
         admin.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '96MB'")

@@ -44,7 +44,8 @@ def test_nothing_is_lost_doubled_or_torn(
     chance, url = random.Random(seed), server.fresh()
     history = History(url, seed, altering=True)
     try:
-        source = Interrupted(url, tmp_path, NAMES, way, chance, whole)
+        interruptions = random.Random(f"{seed} interruptions")  # of which there are more on a slow machine
+        source = Interrupted(url, tmp_path, NAMES, way, interruptions, whole)
         for cut in range(CUTS):
             history.altering = cut % 2 > 0
             for _ in range(chance.randint(5, 40)):

@@ -293,7 +293,10 @@ def _inexact(tree: Relation | None, types_of: Callable[[Relation], tuple[Column,
 
 
 def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:
-    """What Spark sees in the text decides; a reading that gives other types is not trusted."""
+    """What Spark sees in the text decides; a reading that gives other columns or types is not trusted."""
+    if len(own) != len(spark):
+        found = f"The query has {len(spark)} columns in Spark's reading and {len(own)} in this one."
+        return (not_maintained("select list", None, found),)
     message = "Column '{}' is {} in Spark's reading and {} in this one."
     return tuple(
         not_maintained("select list", None, message.format(theirs.name, theirs.type, mine.type))

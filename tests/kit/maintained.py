@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 import duckdb
 from hypothesis import reject
@@ -18,12 +19,14 @@ from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
+from headrace.engine.estimate import differential_seconds, full_seconds
 from headrace.engine.needless import Needless
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
 from kit.executor import Executor
+from kit.planned import facts_of, source
 
 reserve.LEAST = 1  # or no table of a test would outgrow it
 
@@ -186,6 +189,7 @@ class Maintained:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()
         _check_shape(program)
+        self._check_estimates(program, changed)
         needless = Needless(program)
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
@@ -197,6 +201,14 @@ class Maintained:
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
         return self.moved
+
+    def _check_estimates(self, program: DeltaProgram, changed: frozenset[TableName]) -> None:
+        """The cost model counts whatever there is."""
+        rows = {name: len(self.contents[name.table]) for name in self.view.sources}
+        sources = {name: source(name, rows[name], 1 if name in changed else 0) for name in rows}
+        facts = facts_of(self.view, sources, state=1)
+        for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
+            assert 0 < seconds < inf, seconds
 
     def _least(self, step: Step) -> Relation:
         """What a step is computed from; without reading a source all of whose wanted rows are in its own change."""

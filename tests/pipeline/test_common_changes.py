@@ -9,8 +9,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api import Headrace
+from headrace.engine import gather
 from headrace.engine.results import Mode
 from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.names import LAKE, TableName
 
 MODES = ("merge-on-read", "copy-on-write")
 QUERIES = {
@@ -67,6 +69,24 @@ def test_the_last_to_read_a_change_keeps_it_for_nobody(hr: Headrace, ns: str, na
     assert hr.refresh(names[2]).mode is Mode.DIFFERENTIAL
     assert kept(hr) == before
     assert hr.verify(names[2]).ok
+
+
+def readers(hr: Headrace, name: str) -> int | None:
+    """Of how many that read the change of its source a table knows."""
+    namespace, _, table = name.partition(".")
+    know = gather.known(hr._catalog, TableName(LAKE, (namespace,), table))
+    heads = hr._engine()[1].heads().of(know.table.sources, frozenset(know.streams))
+    (source,) = gather.gather(know, heads, forced=False, tag="looked").sources
+    return source.common and source.common.readers
+
+
+def test_each_knows_how_many_read_it(hr: Headrace, ns: str, names: list[str]) -> None:
+    hr.create_stream_table(f"{ns}.whole", f"SELECT k FROM {ns}.t", refresh_mode="FULL")
+    hr.create_stream_table(f"{ns}.random", f"SELECT k, rand() AS r FROM {ns}.t")
+    change(hr, ns, 1)
+    for name in names:  # whether the others have read it or not
+        assert readers(hr, name) == len(names)
+        hr.refresh(name)
 
 
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:

@@ -11,8 +11,8 @@ from headrace.api import Headrace
 from headrace.catalog import resource_of
 from headrace.engine.results import Mode
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Event, RefreshFailed, StageFinished, StageStarted
-from headrace.names import LAKE, TableName
+from headrace.events import Event, RefreshFailed, RefreshStarted, StageFinished, StageStarted
+from headrace.names import LAKE, STAGING, TableName
 from headrace.reasons import FullReason
 
 
@@ -67,6 +67,85 @@ def test_a_table_that_older_rules_made_is_made_again(hr: Headrace, ns: str, sour
     hr.spark.sql(f"INSERT INTO {source} VALUES (1, 5)")
     assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     assert hr.verify(f"{ns}.s").ok
+
+
+@pytest.mark.parametrize("where", ["state", "log"])
+@pytest.mark.parametrize(
+    ("query", "change", "full"),
+    [
+        ("SELECT k, v FROM {}.t", "INSERT INTO {} VALUES (1, 5)", False),
+        ("SELECT k, v FROM {}.t", "DELETE FROM {} WHERE k = 2", False),
+        ("SELECT k, sum(v) AS v FROM {}.t GROUP BY k", "INSERT INTO {} VALUES (1, 5)", False),
+        ("SELECT k, v FROM {}.t", "INSERT INTO {} VALUES (1, 5)", True),
+    ],
+)
+def test_what_a_killed_process_still_commits_is_not_built_on(
+    hr: Headrace, ns: str, source: str, query: str, change: str, full: bool, where: str
+) -> None:
+    hr.create_stream_table(f"{ns}.s", query.format(ns), refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.follows", f"SELECT k FROM {ns}.s", refresh_mode="DIFFERENTIAL")
+    table = hr._catalog.stream_table(TableName(LAKE, (ns,), "s"))
+    assert table.log is not None
+    written = (table.name if where == "state" else table.log).within(STAGING).sql
+    hr.spark.sql(change.format(source))
+    once = [f"INSERT INTO {written} SELECT * FROM {written}"]
+
+    def commit(event: Event) -> None:
+        """After its work was put back, and before anything else is committed."""
+        if isinstance(event, RefreshStarted) and once:
+            hr.spark.sql(once.pop())
+
+    unsubscribe = hr.events.subscribe(commit)
+    with pytest.raises(EnvironmentFault, match="STAGING_CHANGED") as raised:
+        hr.refresh(f"{ns}.s", full=full)
+    unsubscribe()
+    assert raised.value.retryable
+    hr.refresh([f"{ns}.s", f"{ns}.follows"])
+    assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.follows"]))
+
+
+def test_a_query_without_sources_is_replaced_by_another(hr: Headrace, ns: str) -> None:
+    hr.create_stream_table(f"{ns}.s", "SELECT 1 AS x")
+    assert hr.refresh(f"{ns}.s").mode is Mode.NO_CHANGE
+    hr.create_stream_table(f"{ns}.s", "SELECT 2 AS x", or_replace=True)
+    assert [row.x for row in hr.spark.table(f"lake.{ns}.s").collect()] == [2]
+    assert hr.refresh(f"{ns}.s").mode is Mode.NO_CHANGE
+
+
+def at_random(hr: Headrace, ns: str, query: str) -> str:
+    """A table that was maintained when it was defined, and whose query cannot be any more; gives its name."""
+    name = TableName(LAKE, (ns,), "s")
+    hr.create_stream_table(f"{ns}.s", query.format(ns))
+    details = hr._catalog.stream_table(name).details
+    again = details["query"].replace("v AS", "v + CAST(rand() AS INT) AS")
+    assert again != details["query"]
+    hr._catalog.alter_stream_table(name, details={**details, "query": again})
+    return f"{ns}.s"
+
+
+def test_what_cannot_be_maintained_any_more_is_recomputed(hr: Headrace, ns: str, source: str) -> None:
+    name = at_random(hr, ns, "SELECT k, v AS v FROM {}.t")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 5)")
+    assert hr.explain(name).as_dict()["reason"] == FullReason.NOT_DETERMINISTIC
+    again = hr.refresh(name)
+    assert (again.mode, again.reason, again.rows_inserted) == (Mode.FULL, FullReason.NOT_DETERMINISTIC, 3)
+    hr.alter_stream_table(name, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 6)")
+    with pytest.raises(HeadraceError, match="NOT_MAINTAINABLE"):
+        hr.refresh(name)
+
+
+def test_nor_is_that_where_its_companion_would_not_follow(hr: Headrace, ns: str, source: str) -> None:
+    query = "SELECT k, sum(w) AS w FROM (SELECT k, v AS w FROM {}.t) GROUP BY k"
+    name = at_random(hr, ns, query)
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 5)")
+    before = hr.status([name])[0].frontier
+    with pytest.raises(HeadraceError, match="NOT_MAINTAINABLE") as raised:
+        hr.refresh(name)
+    assert "CREATE OR REPLACE" in (raised.value.hint or "")
+    assert hr.status([name])[0].frontier == before
+    hr.create_stream_table(name, query.format(ns), or_replace=True)
+    assert hr.verify(name).ok
 
 
 def test_a_star_keeps_meaning_the_columns_it_meant(hr: Headrace, ns: str, source: str) -> None:

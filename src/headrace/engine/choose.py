@@ -37,13 +37,13 @@ class Choice:
     differential_seconds: float | None = None
 
 
-def choose(facts: Facts, view: CompiledView | None = None, program: DeltaProgram | None = None) -> Choice:
+def choose(facts: Facts, view: CompiledView | None, program: DeltaProgram | None) -> Choice:
     """Decide how to refresh.
 
     Args:
         facts: The refresh.
-        view: The query, where it is maintained.
-        program: How it would follow the change; None where that cannot be, or nothing can have changed.
+        view: The query; None where it is not maintained.
+        program: How it would follow the change; None where it is not maintained, or nothing can have changed.
 
     Raises:
         Unsupported: `NOT_MAINTAINABLE` when the user insists on DIFFERENTIAL and the query cannot be maintained.
@@ -57,11 +57,18 @@ def choose(facts: Facts, view: CompiledView | None = None, program: DeltaProgram
     paces = facts.pace.either
     expected = full * paces[0], differential * paces[1]
     if facts.refresh_mode is RefreshMode.AUTO and _prefers_full(facts.pace, expected, full < differential):
-        detail = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
-        if expected[0] > expected[1]:
-            detail += ", and FULL is tried to see whether that still holds"
-        return Choice(Mode.FULL, FullReason.COST, detail, full, differential)
+        return Choice(Mode.FULL, FullReason.COST, _detail(facts.pace, expected), full, differential)
     return Choice(Mode.DIFFERENTIAL, None, None, full, differential)
+
+
+def _detail(pace: Pace, expected: tuple[float, float]) -> str:
+    """Why FULL, in words."""
+    estimates = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
+    if expected[0] <= expected[1]:
+        return estimates
+    return f"{estimates}, and FULL is tried to see " + (
+        "how long it takes" if pace.full is None else "whether that still holds"
+    )
 
 
 def _prefers_full(pace: Pace, expected: tuple[float, float], model: bool) -> bool:

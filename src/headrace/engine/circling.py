@@ -18,6 +18,7 @@ from headrace.engine.common import CommonChanges
 from headrace.engine.cycles import choose_cycle, may_go_on
 from headrace.engine.facts import Facts, SourceFacts
 from headrace.engine.fixpoint import Fixpoint, Member, Outside
+from headrace.engine.foreign import look_anew
 from headrace.engine.fuse import Resolution, changed_rows
 from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
@@ -28,7 +29,7 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished
 from headrace.engine.results import Mode
-from headrace.engine.run import Outcome, Run, look_anew
+from headrace.engine.run import Outcome, Run
 from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
 from headrace.names import WEIGHT, TableName, quote
@@ -159,7 +160,7 @@ class Circling:
             yield list(facts)
             return
         runner, read = self._runner(facts), list[tuple[str, TableName]]()
-        look_anew(facts, runner)
+        look_anew((s.name for own in facts for s in own.sources), runner)
         try:
             yield [self._reading(own, runner, read) for own in facts]
         finally:
@@ -200,7 +201,7 @@ class Circling:
         if choice.mode is Mode.NO_CHANGE:
             return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
         runner = self._runner(facts)
-        look_anew(facts, runner)
+        look_anew((s.name for own in facts for s in own.sources), runner)
         onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
         fixpoint = Fixpoint(
             {own.name: _member(own, views[own.name], onwards=onwards) for own in facts},

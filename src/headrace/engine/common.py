@@ -84,7 +84,8 @@ def common_change(
     view = view_named(f"{source.sql} {span[0].table_uuid} {sql}")
     own = f"SELECT {_listed(columns)} FROM {quote(view)}"
     waiting = frozenset(n for n, version in at.items() if version == before)
-    return Common(view, sql, own, waiting, frozenset(every))
+    readers = 1 + sum(version in (before, after) for version in at.values())
+    return Common(view, sql, own, waiting, frozenset(every), readers=readers)
 
 
 def logged_change(
@@ -115,11 +116,12 @@ def logged_change(
     if rows is None or rows > FEW_CHANGED:
         return None
     before, after = (version.version for version in span)
-    waiting = followers(source, before, streams, frontiers) - {reader}
+    waiting, done = (followers(source, at, streams, frontiers) - {reader} for at in (before, after))
     every = tuple(column.name for column in log.columns if column.name not in (WEIGHT, VERSION))
     view = view_of(log, before, after)
     own = f"SELECT {_listed(columns)} FROM {quote(view)}"
-    return Common(view, f"SELECT {_listed(every)} {sql}", own, waiting, frozenset(every))
+    readers = 1 + len(waiting) + len(done)
+    return Common(view, f"SELECT {_listed(every)} {sql}", own, waiting, frozenset(every), readers=readers)
 
 
 def view_of(log: TableMeta, before: int, after: int) -> str:
@@ -158,7 +160,7 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _follows(table: StreamTable) -> bool:
-    return table.refresh_mode is not RefreshMode.FULL
+    return table.refresh_mode is not RefreshMode.FULL and not table.details.get("refusals")
 
 
 def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from headrace.algebra.relations import Relation, Scan
@@ -12,19 +13,19 @@ from headrace.catalog import Catalog
 from headrace.compiler import CompiledView
 from headrace.engine.calls import functions_called
 from headrace.engine.details import Details, SourceUse
+from headrace.engine.foreign import look_anew
 from headrace.engine.heads import metadata
 from headrace.engine.plans import Plans, pinned_free, places_as_written
 from headrace.engine.ports import Session
-from headrace.engine.results import RefreshMode, RefusalInfo
+from headrace.engine.refused import refusals_of
+from headrace.engine.results import RefreshMode
 from headrace.engine.source_keys import KnownKeys
 from headrace.engine.texts import bind_text, relations_read
-from headrace.errors import Place, Unsupported, UserError, place_at
+from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
 from headrace.lake.views import read_view
 from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, TableName, invalid_name, quote
-from headrace.reasons import FullReason
 from headrace.semantics import Semantics
 from headrace.sql.references import references
-from headrace.sql.refusals import Refusal
 
 
 def check_name(name: TableName) -> None:
@@ -74,6 +75,9 @@ def define(
     sources, views = relations_read(
         query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
     )
+    for source in sources:
+        with suppress(HeadraceError):  # one that is not there is told of with its place in the query
+            look_anew((source,), session.runner())
     if staged := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
@@ -85,10 +89,9 @@ def define(
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
     details = replace(details, source_keys=KnownKeys(catalog).of(sources))
     view = plans.compile(details, output)
-    refusals = tuple(_refusal(r) for r in view.refusals)
-    if view.tree is None or refusals:
+    if view.tree is None:
         every = tuple(_identified(use, catalog, session) for use in details.sources)
-        return replace(details, sources=every, refusals=refusals or (_unread(),)), None
+        return replace(details, sources=every, refusals=refusals_of(view)), None
     used = used_columns(view.tree)
     narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
     narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
@@ -120,17 +123,6 @@ def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
         if isinstance(node, Scan):
             found[node.source] = found.get(node.source, frozenset()) | {column for _, column in node.fields}
     return found
-
-
-def _unread() -> RefusalInfo:
-    message = "The query cannot be read as relational algebra."
-    return RefusalInfo(FullReason.OPERATOR_NOT_MAINTAINED, "query", message, None, None, None)
-
-
-def _refusal(refusal: Refusal) -> RefusalInfo:
-    place = refusal.place
-    line, column = (place.line, place.column) if place else (None, None)
-    return RefusalInfo(refusal.code, refusal.construct, refusal.message, line, column, refusal.hint)
 
 
 def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableName, ...]) -> tuple[SourceUse, ...]:

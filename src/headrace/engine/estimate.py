@@ -10,6 +10,7 @@ from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Sca
 from headrace.compiler import CompiledView, DeltaProgram
 from headrace.delta.program import COMPANION, STATE, TableChange
 from headrace.engine.facts import Facts, SourceFacts
+from headrace.engine.plan import is_direct
 from headrace.engine.volume import PROBED_PER_SECOND, VALUES_PER_SECOND, Volume, Work
 
 FULL_FIXED = 0.15
@@ -31,6 +32,8 @@ APPLY_ROWS_PER_SECOND = 300_000
 ROWS_PER_SECOND = 4_000_000
 """Of a query that is not maintained, of which no more is known than what it reads."""
 DEFAULT_ROWS = 1_000_000
+CARRIED = 0.1
+"""How many of the rows of rewritten files changed, where that is not known."""
 
 
 def full_seconds(facts: Facts, view: CompiledView | None) -> float:
@@ -76,17 +79,25 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
         if step.only_if is not None:
             work.seconds = before + SELDOM * (work.seconds - before)
     seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
-    seconds += _applying(program.state, work, facts.state_rows or 0)
+    seconds += _applying(program.state, work, facts.state_rows or 0, direct=is_direct(facts, program))
     if program.companion is not None:
         seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
     return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
 
 
-def _applying(change: TableChange, work: Work, rows: int) -> float:
-    """Seconds of writing a change; rows that leave are looked for in the whole table."""
+def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = False) -> float:
+    """Seconds of writing a change; rows that leave are looked for in the whole table.
+
+    Args:
+        change: The change.
+        work: What has computed it.
+        rows: In the table.
+        direct: Whether it is written as it is computed.
+    """
     changed = work.add(change.change).rows
     if change.gains:
-        return changed / APPLY_ROWS_PER_SECOND
+        values = changed * len(change.change.columns) / WRITE_VALUES_PER_SECOND
+        return values if direct else values + changed / APPLY_ROWS_PER_SECOND
     if change.key is not None:
         return min(changed, 2 * max(rows, FEW_GROUPS)) / APPLY_ROWS_PER_SECOND + rows / PROBED_PER_SECOND
     return BAG_FIXED + changed / APPLY_ROWS_PER_SECOND + 3 * rows / VALUES_PER_SECOND + rows / PROBED_PER_SECOND
@@ -103,11 +114,14 @@ def _groups(facts: Facts, tree: Relation) -> dict[int, int]:
 def _reading(facts: Facts, source: SourceFacts) -> float:
     """Seconds of reading a change; rows deleted in place are found by reading the files they are in."""
     columns = next(len(use.columns) for use in facts.details.sources if use.name == source.name)
-    seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
+    if source.appended:
+        seconds = _changed(source) * columns / VALUES_PER_SECOND
+    else:
+        seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
     if not (source.appended or source.logged):
         seconds += _rows(source) * columns / VALUES_PER_SECOND
     # whoever reads it for others is charged its part
-    return seconds / (1 + len(source.common.waiting) if source.common is not None else 1)
+    return seconds / (source.common.readers if source.common is not None else 1)
 
 
 def _all_of(facts: Facts, leaf: Scan | Stored) -> Volume:
@@ -116,7 +130,10 @@ def _all_of(facts: Facts, leaf: Scan | Stored) -> Volume:
         return Volume(rows, rows)
     source = facts.by_name[leaf.source]
     whole = _rows(source)
-    return Volume(_changed(source) if leaf.moment is Moment.CHANGE else whole, whole)
+    if leaf.moment is not Moment.CHANGE:
+        return Volume(whole, whole)
+    changed = _changed(source) * (CARRIED if source.carried else 1.0)
+    return Volume(changed, max(whole, changed))  # of a source that was emptied all rows have changed
 
 
 def _rows(source: SourceFacts) -> int:

@@ -16,6 +16,7 @@ from headrace.engine.facts import Obstacle
 from headrace.engine.heads import Heads
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Session
+from headrace.engine.refused import as_compiled
 from headrace.engine.results import Explanation, Mode, RefreshMode
 from headrace.graph.dag import Dag
 from headrace.names import TableName
@@ -60,6 +61,7 @@ def explain(
         require_differential(facts.details, mode)
         facts = replace(facts, refresh_mode=mode)
     view = plans.view(subject, facts.details) if facts.details.incremental else None
+    facts = as_compiled(facts, view) if view is not None else facts
     only = None if mode in (None, RefreshMode.AUTO) else Mode(mode.value)
     called = functions_section(facts.details, session)
     program = plan.asked(facts).of(view) if view is not None and facts.changed and obstacle(facts) is None else None

@@ -38,6 +38,7 @@ class Common:
         waiting: Who else has yet to read it.
         columns: The columns it has.
         sparing: Of rows near changes: what may make `sql` read less.
+        readers: How many tables read it, those that have read it already included.
     """
 
     view: str
@@ -46,6 +47,7 @@ class Common:
     waiting: frozenset[TableName]
     columns: frozenset[str] = frozenset()
     sparing: Sparing = field(default_factory=Sparing)
+    readers: int = 1
 
 
 @dataclass(frozen=True, slots=True)

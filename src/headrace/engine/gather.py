@@ -37,7 +37,7 @@ class Known:
         history: Its recent refreshes that ended well, newest first; failures, however many, tell nothing of its size.
         locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
         logs: Change logs of the stream tables and mirrors that keep one.
-        redefined: Why it is recomputed once its frontier is gone.
+        redefined: Why it is recomputed, where its definition is a new one.
     """
 
     table: StreamTable
@@ -49,7 +49,7 @@ class Known:
     history: tuple[HistoryEntry, ...]
     locations: Mapping[TableName, str]
     logs: Mapping[TableName, TableName]
-    redefined: FullReason = FullReason.DEFINITION_CHANGED
+    redefined: FullReason | None = None
 
 
 def known(catalog: Catalog, name: TableName) -> Known:
@@ -148,7 +148,7 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
     details = from_json(know.table.details)
     uses = {use.name: use for use in details.sources}
     sources = tuple(_source(know, uses[name], heads[name]) for name in know.table.sources)
-    loaded = len(know.frontier) > 0 or (know.newest is not None and not know.table.sources)
+    loaded = len(know.frontier) > 0 or (not know.table.sources and know.redefined is None)
     return Facts(
         name=know.table.name,
         details=details,
@@ -189,7 +189,8 @@ def _rows(know: Known, table: TableName | None) -> int:
 
 
 def _redefined(know: Known) -> Obstacle:
-    return Obstacle(know.redefined, know.redefined.sentence)
+    reason = know.redefined or FullReason.DEFINITION_CHANGED
+    return Obstacle(reason, reason.sentence)
 
 
 def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:

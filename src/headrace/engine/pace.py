@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from math import sqrt
+
 from headrace.catalog import HistoryEntry, Outcome, RanAs
 from headrace.engine.facts import Pace, of_machine
 from headrace.reasons import FullReason
 
-MODEL = 2
+MODEL = 3
 """Of which model an estimate is; what history says of another one corrects nothing."""
 
 SHARED = "shared"
 """Name in `metrics` of the seconds by which a refresh would have taken longer had all that read the same computed a
 part of it; negative for the one that computed it."""
+
+PACES = "paces"
+"""Name in `metrics` of the pace of both modes as it was known before a refresh: what is remembered of a mode whose own
+refreshes were too long ago to be read."""
 
 PACE_ENTRIES = 5
 """How many past refreshes of a mode correct its estimate."""
@@ -20,33 +27,57 @@ SURE = 3
 """So many tell of a mode more than how fast the machine is: the first ones compile what the query needs."""
 
 WARM = 10
-"""A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
+"""A session's first refreshes tell how long Spark takes to warm up, not how long they take."""
+
+FADING = 0.7
+"""The power to which what is remembered is raised, once in as many refreshes as are read: it may not be so for ever."""
+
+ANEW = frozenset({FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED, FullReason.FUNCTION_CHANGED})
+"""Why a table is loaded whose history before tells nothing: its query was another one."""
 
 
 def pace(history: tuple[HistoryEntry, ...]) -> Pace:
     """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm.
 
     A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
+    A mode that runs now and then only is remembered from one refresh to the next (`remembered`), and fades; what such
+    a one tells anew counts half.
+
+    Args:
+        history: The table's last refreshes, newest first.
     """
-    ran = [e for e in history if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
-    return Pace(
-        _ratio(ran, RanAs.FULL), _ratio(ran, RanAs.DIFFERENTIAL), _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL)
-    )
+    since = tuple(takewhile(lambda entry: entry.reason not in ANEW, history))
+    ran = [e for e in since if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
+    full, differential = (_ratio(ran, mode, _before(since, mode)) for mode in (RanAs.FULL, RanAs.DIFFERENTIAL))
+    return Pace(full, differential, _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL))
 
 
-def _ratio(ran: list[HistoryEntry], mode: RanAs) -> float | None:
+def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float | None:
     recent = [_own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry)]
-    if not recent:
-        return None
-    best = min(recent[:PACE_ENTRIES])
-    return min(max(best, 0.2), 10.0) if len(recent) >= SURE else of_machine(best)
+    best = min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+    if best is None or len(recent) >= SURE:
+        return best or before
+    return of_machine(best) if before is None else sqrt(best * before)
+
+
+def remembered(pace: Pace) -> dict[str, float]:
+    """What a refresh keeps under `PACES` in its metrics of how fast both modes were before it."""
+    known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
+    return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}
+
+
+def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
+    """What the oldest of them remembers of a mode: of refreshes that are none of them."""
+    metrics = history[-1].metrics if history else {}
+    known = metrics.get(PACES, {}).get(mode.value) if metrics.get("model") == MODEL else None
+    return None if known is None else float(known) ** FADING
 
 
 def _tells(entry: HistoryEntry) -> bool:
     """Whether a refresh says something about what this model estimates."""
     metrics, warm = entry.metrics, int(entry.metrics.get("session", 0) or 0) >= WARM
     estimated = bool(metrics.get("estimate")) and metrics.get("model") == MODEL
-    return estimated and warm and entry.reason != FullReason.FIRST_LOAD
+    return estimated and warm
 
 
 def _own(entry: HistoryEntry) -> float:

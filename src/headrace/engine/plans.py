@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from headrace.algebra.schema import Column
 from headrace.compiler import CompiledView, compile_view
 from headrace.engine.details import Details
+from headrace.engine.foreign import look_anew
 from headrace.engine.ports import Session
 from headrace.engine.texts import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
@@ -70,6 +71,7 @@ class Plans:
             if name in details.views:
                 return ViewText(details.views[name], resolver((), catalogs))
             if name not in columns:
+                look_anew((name,), runner)
                 columns[name] = runner.describe(f"SELECT * FROM {name.sql}")
             return columns[name]
 

@@ -11,7 +11,7 @@ from headrace.engine.choose import Choice
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
-from headrace.engine.pace import MODEL, SHARED
+from headrace.engine.pace import MODEL, PACES, SHARED, remembered
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
 from headrace.lake.metadata import TableMeta
@@ -32,7 +32,7 @@ class Finished:
         started: When it began.
         ended: When its stages had run.
         gone: Stored tables of a former definition that are taken away with it.
-        session: How many refreshes of this mode ran in this session before.
+        session: How many refreshes ran in this session before.
         seconds: How long it took, publishing not included.
         changed: Rows that changed in the sources, by source.
         skipped: How many of them were skipped: the frontier moves, the contents stay.
@@ -169,6 +169,8 @@ def _metrics(done: Finished) -> dict[str, object]:
         "model": MODEL,
         "session": done.session,
     }
+    if known := remembered(done.facts.pace):
+        metrics[PACES] = known
     if done.outcome.shared:
         metrics[SHARED] = round(done.outcome.shared, 4)
     if done.skipped:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from headrace.engine.collecting import collected
 from headrace.engine.common import CommonChanges
 from headrace.engine.cycles import in_cycle, parts
 from headrace.engine.facts import Facts
+from headrace.engine.foreign import look_anew
 from headrace.engine.fuse import UNRESOLVED, Resolution
 from headrace.engine.grouping import Defaults
 from headrace.engine.guard import guarded
@@ -40,9 +40,10 @@ from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.programs import Programs
 from headrace.engine.publishing import Finished, published_together, result_of, staged_head
+from headrace.engine.refused import as_compiled
 from headrace.engine.results import Mode, RefreshResult, Status
 from headrace.engine.run import Outcome as RunOutcome
-from headrace.engine.run import Run, look_anew
+from headrace.engine.run import Run
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
@@ -112,7 +113,7 @@ class Refresher:
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
         self.changes, self.learnt, self.programs = CommonChanges(), Learnt(), Programs()
-        self._ran = Counter[Mode]()
+        self._ran = 0
         self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
 
     def heads(self) -> Heads:
@@ -386,9 +387,11 @@ class Refresher:
         changed = self._guarded(know, facts, resolved) if definition is None else {}
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
         detail = f"{skipped:,} changed rows were skipped"
-        choice = Choice(Mode.NO_CHANGE, detail=detail) if skipped else self._choice(facts, attempt)
+        expected = self._published(know, full=full and not skipped)
+        choice = Choice(Mode.NO_CHANGE, detail=detail)
+        if not skipped:
+            facts, choice = self._choice(facts, attempt)
         self._begun(name, choice, attempt)
-        expected = self._published(know, full=choice.mode is Mode.FULL and full)
         generation = know.table.generation
         try:
             outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
@@ -410,21 +413,24 @@ class Refresher:
             attempt.started,
             self.clock.now(),
             gone,
-            self._ran[choice.mode],
+            self._ran,
             attempt.seconds,
             changed,
             skipped,
         )
-        self._ran[choice.mode] += 1
+        self._ran += choice.mode is not Mode.NO_CHANGE
         return done
 
-    def _choice(self, facts: Facts, attempt: Attempt) -> Choice:
-        blocked = obstacle(facts) is not None
-        if not (facts.changed or blocked) or not facts.details.incremental:
-            return choose(facts)
-        self._ready(attempt)
+    def _choice(self, facts: Facts, attempt: Attempt) -> tuple[Facts, Choice]:
+        """How to refresh, and the facts, with what is known of the query since it was compiled."""
+        if not (facts.changed or obstacle(facts)) or not facts.details.incremental:
+            return facts, choose(facts, None, None)
+        runner = self._ready(attempt).under(facts.details.semantics)
         view = self.plans.view(facts.name, facts.details)
-        return choose(facts, view, None if blocked else self._program(facts, view))
+        facts = as_compiled(facts, view)
+        expected = self.changes.worth_it(facts, runner)
+        program = None if obstacle(facts) else self._program(expected, view)
+        return facts, choose(expected, view, program)
 
     def _forget_all_but(self, streams: Collection[TableName]) -> None:
         """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""
@@ -463,7 +469,7 @@ class Refresher:
 
     def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
         runner = self._ready(attempt).under(facts.details.semantics)
-        look_anew((facts,), runner)
+        look_anew((s.name for s in facts.sources), runner)
         facts = self._with_common(facts, runner)
         run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
         attempt.stages = run.outcome.seconds

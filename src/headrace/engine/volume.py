@@ -9,6 +9,7 @@ exchanged and sorted. The constants were fitted to what the 22 queries of TPC-H 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -24,9 +25,11 @@ from headrace.algebra.relations import (
     LookupJoin,
     OuterJoin,
     Project,
+    Recursive,
     Relation,
     Repeat,
     Replicate,
+    Round,
     Scan,
     SemiJoin,
     Stored,
@@ -93,9 +96,14 @@ class Work:
         self._groups = groups or {}
         self._leaf = leaf
         self._known: dict[int, tuple[Relation, Volume]] = {}
+        self._rounds: dict[str, Volume] = {}
 
     def add(self, relation: Relation) -> Volume:
         """Count a relation in, and tell how many rows it has."""
+        if isinstance(relation, Round):
+            return self._rounds.get(relation.name, Volume(0, 0))
+        if isinstance(relation, Recursive):
+            self._rounds[relation.name] = self.add(relation.start)
         if id(relation) not in self._known:  # the relation is kept with it, so that no other one gets its identity
             self._known[id(relation)] = relation, self._counted(relation, [self.add(each) for each in relation.inputs])
         return self._known[id(relation)][1]
@@ -122,8 +130,9 @@ class Work:
                 self.seconds += inputs[0].rows / GROUPED_PER_SECOND
                 kept = min(inputs[0].rows, limit + node.offset)
                 return Volume(kept, kept)
-            case _:
-                found = Volume(sum(each.rows for each in inputs), max((each.whole for each in inputs), default=0))
+            case _:  # the branches of a union may be parts of one relation
+                rows = sum(each.rows for each in inputs)
+                found = Volume(rows, max((rows, *(each.whole for each in inputs))))
                 if not isinstance(node, Project | Union | Repeat | Replicate | Generate):
                     self.seconds += found.rows / OTHER_PER_SECOND
                 return found
@@ -142,7 +151,7 @@ class Work:
 
     def _joined(self, node: Relation, left: Volume, right: Volume) -> Volume:
         few, many = sorted((left.rows, right.rows))
-        if isinstance(node, Join) and node.condition is not None and "=" not in node.condition.sql:
+        if isinstance(node, Join | OuterJoin | Existence) and not _is_by_key(node):
             self.seconds += few * many / PROBED_PER_SECOND  # every pair is looked at
         elif few <= SENT_TO_ALL:
             self.seconds += few / HASHED_PER_SECOND + many / PROBED_PER_SECOND
@@ -158,17 +167,40 @@ class Work:
         return Volume(max(rows, left.rows) if isinstance(node, OuterJoin) else rows, whole)
 
 
+def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
+    """Whether partners are found by hashing; what is joined without a condition is joined by one further up."""
+    if node.condition is None:
+        return True
+    sides = tuple(frozenset(each.columns) for each in node.inputs)
+    between = (each for each in conjuncts(node.condition) if all(side & each.columns for side in sides))
+    return any(_is_equality(_shown(each.sql)) for each in between)
+
+
+def _is_equality(text: str) -> bool:
+    return _EQUALS.search(text) is not None and _OTHERWISE.search(text) is None
+
+
+def _shown(sql: str) -> str:
+    """A condition without what stands in quotes."""
+    return _QUOTED.sub("?", sql)
+
+
+_QUOTED = re.compile(r"`(?:``|[^`])*`|'(?:[^'\\]|\\.|'')*'", re.DOTALL)
+_EQUALS = re.compile(r"(?<![<>!=])={1,2}(?![=>])|<=>")
+_OTHERWISE = re.compile(r"\b(?:OR|NOT)\b", re.IGNORECASE)
+
+
 def _left_out(volume: Volume, kept: float) -> Volume:
     return Volume(volume.rows * kept, volume.whole)
 
 
 def _kept(condition: str) -> float:
-    text = condition.upper()
-    if " OR " in text or text.startswith("NOT ") or " NOT " in text:
+    text = _shown(condition).upper()
+    if _OTHERWISE.search(text):
         return KEPT_BY_CONDITION
     if " LIKE " in text or " RLIKE " in text:
         return KEPT_BY_PATTERN
-    return KEPT_BY_EQUALITY if " = " in text or " <=> " in text else KEPT_BY_CONDITION
+    return KEPT_BY_EQUALITY if _is_equality(text) else KEPT_BY_CONDITION
 
 
 def _seconds_a_value(call: AggregateCall) -> float:

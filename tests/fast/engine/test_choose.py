@@ -11,7 +11,7 @@ from kit.duck import DuckExecutor
 from kit.maintained import Maintained
 
 from headrace.algebra.schema import Column
-from headrace.engine.choose import PROBE_EVERY, _prefers_full, choose
+from headrace.engine.choose import PROBE_EVERY, _detail, _prefers_full, choose
 from headrace.engine.details import Details, SourceUse
 from headrace.engine.estimate import differential_seconds, full_seconds
 from headrace.engine.facts import Facts, Pace, SourceFacts
@@ -43,6 +43,12 @@ from headrace.semantics import Semantics
 )
 def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full: bool) -> None:
     assert _prefers_full(pace, expected, model) is full
+
+
+def test_why_full_is_told_in_words() -> None:
+    assert _detail(Pace(1.0, 1.0), (1.0, 2.0)).endswith("DIFFERENTIAL at 2.0 s")
+    assert _detail(Pace(1.0, 1.0), (2.0, 1.0)).endswith("tried to see whether that still holds")
+    assert _detail(Pace(None, 1.0), (2.0, 1.0)).endswith("tried to see how long it takes")
 
 
 @pytest.mark.parametrize(

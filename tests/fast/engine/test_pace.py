@@ -7,10 +7,18 @@ from dataclasses import replace
 
 import pytest
 from catalog_kit.samples import REVENUE, START
+from kit.case import Case, Table
+from kit.duck import DuckExecutor
+from kit.maintained import Maintained
+from kit.planned import facts_of, source
 
+from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, RanAs
-from headrace.engine.facts import MACHINES
-from headrace.engine.pace import MODEL, SHARED, SURE, WARM, pace
+from headrace.engine.choose import Choice
+from headrace.engine.facts import MACHINES, Pace
+from headrace.engine.pace import FADING, MODEL, PACES, SHARED, SURE, WARM, pace
+from headrace.engine.publishing import Finished, entry_of
+from headrace.engine.run import Outcome
 from headrace.reasons import FullReason
 
 
@@ -29,9 +37,44 @@ def test_what_says_nothing_about_the_estimate_corrects_nothing(metrics: dict[str
     assert pace((entry,)).full is None
 
 
-def test_a_first_load_says_nothing() -> None:
+def test_few_tell_no_more_than_how_fast_the_machine_is() -> None:
     metrics = {"estimate": 2.0, "model": MODEL, "session": WARM}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
     assert pace((entry,) * SURE).full == 2.0
     assert pace((entry,)).full == MACHINES  # one slow sample is not believed
-    assert pace((replace(entry, reason=FullReason.FIRST_LOAD.value),)).full is None
+
+
+def _ran(mode: RanAs, seconds: float, **metrics: object) -> HistoryEntry:
+    metrics = {"estimate": 1.0, "model": MODEL, "session": WARM, **metrics}
+    return HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), mode, metrics=metrics)
+
+
+def _entry(known: Pace) -> HistoryEntry:
+    """What is kept of a refresh, before which so much was known."""
+    view = Maintained(DuckExecutor(), Case("SELECT v FROM t", (Table("t", (Column("v", "int"),), ()),))).view
+    (name,) = view.sources
+    facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), pace=known)
+    return entry_of(Finished(facts, Choice(RanAs.DIFFERENTIAL), Outcome(), 1, {}, None, START, START))
+
+
+def test_what_ran_long_ago_is_remembered() -> None:
+    recent = (_ran(RanAs.DIFFERENTIAL, 1.0),) * 19
+    assert pace((*recent, _entry(Pace(4.0, 1.0)))).full == pytest.approx(4.0**FADING)
+    assert pace((*recent, _entry(Pace(None, 1.0)))).full is None
+    assert pace((_entry(Pace(4.0, 1.0)), *recent)).full is None  # it would count what the rest tells a second time
+    assert pace((*recent, _ran(RanAs.DIFFERENTIAL, 1.0, model=MODEL - 1, **{PACES: {"FULL": 4.0}}))).full is None
+
+
+@pytest.mark.parametrize("reason", [FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED])
+def test_what_another_query_taught_is_forgotten(reason: FullReason) -> None:
+    anew = replace(_ran(RanAs.FULL, 1.0, **{PACES: {"FULL": 4.0}}), reason=reason.value)
+    slow = (_ran(RanAs.FULL, 3.0),) * SURE
+    assert pace((*slow, anew)).full == 3.0
+    assert pace((anew, *slow)) == Pace()
+    assert pace((_ran(RanAs.DIFFERENTIAL, 1.0), anew, *slow)).full is None
+
+
+def test_what_is_told_now_and_then_counts_half() -> None:
+    recent = (_ran(RanAs.FULL, 1.0), *(_ran(RanAs.DIFFERENTIAL, 1.0),) * 18)
+    assert pace((*recent, _entry(Pace(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
+    assert pace((*recent[:1] * SURE, *recent, _entry(Pace(4.0, 1.0)))).full == 1.0

@@ -1,0 +1,54 @@
+"""Queries that are not maintained: since when, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.compiler import CompiledView
+from headrace.engine.facts import Facts
+from headrace.engine.results import RefusalInfo
+from headrace.errors import Unsupported
+from headrace.reasons import FullReason
+from headrace.sql.refusals import Refusal
+
+
+def refusals_of(view: CompiledView) -> tuple[RefusalInfo, ...]:
+    """Why a query is not maintained, as definitions keep it; empty where it is."""
+    if view.tree is not None:
+        return ()
+    return tuple(map(_info, view.refusals)) or (_UNREAD,)
+
+
+def as_compiled(facts: Facts, view: CompiledView) -> Facts:
+    """The facts, where the query was maintained when it was defined and is not any more, with the reasons.
+
+    That may come of a source that has gained a column, or of another version of Spark.
+
+    Args:
+        facts: As gathered.
+        view: The query as it is compiled now.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE` where there is a companion, which would not follow.
+    """
+    refusals = refusals_of(view)
+    if not refusals:
+        return facts
+    if facts.companion is not None:
+        raise Unsupported(
+            "NOT_MAINTAINABLE",
+            f"{facts.name} was maintained when it was defined, and cannot be any more: {refusals[0].message}",
+            hint=f"{refusals[0].hint or ''} CREATE OR REPLACE STREAM TABLE {facts.name} AS … defines it again.".strip(),
+        )
+    return replace(facts, details=replace(facts.details, refusals=refusals))
+
+
+def _info(refusal: Refusal) -> RefusalInfo:
+    place = refusal.place
+    line, column = (place.line, place.column) if place else (None, None)
+    return RefusalInfo(refusal.code, refusal.construct, refusal.message, line, column, refusal.hint)
+
+
+_UNREAD = RefusalInfo(
+    FullReason.OPERATOR_NOT_MAINTAINED, "query", "The query cannot be read as relational algebra.", None, None, None
+)

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import headrace
@@ -24,9 +23,11 @@ from headrace.events import Event, fields_of, kind_of
 def main(project: str, log: str) -> None:
     signal.signal(signal.SIGUSR1, kill_spark)
     while True:
-        with suppress(EnvironmentFault):  # a connection was cut while it began
-            run(project, log)
-            return
+        try:
+            return run(project, log)
+        except EnvironmentFault:  # a connection was cut while it began; one later is the scheduler's to bear
+            if Path(log).exists() and f'"process": {os.getpid()}' in Path(log).read_text(encoding="utf-8"):
+                raise
         time.sleep(0.2)
 
 
@@ -34,7 +35,7 @@ def run(project: str, log: str) -> None:
     with headrace.open(project) as hr, Path(log).open("a", encoding="utf-8") as file:
 
         def tell(event: Event) -> None:
-            line = {"at": time.time(), "event": kind_of(event), **fields_of(event)}
+            line = {"at": time.time(), "process": os.getpid(), "event": kind_of(event), **fields_of(event)}
             file.write(json.dumps(line, default=str) + "\n")
             file.flush()
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from catalog_kit.killed import _context
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, scheduler
+from kit.waiting import running
 
 from headrace.catalog import Catalog
 from headrace.errors import UserError
@@ -64,17 +65,13 @@ def test_a_mixture_is_seen_only_where_it_is_allowed(tmp_path: Path, consistency:
         found, stop, seen = _context.Queue(), _context.Event(), _context.Value("i", 0)
         reader = _context.Process(target=poll, args=(url, tmp_path, found, stop, seen), daemon=True)
         reader.start()
-        runs = threading.Thread(
-            target=lambda: scheduler(catalog, worker, default_schedule=AT_ONCE, poll=0.002).run(stopping)
-        )
-        runs.start()
-        for _ in range(STEPS):
-            if len(worker.ran) >= enough and seen.value > CYCLES // 4:
-                break
-            lake.base("s.a")
-            time.sleep(0.02)
-        stopping.set()
-        runs.join()
+        with running(scheduler(catalog, worker, default_schedule=AT_ONCE, poll=0.002).run, grace=600):
+            for _ in range(STEPS):
+                if len(worker.ran) >= enough and seen.value > CYCLES // 4:
+                    break
+                assert reader.is_alive()
+                lake.base("s.a")
+                time.sleep(0.02)
         stop.set()
         looks, mixtures = found.get(timeout=600)
         reader.join(600)

@@ -365,9 +365,9 @@ class Lander:
             self.events.emit(StageStarted(source.name, f"write {name}"))
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
-            before, _ = (untouched(self.catalog, table) for table in mirrors[name].stored)
-            shown, hand = frozenset(before.snapshots), self._handing(name, version, runner, read)
-            return Mirroring(mirrors[name], version, runner, self._staged, shown, hand).bring(parts[name])
+            before = {table: untouched(self.catalog, table) for table in mirrors[name].stored}
+            hand = self._handing(name, version, runner, read)
+            return Mirroring(mirrors[name], version, runner, self._staged, before, hand).bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
             moved = dict(zip(parts, pool.map(one, parts), strict=True))

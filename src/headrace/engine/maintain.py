@@ -17,6 +17,7 @@ from headrace.engine.heads import Heads, metadata
 from headrace.engine.held import held
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import Record
+from headrace.engine.staged import only_rewritten, untouched
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.maintenance import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
@@ -147,9 +148,12 @@ def _table(
             tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
         tasks += (remove_orphans(staged, now, policy),)
         results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
-        if not dry_run and run_tasks(tasks, session.runner()):
-            swap = Swap(stored, pointers[stored])
-            catalog.publish(Publication(swaps=(swap,), leases=leases))
+        if not dry_run:
+            before = untouched(catalog, stored)
+            if run_tasks(tasks, session.runner()):
+                after = only_rewritten(catalog, stored, before, trimmed=stored == table.log)
+                swap = Swap(stored, pointers[stored], staged=after.metadata_location)
+                catalog.publish(Publication(swaps=(swap,), leases=leases))
     return results if isinstance(table, Mirror) else results + _unread_log(catalog, needs, table, leases, dry_run)
 
 

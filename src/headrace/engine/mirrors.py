@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
+from headrace.engine.staged import only_ours
 from headrace.errors import EnvironmentFault, UserError
-from headrace.lake.apply import SMALL_STATE_CELLS, Change, Target, change_of, measures, plan_apply, run_apply
+from headrace.lake.apply import SMALL_STATE_CELLS, Change, Target, change_of, commits, measures, plan_apply, run_apply
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
 from headrace.names import STAGING, WEIGHT, TableName, quote
@@ -37,12 +38,14 @@ class Moved:
         changed: Whether its rows (or columns) are others, so that it has a new version.
         inserted: Rows that appeared.
         deleted: Rows that disappeared.
+        commits: Snapshots that the state has gained, at the most.
     """
 
     written: Mapping[TableName, TableMeta] = field(default_factory=dict)
     changed: bool = False
     inserted: int = 0
     deleted: int = 0
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Mirroring:
         version: The version that it reaches if it changes.
         runner: Runs SQL, in ANSI mode and UTC.
         staged: Finds metadata.
-        published: Snapshots that `lake` shows.
+        before: Its stored tables as they are before, which is as `lake` shows them where it does.
         hand: Hands the change to consumers, if it is a single one of few rows; None where there are none.
     """
 
@@ -62,7 +65,7 @@ class Mirroring:
     version: int
     runner: Runner
     staged: Staged
-    published: Set[int]
+    before: Mapping[TableName, TableMeta]
     hand: Hand | None = None
 
     def bring(self, parts: Sequence[LandedTable]) -> Moved:
@@ -86,6 +89,8 @@ class Mirroring:
             ) from error
         if moved.changed:
             moved.written = {t: self.staged(t) for t in self.mirror.stored}
+            for table, most in zip(self.mirror.stored, (moved.commits, len(parts)), strict=True):
+                only_ours(table, self.before[table], moved.written[table], most)
         return moved
 
     def _part(self, landed: LandedTable, moved: Moved, *, whole: bool) -> None:
@@ -100,6 +105,7 @@ class Mirroring:
             listed = _listed(landed.columns)
             self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
             moved.changed, moved.inserted = True, self.staged(name).row_count or 0
+            moved.commits += 1
             return
         self._apply(landed, before, moved, whole=whole)
 
@@ -118,7 +124,7 @@ class Mirroring:
                 return
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
                 logging = pool.submit(self._log, view, columns, known=whole)
-                run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+                self._changed(target, change, moved)
                 logging.result()
         finally:
             self.runner.release(view)
@@ -136,10 +142,15 @@ class Mirroring:
         appended = appended_sql(log.within(STAGING), former, self.staged(log))
         try:
             self.runner.view(view, f"SELECT {listed}, {WEIGHT} FROM {appended}")
-            run_apply(plan_apply(target, change), self.runner, lambda: self.staged(self.mirror.name))
+            self._changed(target, change, moved)
         finally:
             self.runner.release(view)
         _count(moved, change)
+
+    def _changed(self, target: Target, change: Change, moved: Moved) -> None:
+        plan = plan_apply(target, change)
+        moved.commits += commits(plan)
+        run_apply(plan, self.runner, lambda: self.staged(self.mirror.name))
 
     def _log(self, view: str, columns: tuple[Column, ...], *, known: bool) -> None:
         """Write a change to the log; one whose rows are known is handed to consumers."""
@@ -156,7 +167,7 @@ class Mirroring:
         from is written, and `staging` is written. Only the later parts of a landing find rows that are not.
         """
         name, snapshot = self.mirror.name, before.current_snapshot_id
-        published = snapshot is None or snapshot in self.published
+        published = snapshot is None or snapshot in self.before[name].snapshots
         return rows_sql(name if published else name.within(STAGING), before, snapshot)
 
 

@@ -37,6 +37,7 @@ from headrace.lake.apply import (
     Method,
     Target,
     change_of,
+    commits,
     measures,
     plan_apply,
     plan_log,
@@ -164,8 +165,17 @@ class Run:
 
     def _overwrite(self, stages: Sequence[Stage]) -> None:
         facts, before = self.facts, self._before(self.facts.name)
-        for stage in stages:
-            self._write(stage)
+        with self._side_by_side() as beside:
+            kept = False
+            for stage in stages:
+                if isinstance(stage, Compute):
+                    kept = True
+                    with self._timed(stage):
+                        self._keep(stage.view, stage.sql)
+                elif kept and stage is not stages[-1]:
+                    beside(partial(self._write, stage))
+                else:
+                    self._write(stage)
         after = self._staged(facts.name)
         old_rows = before.row_count
         if facts.log is None or facts.first_load:
@@ -392,13 +402,19 @@ class Run:
             self.runner.view(change.view, text)
         stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
         with self._timed(stage):
-            self._before(table)
-            self.outcome.written[table] = run_apply(
-                applied,
-                self.runner,
-                lambda: self._staged(table),
-                lambda columns: self.learnt.locators.failed(table, columns),
-            )
+            before = self._before(table)
+            try:
+                after = run_apply(
+                    applied,
+                    self.runner,
+                    lambda: self._staged(table),
+                    lambda columns: self.learnt.locators.failed(table, columns),
+                )
+            except InternalError:  # rows that are missing, or too many, may be somebody else's doing
+                only_ours(table, before, self._staged(table), commits(applied))
+                raise
+        only_ours(table, before, after, commits(applied))
+        self.outcome.written[table] = after
 
     def _write(self, stage: Stage) -> None:
         if not isinstance(stage, Write):

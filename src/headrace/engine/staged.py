@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import takewhile
 
 from headrace.catalog import Catalog
 from headrace.engine.heads import metadata
 from headrace.errors import EnvironmentFault, InternalError
-from headrace.lake.metadata import TableMeta
+from headrace.lake.metadata import Snapshot, TableMeta
 from headrace.names import LAKE, STAGING, TableName
 
 
@@ -31,8 +32,8 @@ def staged(catalog: Catalog, table: TableName) -> TableMeta:
 def untouched(catalog: Catalog, table: TableName) -> TableMeta:
     """The same, of a table that is about to be written: it is what `lake` shows, or another one that is to replace it.
 
-    The Java of a process that was killed, or lost its lease, may commit once more after its work was put back. As
-    commits are not tried again, it cannot do so once something else was committed.
+    The Java of a process that was killed, or lost its lease, may commit once more after its work was put back; that it
+    does so later is told by `only_ours`, as Iceberg appends to whatever there is when it commits.
 
     Args:
         catalog: The catalog.
@@ -63,11 +64,32 @@ def only_ours(table: TableName, before: TableMeta, after: TableMeta, statements:
     Raises:
         EnvironmentFault: `STAGING_CHANGED` (retryable).
     """
-    since = takewhile(
-        lambda snapshot: snapshot.id != before.current_snapshot_id, after.ancestors(after.current_snapshot_id)
-    )
-    if sum(1 for _ in since) > statements:
+    if sum(1 for _ in _since(before, after)) > statements:
         raise _touched(table)
+
+
+def only_rewritten(catalog: Catalog, table: TableName, before: TableMeta, *, trimmed: bool) -> TableMeta:
+    """A stored table after maintenance, which changes no rows, but for those of a log that nobody reads any more.
+
+    Args:
+        catalog: The catalog.
+        table: The table.
+        before: What it was.
+        trimmed: Whether it is a change log.
+
+    Raises:
+        EnvironmentFault: `STAGING_CHANGED` (retryable).
+    """
+    after = staged(catalog, table)
+    since = list(_since(before, after))
+    if any(s.operation == "append" for s in since) or sum(s.operation != "replace" for s in since) > trimmed:
+        raise _touched(table)
+    return after
+
+
+def _since(before: TableMeta, after: TableMeta) -> Iterator[Snapshot]:
+    current = after.ancestors(after.current_snapshot_id)
+    return takewhile(lambda snapshot: snapshot.id != before.current_snapshot_id, current)
 
 
 def _touched(table: TableName) -> EnvironmentFault:

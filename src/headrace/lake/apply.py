@@ -46,6 +46,7 @@ __all__ = [
     "Method",
     "Target",
     "change_of",
+    "commits",
     "measures",
     "plan_apply",
     "plan_log",
@@ -133,6 +134,11 @@ def _check_comparable(target: Target) -> None:
             f"Rows of {target.table.within(LAKE)} cannot be deleted one by one: {', '.join(bad)} cannot be compared.",
             hint="Leave the column out, cast it to a comparable type, or use REFRESH MODE FULL.",
         )
+
+
+def commits(plan: Apply) -> int:
+    """How many snapshots a plan makes at the most, but for those that it takes back."""
+    return len(plan.statements) if plan.bag is None else max(2, len(plan.statements))
 
 
 def run_apply(

@@ -150,7 +150,7 @@ def faults() -> Iterator[None]:
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
         raise EnvironmentFault(
             "SOURCE_BUSY",
-            "Transactions that are open on the source kept Headrace waiting for a minute.",
+            "Transactions that are open on the source kept Headrace waiting for too long.",
             detail=str(error).strip(),
             hint="A first snapshot, and one of altered tables, waits for transactions that write.",
             retryable=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, RefreshFailed, RefreshStarted, StageFinished, StageStarted
 from headrace.names import LAKE, STAGING, TableName
 from headrace.reasons import FullReason
+from headrace.spark.runner import SparkRunner
 
 
 @pytest.fixture
@@ -104,12 +106,69 @@ def test_what_a_killed_process_still_commits_is_not_built_on(
     assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.follows"]))
 
 
+@pytest.mark.parametrize(
+    ("query", "change"),
+    [
+        ("SELECT k, v FROM {}.t", "INSERT INTO {} VALUES (1, 5)"),
+        ("SELECT k, sum(v) AS v FROM {}.t GROUP BY k", "INSERT INTO {} VALUES (1, 5)"),
+        ("SELECT k, v FROM {}.t", "DELETE FROM {} WHERE k = 2"),
+    ],
+)
+def test_nor_is_what_it_commits_while_its_heir_writes(
+    hr: Headrace, ns: str, source: str, query: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr.create_stream_table(f"{ns}.s", query.format(ns), refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(change.format(source))
+    written, run, late = f"`staging`.`{ns}`.`s`", SparkRunner.run, []
+
+    def commit(runner: SparkRunner, sql: str) -> list[Any]:
+        """Iceberg appends to whatever there is when it commits."""
+        found = run(runner, sql)
+        if written in sql and not late:
+            late.append(run(runner, f"INSERT INTO {written} VALUES (7, 7)"))
+        return found
+
+    monkeypatch.setattr(SparkRunner, "run", commit)
+    with pytest.raises(EnvironmentFault, match="STAGING_CHANGED"):
+        hr.refresh(f"{ns}.s")
+    assert late
+    hr.refresh(f"{ns}.s")
+    assert hr.verify(f"{ns}.s").ok
+
+
 def test_a_query_without_sources_is_replaced_by_another(hr: Headrace, ns: str) -> None:
     hr.create_stream_table(f"{ns}.s", "SELECT 1 AS x")
     assert hr.refresh(f"{ns}.s").mode is Mode.NO_CHANGE
     hr.create_stream_table(f"{ns}.s", "SELECT 2 AS x", or_replace=True)
     assert [row.x for row in hr.spark.table(f"lake.{ns}.s").collect()] == [2]
     assert hr.refresh(f"{ns}.s").mode is Mode.NO_CHANGE
+
+
+def test_a_star_keeps_meaning_them_in_another_session(hr: Headrace, ns: str, source: str) -> None:
+    star, kept = f"SELECT * FROM {ns}.t", f"SELECT * FROM {ns}.t WHERE v > 0 AND k IN (SELECT max(k) FROM {ns}.t)"
+    hr.create_stream_table(f"{ns}.s", star, refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.c", kept, refresh_mode="DIFFERENTIAL")
+    names = [f"{ns}.s", f"{ns}.c"]
+    for column in ("extra STRING", "several MAP<INT, INT>"):
+        hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN {column}")
+        hr.spark.sql(f"INSERT INTO {source} (k, v) VALUES (3, 30)")
+        hr._engine()[0].only(())
+        assert [r.mode for r in hr.refresh(names)] == [Mode.DIFFERENTIAL] * 2
+        assert [r.mode for r in hr.refresh(names, full=True)] == [Mode.FULL] * 2
+        assert all(v.ok for v in hr.verify(names))
+    assert hr.spark.table(f"lake.{ns}.s").columns == ["k", "v"]
+
+
+def test_a_replacement_that_ends_too_early_leaves_what_was_there(
+    hr: Headrace, ns: str, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t")
+    monkeypatch.setattr(hr._engine()[2], "format_version", 2)
+    with pytest.raises(HeadraceError, match="TYPE_NOT_STORABLE"):
+        hr.create_stream_table(f"{ns}.s", f"SELECT k, parse_json('1') AS j FROM {ns}.t", or_replace=True)
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
+    hr.refresh(f"{ns}.s")
+    assert hr.verify(f"{ns}.s").ok
 
 
 def at_random(hr: Headrace, ns: str, query: str) -> str:

@@ -83,24 +83,40 @@ def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -
 
 
 def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> tuple[TableName, ...]:
-    """Tables, of all or of some, whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
-    staging, lake = t.iceberg_tables.alias("staging"), t.iceberg_tables.alias("lake")
+    """Tables, of all or of some, whose `staging` pointer differs from their `lake` pointer, or has none to follow.
+
+    One without a `staging` pointer, where it was published, is what is left of a replacement that ended too early.
+    """
+    ours, staging, lake = t.published, t.iceberg_tables.alias("staging"), t.iceberg_tables.alias("lake")
     same = sa.and_(
         lake.c.catalog_name == LAKE,
         lake.c.table_namespace == staging.c.table_namespace,
         lake.c.table_name == staging.c.table_name,
     )
-    query = (
+    differing = (
         sa.select(staging.c.table_namespace, staging.c.table_name)
         .select_from(staging.outerjoin(lake, same))
         .where(staging.c.catalog_name == STAGING)
         .where(lake.c.metadata_location.is_distinct_from(staging.c.metadata_location))
-        .order_by(staging.c.table_namespace, staging.c.table_name)
+    )
+    shown, none_staged = (
+        sa.and_(
+            each.c.catalog_name == catalog,
+            each.c.table_namespace == ours.c.table_namespace,
+            each.c.table_name == ours.c.table_name,
+        )
+        for each, catalog in ((lake, LAKE), (staging, STAGING))
+    )
+    missing = (
+        sa.select(ours.c.table_namespace, ours.c.table_name)
+        .select_from(ours.join(lake, shown).outerjoin(staging, none_staged))
+        .where(staging.c.table_name.is_(None))
     )
     wanted = None if names is None else {key_of(n) for n in names}
     if wanted is not None:
-        query = query.where(one_of(wanted, staging.c.table_namespace, staging.c.table_name))
-    found = (tuple(row) for row in connection.execute(query))
+        differing = differing.where(one_of(wanted, staging.c.table_namespace, staging.c.table_name))
+        missing = missing.where(one_of(wanted, ours.c.table_namespace, ours.c.table_name))
+    found = sorted(tuple(row) for row in connection.execute(sa.union_all(differing, missing)))
     return tuple(name_of(key) for key in found if wanted is None or key in wanted)
 
 

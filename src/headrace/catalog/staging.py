@@ -30,7 +30,7 @@ def reset_staging(
         staging, lake = rows.get((STAGING, key)), rows.get((LAKE, key))
         if staging is not None and lake is None:
             changes.delete(STAGING, key)
-        elif staging is not None and lake is not None:
+        elif lake is not None:
             changes.put(STAGING, key, lake, replacing=staging)
     changes.apply(connection)
     return free

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
 from headrace.compiler import CompiledView, compile_view
 from headrace.engine.details import Details
+from headrace.engine.facts import held_to
 from headrace.engine.foreign import look_anew
 from headrace.engine.ports import Session
 from headrace.engine.texts import bind_text, own_place, resolver
@@ -66,6 +67,7 @@ class Plans:
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
         columns: dict[TableName, tuple[Column, ...]] = {}
+        uses = {use.name: use for use in details.sources}
 
         def schema(name: TableName) -> tuple[Column, ...] | ViewText:
             if name in details.views:
@@ -73,14 +75,24 @@ class Plans:
             if name not in columns:
                 look_anew((name,), runner)
                 columns[name] = runner.describe(f"SELECT * FROM {name.sql}")
-            return columns[name]
+            held = {c.name: c for c in columns[name]}
+            return columns[name] if (names := held_columns(name)) is None else tuple(held[each] for each in names)
+
+        def held_columns(name: TableName) -> tuple[str, ...] | None:
+            """Those that a source had when the query was defined, where it has gained others since."""
+            return uses[name].held_to(columns[name]) if name in uses and uses[name].all else None
 
         described = {} if output is None else {details.query: output}
 
         def describe(sql: str) -> tuple[Column, ...]:
             if sql not in described:
-                text = pinned_free(details, catalogs) if sql == details.query else shortened(sql)
-                described[sql] = runner.describe(text)
+                if sql == details.query:
+                    for name in uses:
+                        schema(name)
+                    held = {name: held_columns(name) for name in uses}
+                    described[sql] = runner.describe(pinned_free(details, catalogs, held))
+                else:
+                    described[sql] = runner.describe(shortened(sql))
             return described[sql]
 
         return compile_view(
@@ -95,14 +107,26 @@ class Plans:
         )
 
 
-def pinned_free(details: Details, catalogs: frozenset[str]) -> str:
-    """The query with all names written in full and views put in, for analysis."""
+Held = Mapping[TableName, tuple[str, ...] | None]
+"""By source, the columns that `SELECT *` keeps meaning; None where these are all."""
+
+_ALL: Held = {}
+
+
+def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -> str:
+    """The query with all names written in full and views put in, for analysis.
+
+    Args:
+        details: The definition.
+        catalogs: The session's.
+        held: Columns to which sources are held.
+    """
     return bind_text(
         details.query,
         namespace=details.namespace,
         catalogs=catalogs,
         views=details.views,
-        bind=lambda name: name.sql,
+        bind=lambda name: held_to(name.sql, held.get(name)),
     )
 
 

@@ -34,6 +34,13 @@ def test_staging_goes_back_to_what_everybody_sees(dirty: Catalog, iceberg: Icebe
     assert dirty.reset_staging() == ()
 
 
+def test_so_does_what_a_replacement_took_away_before_it_ended(dirty: Catalog, iceberg: Iceberg) -> None:
+    iceberg.drop(TOP, catalog=STAGING)
+    assert dirty.dirty_staging() == (LOG, REVENUE, TOP)
+    assert dirty.reset_staging([TOP]) == (TOP,)
+    assert iceberg.row(TOP, STAGING) == iceberg.row(TOP)
+
+
 def test_only_the_named_ones_whatever_their_catalog(dirty: Catalog) -> None:
     assert dirty.reset_staging([REVENUE.within(STAGING), TOP]) == (REVENUE,)
     assert dirty.dirty_staging() == (LOG,)

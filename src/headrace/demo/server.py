@@ -19,7 +19,7 @@ from headrace.errors import EnvironmentFault, UserError
 SETTINGS = {"wal_level": "logical", "fsync": "off", "log_min_messages": "fatal"}
 """For a server whose data nobody keeps."""
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120.0
 ATTEMPTS = 3
 
 
@@ -83,13 +83,13 @@ def patiently(start: Callable[[], None]) -> None:
         start: Starts it, or finds that it runs; fails while it is not ready.
 
     Raises:
-        subprocess.TimeoutExpired: It was not ready after another minute either.
+        subprocess.TimeoutExpired: It was not ready after two minutes either.
         AssertionError: The same.
         FileNotFoundError: The same, and it has no log.
         subprocess.CalledProcessError: It refused to start, several times.
     """
-    failed = 0
-    for _ in range(PATIENCE_SECONDS):
+    failed, until = 0, time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
         try:
             return start()
         except (subprocess.TimeoutExpired, AssertionError):

@@ -28,6 +28,7 @@ from headrace.engine.plan import is_few
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.publishing import Finished
+from headrace.engine.refused import refuse_unmaintained
 from headrace.engine.results import Mode
 from headrace.engine.run import Outcome, Run
 from headrace.errors import InternalError
@@ -103,6 +104,8 @@ class Circling:
         changed = [self._changed(circle, know, own) for know, own in zip(circle.knows, facts, strict=True)]
         skipped = sum(sum(rows.values()) for rows in changed) if Resolution.SKIP in circle.resolved.values() else 0
         views = {own.name: self.plans.view(own.name, own.details) for own in facts}
+        for own in facts:
+            refuse_unmaintained(own.name, views[own.name])
         done: list[Finished] = []
         with self._handed(facts, wanted=not skipped and may_go_on(facts)) as facts:
             choice = self._choice(facts, views, skipped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import takewhile
 from math import sqrt
 
@@ -27,13 +28,26 @@ SURE = 3
 """So many tell of a mode more than how fast the machine is: the first ones compile what the query needs."""
 
 WARM = 10
-"""A session's first refreshes tell how long Spark takes to warm up, not how long they take."""
+"""A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
+
+OTHERS = 10
+"""So many of the other mode count as one."""
 
 FADING = 0.7
 """The power to which what is remembered is raised, once in as many refreshes as are read: it may not be so for ever."""
 
 ANEW = frozenset({FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED, FullReason.FUNCTION_CHANGED})
 """Why a table is loaded whose history before tells nothing: its query was another one."""
+
+
+def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
+    """How many refreshes of a mode have warmed a session up: those of the other one warm up little of what it runs.
+
+    Args:
+        ran: How many there were in the session, by mode.
+        mode: The mode.
+    """
+    return ran.get(mode, 0) + sum(number for other, number in ran.items() if other is not mode) // OTHERS
 
 
 def pace(history: tuple[HistoryEntry, ...]) -> Pace:

@@ -76,17 +76,15 @@ def change_views(facts: Facts) -> dict[TableName, str]:
     return {n: view_name(facts, f"change{i}_{re.sub('[^A-Za-z0-9_]', '_', n.table)}") for i, n in enumerate(changed)}
 
 
-def binder(facts: Facts, *, written: bool = False) -> Callable[[Scan | Stored], str]:
+def binder(facts: Facts, *, companion: str | None = None) -> Callable[[Scan | Stored], str]:
     """What the leaves of a program are in SQL.
 
     Args:
         facts: The refresh.
-        written: Whether the companion is read as just written, as a FULL refresh does, not as published.
+        companion: Where the companion is read as a FULL refresh has just computed it; None: as published.
     """
     views = change_views(facts)
-    stored = {STATE: facts.state_at, COMPANION: facts.companion_at}
-    if written and facts.companion is not None:
-        stored[COMPANION] = facts.companion.within(STAGING).sql
+    stored = {STATE: facts.state_at, COMPANION: companion or facts.companion_at}
 
     def bind(leaf: Scan | Stored) -> str:
         if isinstance(leaf, Stored):
@@ -157,7 +155,8 @@ def append_stage(facts: Facts, program: DeltaProgram) -> Write:
 
 
 FEW_ROWS = 50_000
-"""Changes of stored tables up to so large are counted along with what they follow from, and not computed for it."""
+"""Changes of stored tables up to so large are counted along with what they follow from, and not computed for it; and a
+companion up to so large is kept in memory while it is written by a FULL refresh."""
 
 
 def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
@@ -235,15 +234,25 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
 
 
 def full_stages(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:
-    """A FULL refresh: everything stored is overwritten whole."""
+    """A FULL refresh: everything stored is overwritten whole.
+
+    A small companion is kept in memory, so that it and what follows from it are written side by side.
+    """
     program = view.full_program() if view is not None and facts.companion is not None else None
-    bind = binder(facts, written=True)
     stages: list[Stage] = []
+    at = None
     if program is not None and program.companion is not None and facts.companion is not None:
-        companion = facts.companion.within(STAGING)
-        stages.append(overwrite(companion, lower(program.companion, bind)))
+        companion, computed = facts.companion.within(STAGING), lower(program.companion, binder(facts))
+        if 0 < facts.companion_rows <= FEW_ROWS:
+            kept = view_name(facts, COMPANION)
+            at = quote(kept)
+            listed = ", ".join(map(quote, program.companion.columns))
+            stages += [Compute(COMPANION, kept, computed), overwrite(companion, f"SELECT {listed} FROM {at}")]
+        else:
+            at = companion.sql
+            stages.append(overwrite(companion, computed))
     if program is not None and program.state is not None:
-        state = lower(program.state, bind)
+        state = lower(program.state, binder(facts, companion=at))
     else:
         state = user_text(facts, catalogs)
     stages.append(overwrite(facts.state, state))

@@ -32,7 +32,7 @@ class Finished:
         started: When it began.
         ended: When its stages had run.
         gone: Stored tables of a former definition that are taken away with it.
-        session: How many refreshes ran in this session before.
+        session: How warm the session was before (`pace.warmth`).
         seconds: How long it took, publishing not included.
         changed: Rows that changed in the sources, by source.
         skipped: How many of them were skipped: the frontier moves, the contents stay.

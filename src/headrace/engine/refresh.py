@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from headrace.engine.guard import guarded
 from headrace.engine.heads import Head, Heads
 from headrace.engine.held import held
 from headrace.engine.learnt import Learnt
+from headrace.engine.pace import warmth
 from headrace.engine.plans import Plans
 from headrace.engine.ports import Runner, Session
 from headrace.engine.programs import Programs
@@ -113,7 +115,7 @@ class Refresher:
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
         self.changes, self.learnt, self.programs = CommonChanges(), Learnt(), Programs()
-        self._ran = 0
+        self._ran = Counter[Mode]()
         self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
 
     def heads(self) -> Heads:
@@ -413,12 +415,13 @@ class Refresher:
             attempt.started,
             self.clock.now(),
             gone,
-            self._ran,
+            warmth(self._ran, choice.mode),
             attempt.seconds,
             changed,
             skipped,
         )
-        self._ran += choice.mode is not Mode.NO_CHANGE
+        if choice.mode is not Mode.NO_CHANGE:
+            self._ran[choice.mode] += 1
         return done
 
     def _choice(self, facts: Facts, attempt: Attempt) -> tuple[Facts, Choice]:

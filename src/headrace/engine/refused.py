@@ -8,6 +8,7 @@ from headrace.compiler import CompiledView
 from headrace.engine.facts import Facts
 from headrace.engine.results import RefusalInfo
 from headrace.errors import Unsupported
+from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.sql.refusals import Refusal
 
@@ -31,16 +32,28 @@ def as_compiled(facts: Facts, view: CompiledView) -> Facts:
     Raises:
         Unsupported: `NOT_MAINTAINABLE` where there is a companion, which would not follow.
     """
-    refusals = refusals_of(view)
-    if not refusals:
-        return facts
     if facts.companion is not None:
+        refuse_unmaintained(facts.name, view)
+    refusals = refusals_of(view)
+    return replace(facts, details=replace(facts.details, refusals=refusals)) if refusals else facts
+
+
+def refuse_unmaintained(name: TableName, view: CompiledView) -> None:
+    """Refuse a stream table that has to be maintained, and whose query cannot be any more.
+
+    Args:
+        name: The stream table.
+        view: Its query as it is compiled now.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE`.
+    """
+    for refusal in refusals_of(view):
         raise Unsupported(
             "NOT_MAINTAINABLE",
-            f"{facts.name} was maintained when it was defined, and cannot be any more: {refusals[0].message}",
-            hint=f"{refusals[0].hint or ''} CREATE OR REPLACE STREAM TABLE {facts.name} AS … defines it again.".strip(),
+            f"{name} was maintained when it was defined, and cannot be any more: {refusal.message}",
+            hint=f"{refusal.hint or ''} CREATE OR REPLACE STREAM TABLE {name} AS … defines it again.".strip(),
         )
-    return replace(facts, details=replace(facts.details, refusals=refusals))
 
 
 def _info(refusal: Refusal) -> RefusalInfo:

@@ -173,11 +173,17 @@ def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
         return True
     sides = tuple(frozenset(each.columns) for each in node.inputs)
     between = (each for each in conjuncts(node.condition) if all(side & each.columns for side in sides))
-    return any(_is_equality(_shown(each.sql)) for each in between)
+    return any(_is_equality(_shown(each.sql)) or _in_every_branch(each.sql) for each in between)
 
 
 def _is_equality(text: str) -> bool:
     return _EQUALS.search(text) is not None and _OTHERWISE.search(text) is None
+
+
+def _in_every_branch(sql: str) -> bool:
+    """Whether one equality of columns stands in several branches of an OR: Spark takes out what all of them have."""
+    found = _COLUMNS_EQUAL.findall(sql)
+    return len(set(found)) < len(found)
 
 
 def _shown(sql: str) -> str:
@@ -185,7 +191,8 @@ def _shown(sql: str) -> str:
     return _QUOTED.sub("?", sql)
 
 
-_QUOTED = re.compile(r"`(?:``|[^`])*`|'(?:[^'\\]|\\.|'')*'", re.DOTALL)
+_QUOTED = re.compile(r"`(?:``|[^`])*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_COLUMNS_EQUAL = re.compile(r"(`(?:``|[^`])*`)\s*(?:={1,2}|<=>)\s*(`(?:``|[^`])*`)")
 _EQUALS = re.compile(r"(?<![<>!=])={1,2}(?![=>])|<=>")
 _OTHERWISE = re.compile(r"\b(?:OR|NOT)\b", re.IGNORECASE)
 

@@ -108,7 +108,7 @@ def test_of_one_large_table(case: tuple[str, int]) -> None:
     state = {"scan": rows, "filter": rows // 2, "join": rows}.get(name, 5)
     for share, measured in zip(SHARES, MATRIX[case], strict=True):
         # what is updated leaves and arrives
-        facts = _facts(view, {"src": rows, "dim": 5}, {"src": int(1.7 * share * rows)}, state)
+        facts = _facts(view, {"src": rows, "dim": 5}, {"src": int(1.7 * share * rows)}, state, companion=state)
         mode, full, differential = _told(view, facts)
         assert _agrees(mode, measured), (share, mode, full, differential, measured)
 
@@ -164,6 +164,7 @@ def test_who_has_no_key_to_look_partners_up_by_looks_at_all_pairs(join: str) -> 
 
     by_key = full("d.region = s.region AND d.label >= s.category")
     assert full("d.region == s.region") < 2 * by_key
+    assert full("(d.region = s.region AND s.id < 7) OR (d.region = s.region AND s.id > 9)") < 2 * by_key
     for condition in (
         "d.region >= s.region", "d.region <> s.region", "d.region = 7 AND d.label < s.category",
         "d.region = s.region OR d.label = s.category", "NOT(d.region = s.region)",

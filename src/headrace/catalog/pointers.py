@@ -88,28 +88,16 @@ def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> t
     One without a `staging` pointer, where it was published, is what is left of a replacement that ended too early.
     """
     ours, staging, lake = t.published, t.iceberg_tables.alias("staging"), t.iceberg_tables.alias("lake")
-    same = sa.and_(
-        lake.c.catalog_name == LAKE,
-        lake.c.table_namespace == staging.c.table_namespace,
-        lake.c.table_name == staging.c.table_name,
-    )
     differing = (
         sa.select(staging.c.table_namespace, staging.c.table_name)
-        .select_from(staging.outerjoin(lake, same))
+        .select_from(staging.outerjoin(lake, _points_at(lake, LAKE, staging)))
         .where(staging.c.catalog_name == STAGING)
         .where(lake.c.metadata_location.is_distinct_from(staging.c.metadata_location))
     )
-    shown, none_staged = (
-        sa.and_(
-            each.c.catalog_name == catalog,
-            each.c.table_namespace == ours.c.table_namespace,
-            each.c.table_name == ours.c.table_name,
-        )
-        for each, catalog in ((lake, LAKE), (staging, STAGING))
-    )
+    shown = ours.join(lake, _points_at(lake, LAKE, ours))
     missing = (
         sa.select(ours.c.table_namespace, ours.c.table_name)
-        .select_from(ours.join(lake, shown).outerjoin(staging, none_staged))
+        .select_from(shown.outerjoin(staging, _points_at(staging, STAGING, ours)))
         .where(staging.c.table_name.is_(None))
     )
     wanted = None if names is None else {key_of(n) for n in names}
@@ -120,17 +108,21 @@ def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> t
     return tuple(name_of(key) for key in found if wanted is None or key in wanted)
 
 
+def _points_at(pointer: sa.FromClause, catalog: str, named: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Whether a pointer is that of a table in a catalog."""
+    return sa.and_(
+        pointer.c.catalog_name == catalog,
+        pointer.c.table_namespace == named.c.table_namespace,
+        pointer.c.table_name == named.c.table_name,
+    )
+
+
 def foreign(connection: Connection, names: Iterable[TableName] | None) -> tuple[ForeignWrite, ...]:
     """Stored tables whose `lake` pointer is not what was published last."""
     ours, lake = t.published, t.iceberg_tables.alias("lake")
-    same = sa.and_(
-        lake.c.catalog_name == LAKE,
-        lake.c.table_namespace == ours.c.table_namespace,
-        lake.c.table_name == ours.c.table_name,
-    )
     query = (
         sa.select(ours.c.table_namespace, ours.c.table_name, ours.c.metadata_location, lake.c.metadata_location)
-        .select_from(ours.outerjoin(lake, same))
+        .select_from(ours.outerjoin(lake, _points_at(lake, LAKE, ours)))
         .where(lake.c.metadata_location.is_distinct_from(ours.c.metadata_location))
         .order_by(ours.c.table_namespace, ours.c.table_name)
     )

@@ -118,8 +118,8 @@ def _reading(facts: Facts, source: SourceFacts) -> float:
         seconds = _changed(source) * columns / VALUES_PER_SECOND
     else:
         seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
-    if not (source.appended or source.logged):
-        seconds += _rows(source) * columns / VALUES_PER_SECOND
+        if not source.logged:
+            seconds += _rows(source) * columns / VALUES_PER_SECOND
     # whoever reads it for others is charged its part
     return seconds / (source.common.readers if source.common is not None else 1)
 

@@ -67,6 +67,7 @@ class Plans:
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
         columns: dict[TableName, tuple[Column, ...]] = {}
+        held: dict[TableName, tuple[str, ...] | None] = {}
         uses = {use.name: use for use in details.sources}
 
         def schema(name: TableName) -> tuple[Column, ...] | ViewText:
@@ -74,13 +75,11 @@ class Plans:
                 return ViewText(details.views[name], resolver((), catalogs))
             if name not in columns:
                 look_anew((name,), runner)
-                columns[name] = runner.describe(f"SELECT * FROM {name.sql}")
-            held = {c.name: c for c in columns[name]}
-            return columns[name] if (names := held_columns(name)) is None else tuple(held[each] for each in names)
-
-        def held_columns(name: TableName) -> tuple[str, ...] | None:
-            """Those that a source had when the query was defined, where it has gained others since."""
-            return uses[name].held_to(columns[name]) if name in uses and uses[name].all else None
+                now = runner.describe(f"SELECT * FROM {name.sql}")
+                names = held[name] = uses[name].held_to(now) if name in uses and uses[name].all else None
+                there = {c.name: c for c in now}
+                columns[name] = now if names is None else tuple(there[each] for each in names)
+            return columns[name]
 
         described = {} if output is None else {details.query: output}
 
@@ -89,7 +88,6 @@ class Plans:
                 if sql == details.query:
                     for name in uses:
                         schema(name)
-                    held = {name: held_columns(name) for name in uses}
                     described[sql] = runner.describe(pinned_free(details, catalogs, held))
                 else:
                     described[sql] = runner.describe(shortened(sql))

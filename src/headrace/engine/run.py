@@ -51,7 +51,7 @@ from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
 from headrace.sources.lakehouse import rows_sql
 from headrace.sql.lower import lower
 
-Beside = Callable[[Callable[[], None]], None]
+Beside = Callable[[Callable[[], object]], None]
 """Has something done in another thread while this one goes on."""
 
 _TABLES = 3
@@ -164,19 +164,18 @@ class Run:
         return lower(relation, lambda leaf: at[_stored_name(leaf)])
 
     def _overwrite(self, stages: Sequence[Stage]) -> None:
-        facts, before = self.facts, self._before(self.facts.name)
+        facts, (*first, state) = self.facts, stages
         with self._side_by_side() as beside:
-            kept = False
-            for stage in stages:
+            for stage in first:
                 if isinstance(stage, Compute):
-                    kept = True
                     with self._timed(stage):
                         self._keep(stage.view, stage.sql)
-                elif kept and stage is not stages[-1]:
+                elif isinstance(first[0], Compute):  # what is written next is read from memory
                     beside(partial(self._write, stage))
                 else:
                     self._write(stage)
-        after = self._staged(facts.name)
+            before = self._write(state)
+        after = self.outcome.written[facts.name]
         old_rows = before.row_count
         if facts.log is None or facts.first_load:
             self.outcome.inserted, self.outcome.deleted = after.row_count or 0, old_rows or 0
@@ -200,8 +199,7 @@ class Run:
 
     def _gain(self, stage: Write) -> None:
         """Write the rows that a table gains, and learn from the table how many they were."""
-        before = self._before(self.facts.name)
-        self._write(replace(stage, sqls=tuple(map(self._spliced, stage.sqls))))
+        before = self._write(replace(stage, sqls=tuple(map(self._spliced, stage.sqls))))
         self.outcome.inserted = rows_grown(before, self.outcome.written[self.facts.name])
 
     def _follow_state(self, program: DeltaProgram, change: Change) -> None:
@@ -224,7 +222,7 @@ class Run:
         """Write independent tables side by side: small commits wait for files and locks more than for a processor."""
         futures: list[Future[int | None]] = []
 
-        def counted(write: Callable[[], None]) -> int | None:
+        def counted(write: Callable[[], object]) -> int | None:
             with self.runner.jobs(f"refresh {self.facts.name}") as group:
                 write()
             return group.jobs
@@ -416,7 +414,8 @@ class Run:
         only_ours(table, before, after, commits(applied))
         self.outcome.written[table] = after
 
-    def _write(self, stage: Stage) -> None:
+    def _write(self, stage: Stage) -> TableMeta:
+        """Run what writes a table; gives what the table was before."""
         if not isinstance(stage, Write):
             raise InternalError("PLAN_INVALID", f"Stage '{stage.title}' cannot be written.")
         table = stage.table
@@ -427,6 +426,7 @@ class Run:
         after = self._staged(table)
         only_ours(table, before, after, len(stage.sqls))
         self.outcome.written[table.within(LAKE)] = after
+        return before
 
     def _append_log(self, change: Change) -> None:
         facts = self.facts

@@ -19,6 +19,7 @@ class FullReason(StrEnum):
     FUNCTION_CHANGED = "FUNCTION_CHANGED"
     SOURCE_RECREATED = "SOURCE_RECREATED"
     COST = "COST"
+    COMPANION_BEHIND = "COMPANION_BEHIND"
     CYCLE_SHRANK = "CYCLE_SHRANK"
     CHANGE_FAILED = "CHANGE_FAILED"
 
@@ -40,6 +41,7 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.FUNCTION_CHANGED: "a function of the project that the query calls was changed",
     FullReason.SOURCE_RECREATED: "a source was dropped and created again",
     FullReason.COST: "recomputing was estimated to be cheaper",
+    FullReason.COMPANION_BEHIND: "what changes are followed with was left behind while recomputing was cheaper",
     FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",
     FullReason.CHANGE_FAILED: "the query failed on a row of the change, which it may not read any more",
 }

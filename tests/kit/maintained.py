@@ -19,7 +19,7 @@ from headrace.delta import reserve
 from headrace.delta.apply import delete_rows, insert_rows, merged_state
 from headrace.delta.consolidate import difference
 from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
-from headrace.engine.estimate import differential_seconds, full_seconds
+from headrace.engine.estimate import companion_seconds, differential_seconds, full_seconds
 from headrace.engine.needless import Needless
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.rewrite.check import naive
@@ -209,6 +209,9 @@ class Maintained:
         facts = facts_of(self.view, sources, state=1)
         for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
             assert 0 < seconds < inf, seconds
+        companion = companion_seconds(facts, self.view)
+        assert 0 <= companion < inf, companion
+        assert (companion > 0) is (self.view.companion is not None)
 
     def _least(self, step: Step) -> Relation:
         """What a step is computed from; without reading a source all of whose wanted rows are in its own change."""

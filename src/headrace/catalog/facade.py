@@ -168,12 +168,7 @@ class Catalog(Answers, Caring, Gating, Keying):
     def set_log_table(self, name: TableName, log: TableName | None) -> None:
         """Say where a stream table's change log is from now on, or that it keeps none."""
         with self._database.write() as connection:
-            _writer.set_stored(connection, name, self._clock.now(), log=log)
-
-    def set_companion_table(self, name: TableName, companion: TableName | None) -> None:
-        """Say where a stream table's companion is from now on, or that it has none."""
-        with self._database.write() as connection:
-            _writer.set_stored(connection, name, self._clock.now(), companion=companion)
+            _writer.set_log(connection, name, self._clock.now(), log)
 
     def record(self, entries: Sequence[HistoryEntry]) -> None:
         """Write history without publishing: failures, and refreshes that found nothing to do."""

@@ -41,6 +41,8 @@ def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[T
         _check_versions(wanted, old[stream_id], known)
         rows += [{"stream_id": stream_id, "source_id": known[s].id, "version": v} for s, v in wanted.frontier.items()]
     _write(connection, list(generations), rows)
+    for behind in (False, True):
+        _note_companions(connection, [known[m.stream].id for m in moves if m.companion_behind is behind], behind=behind)
 
 
 def _lock(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
@@ -89,3 +91,10 @@ def _write(connection: Connection, stream_ids: Sequence[int], rows: Sequence[Map
         connection.execute(sa.insert(t.frontier), rows)
     active = {"status": Status.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
     connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id.in_(stream_ids)).values(active))
+
+
+def _note_companions(connection: Connection, stream_ids: Sequence[int], *, behind: bool) -> None:
+    differs = t.stream_table.c.companion_behind.is_distinct_from(behind)
+    if stream_ids:
+        own = t.stream_table.c.relation_id.in_(stream_ids)
+        connection.execute(sa.update(t.stream_table).where(own, differs).values(companion_behind=behind))

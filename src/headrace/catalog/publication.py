@@ -62,12 +62,15 @@ class FrontierMove:
         frontier: Version of each of its sources; replaces the old frontier, and may not go back in any source.
         generation: The definition's generation that was computed; another one in the catalog refuses the publication.
         skipped: Changed rows of sources that the contents do not reflect although the frontier says so.
+        companion_behind: Whether the companion stays what it was while the contents do not; None where it is as much
+            behind as before.
     """
 
     stream: TableName
     frontier: Frontier
     generation: int | None = None
     skipped: int = 0
+    companion_behind: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

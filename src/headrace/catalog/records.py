@@ -92,6 +92,7 @@ class StreamTable:
         generation: 1 at first, one more with every replaced definition.
         stopped_code: Error code that stopped it, while `status` is STOPPED.
         stopped_reason: The sentence for it.
+        companion_behind: Whether the companion is of an earlier state of the table: it was recomputed without it.
     """
 
     id: int
@@ -110,6 +111,7 @@ class StreamTable:
     created_at: dt.datetime
     updated_at: dt.datetime
     options: Mapping[str, str] = field(default_factory=dict)
+    companion_behind: bool = False
 
     @property
     def stored(self) -> tuple[TableName, ...]:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -93,6 +93,7 @@ stream_table = sa.Table(
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),
     sa.Column("options_json", JSON),
+    sa.Column("companion_behind", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 dependency = sa.Table(

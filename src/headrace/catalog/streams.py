@@ -71,4 +71,5 @@ def _stream(row: RowMapping, sources: tuple[TableName, ...]) -> StreamTable:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         options=row["options_json"] or {},
+        companion_behind=row["companion_behind"],
     )

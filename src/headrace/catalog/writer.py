@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -18,14 +17,6 @@ from headrace.catalog.streams import read_streams
 from headrace.catalog.waking import wake
 from headrace.errors import UserError
 from headrace.names import TableName
-
-
-class _Keep(Enum):
-    KEEP = "keep"
-
-
-KEEP: Final = _Keep.KEEP
-"""Leaves a field as it is, where None has a meaning."""
 
 
 def create_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
@@ -164,18 +155,9 @@ def resume(connection: Connection, name: TableName, now: dt.datetime) -> None:
     )
 
 
-def set_stored(
-    connection: Connection,
-    name: TableName,
-    now: dt.datetime,
-    *,
-    companion: TableName | _Keep | None = KEEP,
-    log: TableName | _Keep | None = KEEP,
-) -> None:
-    """Say where a stream table's companion or log is; None means that it has none."""
-    given = {"companion": companion, "log": log}
-    values = {k: None if v is None else stored_name(v) for k, v in given.items() if not isinstance(v, _Keep)}
-    _update(connection, name, now, values)
+def set_log(connection: Connection, name: TableName, now: dt.datetime, log: TableName | None) -> None:
+    """Say where a stream table's change log is; None means that it has none."""
+    _update(connection, name, now, {"log": None if log is None else stored_name(log)})
 
 
 def record(connection: Connection, entries: Sequence[HistoryEntry]) -> None:
@@ -207,6 +189,7 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
         "definition_json": dict(definition.details),
         "companion": None if definition.companion is None else stored_name(definition.companion),
         "log": None if definition.log is None else stored_name(definition.log),
+        "companion_behind": False,
         "status": Status.NEW.value,
         **({} if definition.options is None else {"options_json": dict(definition.options)}),
     }

@@ -16,7 +16,7 @@ from headrace.delta.root import root_of
 from headrace.delta.share import share
 from headrace.names import TableName
 
-LAYOUT = 11
+LAYOUT = 12
 """Number of the rules' layout. Raise it when queries get other companions than before, or when what was refused is
 maintained: stream tables that were defined under another number are defined and loaded again at their next refresh."""
 

@@ -45,9 +45,12 @@ def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
 
 
 def companion_after(root: Root, touched: Stored) -> Relation:
-    """All groups as they are now."""
+    """All groups as they are now; where nothing is grouped by, there is one, and it is touched whatever changed."""
     keys = tuple(name for _, name in root.keys)
-    others = SemiJoin(Stored(root.place, root.companion), touched, tuple((key, key) for key in keys), anti=True)
-    there = Filter(touched, accumulate.existed(root, accumulate.NEW))
+    there = Filter(touched, accumulate.existed(root, accumulate.NEW)) if keys else touched
     items = ((name, column(name if name in keys else accumulate.NEW + name)) for name in root.companion)
-    return Union((others, Project(there, tuple(items))))
+    now = Project(there, tuple(items))
+    if not keys:
+        return now
+    others = SemiJoin(Stored(root.place, root.companion), touched, tuple((key, key) for key in keys), anti=True)
+    return Union((others, now))

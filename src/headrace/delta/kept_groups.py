@@ -269,8 +269,7 @@ def _follow_one(root: Root, change: Change, places: dict[Relation, Relation], mo
     kept = accumulate.moved(root, change)
     rows = accumulate.state_change(root, kept).change
     change.found[aggregate] = arrange(rows, aggregate.columns)
-    now = accumulate.shown(root, companion_after(root, kept))
-    places[change.after(aggregate)] = now if root.keys else change.keep("now", now)
+    places[change.after(aggregate)] = accumulate.shown(root, companion_after(root, kept))
     moved[root.place] = accumulate.companion_change(root, kept)
 
 

@@ -18,6 +18,8 @@ DIFFERENTIAL_FIXED = 0.2
 """Seconds of a refresh that does next to nothing."""
 COMPANION_FIXED = 0.1
 """A companion is one more table to write."""
+LEAST = DIFFERENTIAL_FIXED + COMPANION_FIXED
+"""No DIFFERENTIAL refresh of a table with a companion takes less, whatever changed."""
 STEP_FIXED = 0.05
 BAG_FIXED = 0.25
 """Where rows have no key, those that leave are looked for by several statements."""
@@ -37,27 +39,50 @@ CARRIED = 0.1
 
 
 def full_seconds(facts: Facts, view: CompiledView | None) -> float:
-    """Seconds of a FULL refresh.
+    """Seconds of a FULL refresh that writes no companion.
 
     Args:
         facts: The refresh.
         view: The query; None, or without a tree, where it is not maintained.
     """
     if view is not None and view.tree is not None:
-        work = Work(lambda leaf: _all_of(facts, leaf), _groups(facts, view.tree))
-        found = work.add(view.tree).rows
-        seconds = work.seconds
+        seconds, found = _computing(facts, view.tree, facts.state_rows)
     else:
         found = float(sum(map(_rows, facts.sources)))
         seconds = found / ROWS_PER_SECOND
     written = found if facts.state_rows is None else facts.state_rows
     seconds += FULL_FIXED + written * len(facts.details.output) / WRITE_VALUES_PER_SECOND
-    if facts.companion is not None:
-        columns = len(facts.details.companion or ())
-        seconds += COMPANION_FIXED + facts.companion_rows * columns / WRITE_VALUES_PER_SECOND
     if facts.log is not None and not facts.first_load:
         seconds += FULL_FIXED + 2 * written / COMPARE_ROWS_PER_SECOND
     return seconds
+
+
+def companion_seconds(facts: Facts, view: CompiledView | None) -> float:
+    """By how many seconds a FULL refresh takes longer when it writes the companion, too; arguments as above."""
+    if facts.companion is None or view is None or view.tree is None:
+        return 0.0
+    program = view.full_program()
+    alone, _ = _computing(facts, view.tree, facts.state_rows)
+    instead = 0.0
+    for relation, groups in ((program.companion, facts.companion_rows), (program.state, facts.state_rows)):
+        if relation is not None:
+            instead += _computing(facts, relation, groups)[0]
+    columns = len(facts.details.companion or ())
+    writing = COMPANION_FIXED + facts.companion_rows * columns / WRITE_VALUES_PER_SECOND
+    return writing + max(0.0, instead - alone if program.state is not None else instead)
+
+
+def _computing(facts: Facts, relation: Relation, groups: int | None) -> tuple[float, float]:
+    """Seconds of computing a relation over the sources as they are, and its rows.
+
+    Args:
+        facts: The refresh.
+        relation: What is computed.
+        groups: How many rows it has, if known; it tells how many groups, where it is these that it shows.
+    """
+    work = Work(lambda leaf: _all_of(facts, leaf), _groups(relation, groups))
+    found = work.add(relation).rows
+    return work.seconds, found
 
 
 def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
@@ -103,12 +128,12 @@ def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = Fals
     return BAG_FIXED + changed / APPLY_ROWS_PER_SECOND + 3 * rows / VALUES_PER_SECOND + rows / PROBED_PER_SECOND
 
 
-def _groups(facts: Facts, tree: Relation) -> dict[int, int]:
-    """How many groups the query has, where these are what the stream table shows."""
+def _groups(tree: Relation, rows: int | None) -> dict[int, int]:
+    """How many groups a relation has, where these are its rows."""
     node = tree
     while isinstance(node, Project):
         node = node.input
-    return {} if facts.state_rows is None or not isinstance(node, Aggregate) else {id(node): facts.state_rows}
+    return {} if rows is None or not isinstance(node, Aggregate) else {id(node): rows}
 
 
 def _reading(facts: Facts, source: SourceFacts) -> float:

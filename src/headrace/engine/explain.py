@@ -39,7 +39,7 @@ def explain_refresh(
         only: Leave out all other modes.
         functions: The project's functions that the query calls, in words.
     """
-    modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, view, catalogs)}
+    modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, choice, view, catalogs)}
     shown = sorted(modes, key=lambda mode: mode is not choice.mode)
     sections = [
         *_algebra(view, frozenset(s.name for s in facts.sources), plan.sizes(facts)),
@@ -139,8 +139,9 @@ def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
     yield from _stages(Mode.DIFFERENTIAL, facts, stages)
 
 
-def _full(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> Iterator[Section]:
-    yield from _stages(Mode.FULL, facts, plan.full_stages(facts, view, catalogs))
+def _full(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> Iterator[Section]:
+    stages = plan.full_stages(facts, view, catalogs, companion=not choice.leaves_companion)
+    yield from _stages(Mode.FULL, facts, stages)
 
 
 def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
@@ -156,6 +157,11 @@ def _choice(facts: Facts, choice: Choice) -> str:
         lines.append(f"FULL by the model: {choice.full_seconds:.2f} s × {full:.2f} (history)")
     if choice.differential_seconds is not None:
         lines.append(f"DIFFERENTIAL by the model: {choice.differential_seconds:.2f} s × {differential:.2f} (history)")
+    if facts.companion_behind or choice.leaves_companion:
+        now = "is" if facts.companion_behind else "will be"
+        lines.append(
+            f"the companion {now} behind: FULL does without it, and writes it once before changes are followed"
+        )
     for source in facts.sources:
         rows = "?" if source.change_rows is None else f"{source.change_rows:,}"
         moved = "unchanged" if source.change is None else f"about {rows} rows changed"

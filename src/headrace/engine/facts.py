@@ -163,10 +163,12 @@ class Facts:
             a table they were computed from is written, and `staging` is written.
         companion_at: Table expression of the published companion.
         companion_rows: Rows in the companion, 0 when unknown.
+        companion_behind: Whether the companion is of an earlier state of the table, and nothing can follow from it.
         log: The change log's name, if it has consumers.
         readers: The consumers that will read the change from the table as it is.
         version: The newest version of the table; None before the first load.
         pace: How fast it has been.
+        recomputed: How many refreshes in a row have been FULL because that was expected to be cheaper.
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
@@ -185,7 +187,9 @@ class Facts:
     state_at: str | None = None
     companion_at: str | None = None
     companion_rows: int = 0
+    companion_behind: bool = False
     pace: Pace = field(default_factory=Pace)
+    recomputed: int = 0
     forced: bool = False
     obstacle: Obstacle | None = None
     tag: str = ""

@@ -12,7 +12,7 @@ from headrace.engine.common import common_change, followers, logged_change
 from headrace.engine.details import Details, SourceUse, from_json, to_json
 from headrace.engine.facts import Facts, Obstacle, SourceFacts
 from headrace.engine.heads import Head, metadata
-from headrace.engine.pace import PACE_ENTRIES, pace
+from headrace.engine.pace import PACE_ENTRIES, pace, recomputed
 from headrace.errors import UserError
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
@@ -96,6 +96,7 @@ def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
         log=definition.log,
         options=know.table.options if definition.options is None else definition.options,
         generation=know.table.generation + 1,
+        companion_behind=False,
     )
     return replace(
         know,
@@ -162,7 +163,9 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
         state_at=_published(know, know.table.name),
         companion_at=_published(know, know.table.companion),
         companion_rows=_rows(know, know.table.companion),
+        companion_behind=know.table.companion is not None and know.table.companion_behind,
         pace=pace(know.history),
+        recomputed=recomputed(know.history),
         forced=forced,
         obstacle=None if loaded or know.newest is None else _redefined(know),
         tag=tag,

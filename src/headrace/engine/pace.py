@@ -10,7 +10,7 @@ from headrace.catalog import HistoryEntry, Outcome, RanAs
 from headrace.engine.facts import Pace, of_machine
 from headrace.reasons import FullReason
 
-MODEL = 3
+MODEL = 4
 """Of which model an estimate is; what history says of another one corrects nothing."""
 
 SHARED = "shared"
@@ -20,6 +20,9 @@ part of it; negative for the one that computed it."""
 PACES = "paces"
 """Name in `metrics` of the pace of both modes as it was known before a refresh: what is remembered of a mode whose own
 refreshes were too long ago to be read."""
+
+RECOMPUTED = "recomputed"
+"""Name in `metrics` of how many refreshes in a row before it were FULL because that was expected to be cheaper."""
 
 PACE_ENTRIES = 5
 """How many past refreshes of a mode correct its estimate."""
@@ -78,6 +81,18 @@ def remembered(pace: Pace) -> dict[str, float]:
     """What a refresh keeps under `PACES` in its metrics of how fast both modes were before it."""
     known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
     return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}
+
+
+def recomputed(history: tuple[HistoryEntry, ...]) -> int:
+    """How many refreshes in a row have been FULL because that was expected to be cheaper.
+
+    Args:
+        history: The table's last refreshes, newest first.
+    """
+    ran = [entry for entry in history if entry.mode is not RanAs.NO_CHANGE]
+    row = sum(1 for _ in takewhile(lambda entry: entry.reason == FullReason.COST, ran))
+    before = ran[-1].metrics.get(RECOMPUTED, 0) if ran and row == len(ran) else 0  # those that are not read any more
+    return row + int(before)
 
 
 def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:

@@ -233,24 +233,33 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
     )
 
 
-def full_stages(facts: Facts, view: CompiledView | None, catalogs: frozenset[str]) -> tuple[Stage, ...]:
+def full_stages(
+    facts: Facts, view: CompiledView | None, catalogs: frozenset[str], *, companion: bool = True
+) -> tuple[Stage, ...]:
     """A FULL refresh: everything stored is overwritten whole.
 
-    A small companion is kept in memory, so that it and what follows from it are written side by side.
+    A small companion is kept in memory, so that it and what follows from it are written side by side; how large one has
+    become that was left behind is not known.
+
+    Args:
+        facts: The refresh.
+        view: The query; None where it is not maintained.
+        catalogs: Catalogs that the session knows.
+        companion: Whether the companion, if there is one, is written, too, or left behind.
     """
-    program = view.full_program() if view is not None and facts.companion is not None else None
+    program = view.full_program() if view is not None and companion and facts.companion is not None else None
     stages: list[Stage] = []
     at = None
     if program is not None and program.companion is not None and facts.companion is not None:
-        companion, computed = facts.companion.within(STAGING), lower(program.companion, binder(facts))
-        if 0 < facts.companion_rows <= FEW_ROWS:
+        table, computed = facts.companion.within(STAGING), lower(program.companion, binder(facts))
+        if 0 < facts.companion_rows <= FEW_ROWS and not facts.companion_behind:
             kept = view_name(facts, COMPANION)
             at = quote(kept)
             listed = ", ".join(map(quote, program.companion.columns))
-            stages += [Compute(COMPANION, kept, computed), overwrite(companion, f"SELECT {listed} FROM {at}")]
+            stages += [Compute(COMPANION, kept, computed), overwrite(table, f"SELECT {listed} FROM {at}")]
         else:
-            at = companion.sql
-            stages.append(overwrite(companion, computed))
+            at = table.sql
+            stages.append(overwrite(table, computed))
     if program is not None and program.state is not None:
         state = lower(program.state, binder(facts, companion=at))
     else:

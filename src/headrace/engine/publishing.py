@@ -11,7 +11,7 @@ from headrace.engine.choose import Choice
 from headrace.engine.facts import Facts
 from headrace.engine.fuse import CHANGED
 from headrace.engine.heads import Head
-from headrace.engine.pace import MODEL, PACES, SHARED, remembered
+from headrace.engine.pace import MODEL, PACES, RECOMPUTED, SHARED, remembered
 from headrace.engine.results import Mode, RefreshResult
 from headrace.engine.run import Outcome
 from headrace.lake.metadata import TableMeta
@@ -67,6 +67,13 @@ class Finished:
         return {t: m for t, m in self.outcome.written.items() if self.moved or t != self.facts.name}
 
     @property
+    def companion_behind(self) -> bool | None:
+        """Whether the companion stays what it was while the rest is recomputed; None where it follows, or is none."""
+        if self.facts.companion is None or self.choice.mode is not Mode.FULL:
+            return None
+        return self.facts.companion not in self.outcome.written
+
+    @property
     def rows_after(self) -> int | None:
         """Rows in the state, if known."""
         meta = self.published.get(self.facts.name)
@@ -97,7 +104,7 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
             for table, m in done.published.items()
         ),
         versions=versions,
-        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation, done.skipped),),
+        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation, done.skipped, done.companion_behind),),
         history=(entry_of(done),),
         leases=leases,
         definitions=(done.definition,) if done.definition else (),
@@ -171,6 +178,8 @@ def _metrics(done: Finished) -> dict[str, object]:
     }
     if known := remembered(done.facts.pace):
         metrics[PACES] = known
+    if done.facts.recomputed:
+        metrics[RECOMPUTED] = done.facts.recomputed
     if done.outcome.shared:
         metrics[SHARED] = round(done.outcome.shared, 4)
     if done.skipped:

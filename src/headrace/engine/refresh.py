@@ -403,6 +403,7 @@ class Refresher:
             # a change has rows that the query never sees, such as those that came and went again since the last refresh
             self.catalog.reset_staging(know.table.stored, held=leases())
             choice = replace(choice, mode=Mode.FULL, reason=FullReason.CHANGE_FAILED, detail=error.message)
+            choice = replace(choice, full_seconds=None)  # what was estimated may have left the companion behind
             self._begun(name, choice, attempt)
             outcome = self._run(facts, choice, attempt)
         done = Finished(
@@ -483,7 +484,7 @@ class Refresher:
                 if program is not None:
                     self.learnt.needs.note(facts.name, facts.details.semantics, program.needs)
                 if choice.mode is Mode.FULL:
-                    run.full(view)
+                    run.full(view, companion=not choice.leaves_companion)
                 elif program is not None:
                     run.differential(program)
             run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)

@@ -127,9 +127,14 @@ class Run:
 
     # ---- the two ways
 
-    def full(self, view: CompiledView | None) -> None:
-        """Recompute; consumers still receive only the difference."""
-        self._overwrite(plan.full_stages(self.facts, view, self.catalogs()))
+    def full(self, view: CompiledView | None, *, companion: bool = True) -> None:
+        """Recompute; consumers still receive only the difference.
+
+        Args:
+            view: The query; None where it is not maintained.
+            companion: Whether the companion, if there is one, is written, too, or left behind.
+        """
+        self._overwrite(plan.full_stages(self.facts, view, self.catalogs(), companion=companion))
 
     def settled(self, fixpoint: Fixpoint, *, onwards: bool) -> None:
         """Store what the table holds at the fixed point of its cycle.

@@ -211,6 +211,7 @@ def _kept(condition: str) -> float:
 
 
 def _seconds_a_value(call: AggregateCall) -> float:
-    if call.argument is not None and (call.argument_type or "decimal").lower().startswith("decimal"):
+    decimals = (call.argument_type or "decimal").lower().startswith("decimal")
+    if call.argument is not None and call.function != "count" and decimals:
         return 1 / DECIMALS_PER_SECOND
     return 1 / OTHERS_PER_SECOND

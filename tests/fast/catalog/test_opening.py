@@ -118,6 +118,23 @@ def test_an_older_catalog_is_migrated_and_keeps_its_data(fresh_url: str) -> None
     assert told == []
 
 
+def test_companions_of_older_catalogs_are_as_they_should_be(fresh_url: str) -> None:
+    older.make(fresh_url, "0009")
+    moment = "'2025-01-01T00:00:00.000000+00:00'"
+    with sql(fresh_url) as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO hr_relation (id, name, catalog_name, table_namespace, table_name, kind)"
+            " VALUES (1, 'lake.shop.revenue', 'lake', 'shop', 'revenue', 'stream')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO hr_stream_table (relation_id, query, refresh_mode, definition_json, companion, generation,"
+            " status, created_at, updated_at) VALUES (1, 'SELECT 1', 'AUTO', '{}', 'lake._headrace.companion', 1,"
+            f" 'ACTIVE', {moment}, {moment})"
+        )
+    with Catalog.open(fresh_url) as catalog:
+        assert catalog.stream_table(REVENUE).companion_behind is False
+
+
 def check_notice(told: list[Event], url: str) -> None:
     (notice,) = told
     assert isinstance(notice, Notice)

@@ -9,9 +9,11 @@ from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, TTL, create, define
 
 from headrace.catalog import (
     Catalog,
+    Definition,
     FrontierMove,
     NewVersion,
     Publication,
+    RefreshMode,
     Rename,
     Status,
     Swap,
@@ -87,6 +89,28 @@ def test_a_frontier_can_move_without_new_contents(ready: Catalog, iceberg: Icebe
     assert ready.frontier(REVENUE) == Frontier({ORDERS: 1})
     assert ready.newest_versions()[REVENUE].version == 0
     assert iceberg.pointer(REVENUE) == "revenue-1"
+
+
+def test_a_companion_that_was_left_behind_is_remembered(ready: Catalog, iceberg: Iceberg) -> None:
+    def moved(version: int, behind: bool | None) -> bool:
+        see(ready, ORDERS, version)
+        move = FrontierMove(REVENUE, Frontier({ORDERS: version - 1}), companion_behind=behind)
+        ready.publish(Publication(frontiers=(move, FrontierMove(TOP, Frontier({ORDERS: version - 1})))))
+        assert not ready.stream_table(TOP).companion_behind
+        return ready.stream_table(REVENUE).companion_behind
+
+    ready.publish(refresh(ready, iceberg, 1, REVENUE, TOP))
+    assert not ready.stream_table(REVENUE).companion_behind
+    asked = (True, None, True, False, None, False, True)
+    assert [moved(number, behind) for number, behind in enumerate(asked, 2)] == [True] * 3 + [False] * 3 + [True]
+    with pytest.raises(HeadraceError):
+        ready.publish(Publication(frontiers=(FrontierMove(REVENUE, Frontier({ORDERS: 99}), companion_behind=False),)))
+    assert ready.stream_table(REVENUE).companion_behind
+    ready.alter_stream_table(REVENUE, refresh_mode=RefreshMode.FULL)
+    assert ready.stream_table(REVENUE).companion_behind
+    again = Definition(REVENUE, "SELECT 1", (ORDERS,))
+    ready.publish(Publication(definitions=(again,)))
+    assert not ready.stream_table(REVENUE).companion_behind
 
 
 def test_maintenance_publishes_pointers_alone(ready: Catalog, iceberg: Iceberg) -> None:

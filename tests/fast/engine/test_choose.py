@@ -16,6 +16,7 @@ from headrace.engine.details import Details, SourceUse
 from headrace.engine.estimate import differential_seconds, full_seconds
 from headrace.engine.facts import Facts, Pace, SourceFacts
 from headrace.engine.results import Mode, RefreshMode
+from headrace.reasons import FullReason
 from headrace.semantics import Semantics
 
 
@@ -46,9 +47,13 @@ def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full
 
 
 def test_why_full_is_told_in_words() -> None:
-    assert _detail(Pace(1.0, 1.0), (1.0, 2.0)).endswith("DIFFERENTIAL at 2.0 s")
-    assert _detail(Pace(1.0, 1.0), (2.0, 1.0)).endswith("tried to see whether that still holds")
-    assert _detail(Pace(None, 1.0), (2.0, 1.0)).endswith("tried to see how long it takes")
+    def words(expected: tuple[float, float], full: float | None = 1.0, **more: bool) -> str:
+        return _detail(replace(facts(), pace=Pace(full, 1.0), **more), expected)  # type: ignore[arg-type]
+
+    assert words((1.0, 2.0)).endswith("DIFFERENTIAL at 2.0 s")
+    assert words((1.0, 2.0), companion_behind=True).endswith("writing its companion again takes")
+    assert words((2.0, 1.0)).endswith("tried to see whether that still holds")
+    assert words((2.0, 1.0), None).endswith("tried to see how long it takes")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,99 @@ def facts(**change: bool) -> Facts:
     details = Details(VIEW.query, (), Semantics(), VIEW.output, uses, {}, (), VIEW.companion)
     source = SourceFacts(name, "t", "t", 2, "change", change_rows=10, rows=500_000_000, **change)  # type: ignore[arg-type]
     return Facts(REVENUE, details, RefreshMode.AUTO, (source,), 100, None, None, 1)
+
+
+PROGRAM = VIEW.delta_program(frozenset(VIEW.sources))
+
+
+def with_companion(rows: int, changed: int, **more: object) -> Facts:
+    """Of a query over one table with a companion of a hundred groups."""
+    known = facts(logged=True)
+    source = replace(known.sources[0], rows=rows, change_rows=changed)
+    return replace(known, **{"companion": REVENUE, "companion_rows": 100, "sources": (source,), **more})  # type: ignore[arg-type]
+
+
+SMALL, LARGE = 10_000, 500_000_000
+
+
+@pytest.mark.parametrize(
+    ("of", "mode", "reason", "left"),
+    [
+        # following costs more than all that there is
+        (with_companion(SMALL, 10), Mode.FULL, FullReason.COST, True),
+        (with_companion(SMALL, 10, companion_behind=True), Mode.FULL, FullReason.COST, True),
+        # a large change of a large table: small ones may come
+        (with_companion(LARGE, LARGE), Mode.FULL, FullReason.COST, False),
+        (with_companion(LARGE, LARGE, recomputed=3), Mode.FULL, FullReason.COST, False),
+        # until none has for so long that writing the companion has cost as much as FULL instead of DIFFERENTIAL once
+        (with_companion(LARGE, LARGE, recomputed=1_000), Mode.FULL, FullReason.COST, True),
+        (with_companion(LARGE, LARGE, companion_behind=True), Mode.FULL, FullReason.COST, True),
+        (with_companion(LARGE, 10), Mode.DIFFERENTIAL, None, False),
+        (with_companion(LARGE, 10, companion_behind=True), Mode.FULL, FullReason.COMPANION_BEHIND, False),
+        # whatever it costs
+        (with_companion(SMALL, 10, refresh_mode=RefreshMode.DIFFERENTIAL), Mode.DIFFERENTIAL, None, False),
+        (
+            with_companion(SMALL, 10, refresh_mode=RefreshMode.DIFFERENTIAL, companion_behind=True),
+            Mode.FULL,
+            FullReason.COMPANION_BEHIND,
+            False,
+        ),
+        (with_companion(LARGE, 10, refresh_mode=RefreshMode.FULL), Mode.FULL, FullReason.FORCED, True),
+        (with_companion(SMALL, 10, forced=True), Mode.FULL, FullReason.FORCED, False),
+        (with_companion(SMALL, 10, forced=True, companion_behind=True), Mode.FULL, FullReason.FORCED, False),
+        (with_companion(SMALL, 10, forced=True, refresh_mode=RefreshMode.FULL), Mode.FULL, FullReason.FORCED, False),
+        # a table without one has nothing to leave
+        (with_companion(LARGE, 10, refresh_mode=RefreshMode.FULL, companion=None), Mode.FULL, FullReason.FORCED, False),
+    ],
+)
+def test_when_the_companion_is_left_behind(of: Facts, mode: Mode, reason: FullReason | None, left: bool) -> None:
+    choice = choose(of, VIEW, PROGRAM)
+    assert (choice.mode, choice.reason, choice.leaves_companion) == (mode, reason, left)
+
+
+def test_what_is_left_behind_is_not_counted() -> None:
+    left, written = (choose(with_companion(SMALL, 10, forced=f), VIEW, PROGRAM).full_seconds for f in (False, True))
+    assert left is not None
+    assert written is not None
+    assert left < written
+
+
+def test_to_write_it_again_must_pay_soon() -> None:
+    """Where both modes cost nearly the same, going to and fro would cost more than either."""
+    for rows in range(1_000_000, 60_000_000, 1_000_000):
+        there = choose(with_companion(rows, 10), VIEW, PROGRAM)
+        if there.mode is Mode.DIFFERENTIAL:
+            behind = choose(with_companion(rows, 10, companion_behind=True), VIEW, PROGRAM)
+            assert behind.reason is FullReason.COST
+            return
+    raise AssertionError("no size is followed")
+
+
+def test_following_is_tried_half_as_often_where_the_companion_comes_first() -> None:
+    pace, size = Pace(full=1.0, differential_age=PROBE_EVERY), 20_000_000
+    there = with_companion(size, size // 22, pace=pace, recomputed=PROBE_EVERY)
+    assert choose(replace(there, pace=replace(pace, differential_age=0)), VIEW, PROGRAM).mode is Mode.FULL
+    assert choose(there, VIEW, PROGRAM).mode is Mode.DIFFERENTIAL
+    behind = replace(there, companion_behind=True)
+    assert choose(behind, VIEW, PROGRAM).reason is FullReason.COST
+    assert choose(replace(behind, recomputed=2 * PROBE_EVERY), VIEW, PROGRAM).reason is FullReason.COMPANION_BEHIND
+
+
+def test_kinds_of_changes_that_take_turns_do_not_have_it_written_each_time() -> None:
+    """One that is dear to follow and one that is cheap: the cheap ones are followed, or it is rarely left behind."""
+    behind, row, ran = False, 0, []
+    for turn in range(200):
+        size = with_companion(100_000_000, 60_000_000 if turn % 2 else 10)
+        choice = choose(replace(size, companion_behind=behind, recomputed=row), VIEW, PROGRAM)
+        row = row + 1 if choice.reason is FullReason.COST else 0
+        behind = behind if choice.mode is Mode.DIFFERENTIAL else choice.leaves_companion
+        ran.append(choice.reason)
+    assert ran == [None, FullReason.COST] * 100
+
+
+def test_a_change_that_says_nothing_needs_no_companion() -> None:
+    choice = choose(with_companion(LARGE, 10, companion_behind=True), VIEW, None)
+    assert choice.mode is Mode.DIFFERENTIAL
 
 
 def test_a_change_costs_what_has_to_be_read_to_find_it() -> None:

@@ -16,7 +16,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, RanAs
 from headrace.engine.choose import Choice
 from headrace.engine.facts import MACHINES, Pace
-from headrace.engine.pace import FADING, MODEL, PACES, SHARED, SURE, WARM, pace
+from headrace.engine.pace import FADING, MODEL, PACES, SHARED, SURE, WARM, pace, recomputed
 from headrace.engine.publishing import Finished, entry_of
 from headrace.engine.run import Outcome
 from headrace.reasons import FullReason
@@ -49,11 +49,11 @@ def _ran(mode: RanAs, seconds: float, **metrics: object) -> HistoryEntry:
     return HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), mode, metrics=metrics)
 
 
-def _entry(known: Pace) -> HistoryEntry:
+def _entry(known: Pace, row: int = 0) -> HistoryEntry:
     """What is kept of a refresh, before which so much was known."""
     view = Maintained(DuckExecutor(), Case("SELECT v FROM t", (Table("t", (Column("v", "int"),), ()),))).view
     (name,) = view.sources
-    facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), pace=known)
+    facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), pace=known, recomputed=row)
     return entry_of(Finished(facts, Choice(RanAs.DIFFERENTIAL), Outcome(), 1, {}, None, START, START))
 
 
@@ -78,3 +78,15 @@ def test_what_is_told_now_and_then_counts_half() -> None:
     recent = (_ran(RanAs.FULL, 1.0), *(_ran(RanAs.DIFFERENTIAL, 1.0),) * 18)
     assert pace((*recent, _entry(Pace(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
     assert pace((*recent[:1] * SURE, *recent, _entry(Pace(4.0, 1.0)))).full == 1.0
+
+
+def test_how_often_recomputing_has_been_cheaper_ends_with_what_was_not() -> None:
+    cost = replace(_ran(RanAs.FULL, 1.0), reason=FullReason.COST)
+    still, followed = _ran(RanAs.NO_CHANGE, 1.0), _ran(RanAs.DIFFERENTIAL, 1.0)
+    again = replace(cost, reason=FullReason.COMPANION_BEHIND)
+    assert recomputed((cost, still, cost, followed, cost)) == 2
+    assert recomputed((still, cost, again, cost)) == 1
+    assert recomputed((again, cost)) == recomputed(()) == 0
+    oldest = replace(cost, metrics=_entry(Pace(), 30).metrics)
+    assert recomputed((cost, cost, oldest)) == 33
+    assert recomputed((cost, followed, oldest)) == 1

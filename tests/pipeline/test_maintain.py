@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode
 from headrace.errors import UserError
+from headrace.spark.runner import SparkRunner
 
 NOW = dt.timedelta(0)
 
@@ -48,6 +50,32 @@ def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
     hr.refresh([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"])
     assert all(v.ok for v in hr.verify([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"]))
+
+
+def test_what_a_killed_process_still_commits_is_not_published(
+    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT) USING iceberg")
+    hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    for number in range(3):
+        hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES ({number})")
+        hr.refresh(f"{ns}.a")
+    run, late = SparkRunner.run, []
+
+    def commit(runner: SparkRunner, sql: str) -> list[Any]:
+        """Iceberg appends to whatever there is when it commits."""
+        found = run(runner, sql)
+        if f"{ns}.a" in sql.replace("`", "") and not late:
+            late.append(run(runner, f"INSERT INTO staging.{ns}.a VALUES (7)"))
+        return found
+
+    monkeypatch.setattr(SparkRunner, "run", commit)
+    (told,) = [r for r in hr.maintain(older_than=NOW) if r.name == f"{ns}.a" and r.action == "skipped"]
+    assert late
+    assert "written by somebody else" in told.detail
+    assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
+    assert not [r for r in hr.maintain(older_than=NOW) if r.action == "skipped"]
+    assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
 
 
 def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from kit.logical import LogicalServer, logical_server
 
 from headrace.api import Headrace
 from headrace.errors import HeadraceError
+from headrace.spark.runner import SparkRunner
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,30 @@ def test_primary_keys_are_known_until_they_are_dropped(hr: Headrace, ns: str, ur
     assert rows(hr, name) == [(2,), (3,), (5,), (6,), (8,), (9,)]
     assert "people" not in dict(hr.explain(name).sections)["keys"]
     assert hr.verify(name).ok
+
+
+@pytest.mark.parametrize("change", ["INSERT INTO t VALUES (3, 1)", "UPDATE t SET amount = 5", "DELETE FROM t WHERE id = 1"])
+def test_what_a_killed_process_still_commits_is_not_landed_with(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, amount bigint)")
+    db.execute("INSERT INTO t VALUES (1, 100), (2, 100)")
+    source = f"{ns}_bank"
+    hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (t)")
+    db.execute(change)
+    written, run, late = f"`staging`.`{source}`.`t`", SparkRunner.run, []
+
+    def commit(runner: SparkRunner, sql: str) -> list[Any]:
+        """Iceberg appends to whatever there is when it commits."""
+        found = run(runner, sql)
+        if written in sql and not late:
+            late.append(run(runner, f"INSERT INTO {written} VALUES (7, 7)"))
+        return found
+
+    monkeypatch.setattr(SparkRunner, "run", commit)
+    with pytest.raises(HeadraceError) as raised:
+        hr.sources.land(source)
+    assert late
+    assert (raised.value.code, raised.value.retryable) == ("STAGING_CHANGED", True)
+    hr.sources.land(source)
+    assert rows(hr, f"{source}.t") == sorted(db.execute("SELECT id, amount FROM t"))

@@ -92,7 +92,7 @@ def maintain(
             with held(catalog, [resource_of(table.name)]) as leases:
                 results += _table(catalog, session, needs, table, policy, leases(), dry_run)
         except HeadraceError as error:
-            if error.code != "LEASE_HELD":
+            if error.code not in ("LEASE_HELD", "STAGING_CHANGED"):
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
     results += _remove_dropped(catalog, session, older_than, dry_run)

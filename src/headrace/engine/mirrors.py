@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
 from headrace.engine.ports import Runner
-from headrace.engine.staged import only_ours
+from headrace.engine.staged import only_ours, somebody_elses
 from headrace.errors import EnvironmentFault, UserError
 from headrace.lake.apply import SMALL_STATE_CELLS, Change, Target, change_of, commits, measures, plan_apply, run_apply
 from headrace.lake.metadata import TableMeta
@@ -150,7 +150,9 @@ class Mirroring:
     def _changed(self, target: Target, change: Change, moved: Moved) -> None:
         plan = plan_apply(target, change)
         moved.commits += commits(plan)
-        run_apply(plan, self.runner, lambda: self.staged(self.mirror.name))
+        name = self.mirror.name
+        with somebody_elses(name, self.before[name], lambda: self.staged(name), moved.commits):
+            run_apply(plan, self.runner, lambda: self.staged(name))
 
     def _log(self, view: str, columns: tuple[Column, ...], *, known: bool) -> None:
         """Write a change to the log; one whose rows are known is handed to consumers."""

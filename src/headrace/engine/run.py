@@ -27,7 +27,7 @@ from headrace.engine.needless import Needless
 from headrace.engine.ports import Runner
 from headrace.engine.spans import WITHIN, condition, gaps_sql
 from headrace.engine.sparing import Sparing
-from headrace.engine.staged import only_ours, staged, untouched
+from headrace.engine.staged import only_ours, somebody_elses, staged, untouched
 from headrace.engine.stages import Compute, ReadChange, Stage, Write
 from headrace.errors import InternalError
 from headrace.events import Events, StageFinished, StageStarted
@@ -406,16 +406,13 @@ class Run:
         stage = Write(target.table, applied.method.value.lower(), applied.statements, change.inserted - change.deleted)
         with self._timed(stage):
             before = self._before(table)
-            try:
+            with somebody_elses(table, before, lambda: self._staged(table), commits(applied)):
                 after = run_apply(
                     applied,
                     self.runner,
                     lambda: self._staged(table),
                     lambda columns: self.learnt.locators.failed(table, columns),
                 )
-            except InternalError:  # rows that are missing, or too many, may be somebody else's doing
-                only_ours(table, before, self._staged(table), commits(applied))
-                raise
         only_ours(table, before, after, commits(applied))
         self.outcome.written[table] = after
 

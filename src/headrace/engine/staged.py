@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 
 from headrace.catalog import Catalog
@@ -68,6 +69,26 @@ def only_ours(table: TableName, before: TableMeta, after: TableMeta, statements:
         raise _touched(table)
 
 
+@contextmanager
+def somebody_elses(table: TableName, before: TableMeta, now: Callable[[], TableMeta], statements: int) -> Iterator[None]:
+    """Rows that are missing while statements write to a table, or too many, may be somebody else's doing.
+
+    Args:
+        table: The table.
+        before: What it was.
+        now: Tells what it is.
+        statements: How many there are.
+
+    Raises:
+        EnvironmentFault: `STAGING_CHANGED` (retryable) instead of an internal error, where somebody else has committed.
+    """
+    try:
+        yield
+    except InternalError:
+        only_ours(table, before, now(), statements)
+        raise
+
+
 def only_rewritten(catalog: Catalog, table: TableName, before: TableMeta, *, trimmed: bool) -> TableMeta:
     """A stored table after maintenance, which changes no rows, but for those of a log that nobody reads any more.
 
@@ -95,7 +116,7 @@ def _since(before: TableMeta, after: TableMeta) -> Iterator[Snapshot]:
 def _touched(table: TableName) -> EnvironmentFault:
     return EnvironmentFault(
         "STAGING_CHANGED",
-        f"{table.within(LAKE)} was written by somebody else while it was refreshed; nothing was published.",
+        f"{table.within(LAKE)} was written by somebody else at the same time; nothing was published.",
         detail="A process that was killed, or lost its lease, may have been about to commit.",
         hint="Refresh again.",
         retryable=True,

@@ -115,7 +115,9 @@ def test_primary_keys_are_known_until_they_are_dropped(hr: Headrace, ns: str, ur
     assert hr.verify(name).ok
 
 
-@pytest.mark.parametrize("change", ["INSERT INTO t VALUES (3, 1)", "UPDATE t SET amount = 5", "DELETE FROM t WHERE id = 1"])
+@pytest.mark.parametrize(
+    "change", ["INSERT INTO t VALUES (3, 1)", "UPDATE t SET amount = 5", "DELETE FROM t WHERE id = 1"]
+)
 def test_what_a_killed_process_still_commits_is_not_landed_with(
     hr: Headrace, ns: str, url: str, db: psycopg.Connection, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,10 @@ class Runner(Protocol):
         """Drop snapshots from a table's metadata; their files stay. False where the session cannot."""
         ...
 
+    def kept_count(self, name: str) -> int | None:
+        """How many rows are kept under a name, in whichever way; None where that is not known."""
+        ...
+
     def literal_count(self, name: str) -> int | None:
         """How many rows there are under a name, where few were expected and came; on a cluster it is never known."""
         ...

@@ -19,7 +19,7 @@ from headrace.delta.change import union_all, weigh
 from headrace.delta.consolidate import difference
 from headrace.delta.program import DeltaProgram, Key, TableChange
 from headrace.engine import plan
-from headrace.engine.common import About, CommonChanges, view_of
+from headrace.engine.common import FEW_CHANGED, About, CommonChanges, view_of
 from headrace.engine.facts import Common, Facts
 from headrace.engine.fixpoint import Fixpoint
 from headrace.engine.learnt import Learnt
@@ -53,6 +53,9 @@ from headrace.sql.lower import lower
 
 Beside = Callable[[Callable[[], object]], None]
 """Has something done in another thread while this one goes on."""
+
+SURELY = 4
+"""A step that had few rows may have so many times more."""
 
 _TABLES = 3
 """As many stored tables as one refresh writes: state, companion and log."""
@@ -256,7 +259,9 @@ class Run:
                 # what is common is computed for others, too
                 stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=Sparing())
             if isinstance(stage, Compute) and not stage.kept:
-                self._texts[quote(stage.view)] = self._spliced(stage.sql)
+                self._texts[quote(stage.view)] = text = self._needed(stage)
+                if text.endswith(_NEVER):
+                    needless.note_empty(stage.name)
             if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
                 beside(partial(self._follow_companion, program.companion, stage, found))
                 continue
@@ -272,7 +277,7 @@ class Run:
                     state = self._measured(stage, looked_for)
                 elif isinstance(stage, Compute) and stage.kept:
                     found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
-            if isinstance(stage, Compute) and self.runner.literal_count(stage.view) == 0:
+            if isinstance(stage, Compute) and self.runner.kept_count(stage.view) == 0:
                 needless.note_empty(stage.name)
         return state, found
 
@@ -374,11 +379,17 @@ class Run:
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
-        """Whether few rows are to be expected under a name: not where they were more the last times."""
+        """Whether few rows are to be expected under a name: not where they were more the last times.
+
+        Of a large change, what few rows follow from are few where they were the last time.
+        """
         if table not in self._many:
             self._many[table] = self.learnt.many.barred(table)
-        few = plan.is_few(self.facts) and (stem,) not in self._many[table]
+        last = self.learnt.rows.get((table, stem), FEW_CHANGED)
+        few = (plan.is_few(self.facts) or last * SURELY <= FEW_CHANGED) and (stem,) not in self._many[table]
         yield few
+        if (rows := self.runner.kept_count(view)) is not None:
+            self.learnt.rows[table, stem] = rows
         if few and self.runner.literal_count(view) is None:
             self.learnt.many.failed(table, (stem,))
 
@@ -483,9 +494,12 @@ class Run:
         self.events.emit(StageFinished(table, stage.title, seconds))
 
 
+_NEVER = " WHERE false"
+
+
 def _no_rows(sql: str) -> str:
     """A statement as one that has the columns, and of which Spark computes nothing."""
-    return f"SELECT * FROM ({sql}) WHERE false"
+    return f"SELECT * FROM ({sql}){_NEVER}"
 
 
 def _stored_name(leaf: Scan | Stored) -> str:

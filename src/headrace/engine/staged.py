@@ -70,7 +70,9 @@ def only_ours(table: TableName, before: TableMeta, after: TableMeta, statements:
 
 
 @contextmanager
-def somebody_elses(table: TableName, before: TableMeta, now: Callable[[], TableMeta], statements: int) -> Iterator[None]:
+def somebody_elses(
+    table: TableName, before: TableMeta, now: Callable[[], TableMeta], statements: int
+) -> Iterator[None]:
     """Rows that are missing while statements write to a table, or too many, may be somebody else's doing.
 
     Args:

@@ -49,7 +49,7 @@ class Compute:
         sql: The statement.
         only_if: A query; while it returns no row, the step need not be computed and is empty.
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
-        kept: False for what follows cheaply from other results, so that whoever reads it computes it.
+        kept: False for what follows cheaply from other results, or is seldom needed: whoever reads it computes it.
         near: The source and the columns by whose values its rows are collected, where that is what it does.
         common: How these are kept for other stream tables as well.
         sparing: What may make that read less.

@@ -67,6 +67,7 @@ class SparkRunner:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._frames: dict[str, DataFrame | int | None] = {}  # literal rows by their number; None: nothing is kept
+        self._counts: dict[str, int] = {}
         self._checkpoints: set[str] = set()
         self._shared = _Shared()
         self._unconstrained = 0  # threads that want Spark to forget constraints
@@ -226,7 +227,8 @@ class SparkRunner:
             watch, measures = Observation(), _measures({**aggregates, _ROWS: "count(*)"})
             frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
         found = _observed(watch, frame, measures)
-        frame = counted(frame, found.pop(_ROWS))
+        self._counts[name] = found.pop(_ROWS)
+        frame = counted(frame, self._counts[name])
         self._checkpoints.add(name)
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
@@ -267,6 +269,10 @@ class SparkRunner:
         """How many rows are held as literal rows under a name; None where nothing was materialized so."""
         held = self._frames.get(name)
         return held if isinstance(held, int) else None
+
+    def kept_count(self, name: str) -> int | None:
+        """How many rows are kept under a name, in whichever way; None where that is not known."""
+        return self._counts.get(name, self.literal_count(name))
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
         """Keep the rows of a query as view `name` if they are known without running anything, and few.
@@ -331,6 +337,7 @@ class SparkRunner:
         if name not in self._frames:
             return
         frame = self._frames.pop(name)
+        self._counts.pop(name, None)
         with suppress(Exception):  # freeing memory must never fail a refresh that is already done, or hide its error
             if isinstance(frame, int | None):
                 pass  # literal rows go with their plan

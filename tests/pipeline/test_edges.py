@@ -369,3 +369,26 @@ def test_columns_written_with_their_tables_whole_name(hr: Headrace, ns: str) -> 
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (2, 2, 2)")
     assert hr.refresh(f"{ns}.s", full=True).rows_inserted == 2
     assert hr.verify(f"{ns}.s").ok
+
+
+def test_few_rows_that_follow_from_a_large_change_are_held_the_next_time(
+    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.large (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.large SELECT id % 5, id FROM range(60000)")
+    query = f"SELECT k, max(v) AS v FROM {ns}.large GROUP BY k"
+    hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
+    expected, materialize = dict[str, bool](), SparkRunner.materialize
+
+    def told(runner: SparkRunner, name: str, *args: Any, few: bool = False) -> dict[str, Any]:
+        expected[name.rpartition("_")[2]] = few
+        return materialize(runner, name, *args, few=few)
+
+    monkeypatch.setattr(SparkRunner, "materialize", told)
+    for few in (False, True, True):  # of large changes it is told by the one before
+        hr.spark.sql(f"DELETE FROM lake.{ns}.large WHERE v % 3 = 1")
+        hr.spark.sql(f"INSERT INTO lake.{ns}.large SELECT id % 5, id FROM range(30000)")
+        expected.clear()
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert expected["touched"] is few
+        assert hr.verify(f"{ns}.s").ok

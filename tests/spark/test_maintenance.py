@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.algebra.schema import Column
-from headrace.errors import HeadraceError
-from headrace.lake.maintenance import Policy, compact, plan_maintenance, remove_orphans, run_tasks, trim_log
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.lake.maintenance import Policy, compact, expire, plan_maintenance, remove_orphans, run_tasks, trim_log
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import create_log, create_table
 from headrace.names import TableName
@@ -41,7 +41,7 @@ def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: 
     now = dt.datetime.now(dt.UTC) + SOON
     tasks = plan_maintenance(table, lake.meta(table), needed={ids[1]}, now=now)
     assert [t.chore for t in tasks] == ["COMPACT", "EXPIRE"]
-    assert run_tasks(tasks, lake.runner)
+    assert run_tasks(tasks, lake.runner, lambda: lake.meta(table))
     meta = lake.meta(table)
     assert meta.row_count == 10
     assert meta.current is not None
@@ -50,8 +50,27 @@ def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: 
     assert count(lake, table, ids[1]) == 8
     assert not {ids[0], ids[2], ids[3], ids[4]} & meta.snapshots.keys()
     assert not plan_maintenance(table, meta, needed={ids[1], ids[5]}, now=now)
-    run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC))], lake.runner)
+    run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC))], lake.runner, lambda: lake.meta(table))
     assert count(lake, table, ids[1]) == 8
+
+
+def test_what_expired_and_was_not_published_can_be_expired_again(lake, fresh: Callable[..., TableName]) -> None:
+    table = fresh("staging")
+    ids = made(lake, table)
+    for path in Path(lake.meta(table).location.removeprefix("file:")).rglob(f"snap-{ids[0]}-*"):
+        path.unlink()
+    gone, there = expire(table, ids[:1]), expire(table, [ids[1]])
+    assert run_tasks([gone], lake.runner, lambda: lake.meta(table))
+    assert ids[0] not in lake.meta(table).snapshots
+    with pytest.raises(HeadraceError, match="FILE_MISSING"):  # whatever else is missing
+        run_tasks([there], Lost(), lambda: lake.meta(table))
+
+
+class Lost:
+    """Files are missing before anything was done."""
+
+    def run(self, sql: str) -> list[object]:
+        raise EnvironmentFault("FILE_MISSING", "A file is missing.")
 
 
 def test_forgotten_snapshots_leave_their_files(lake, fresh: Callable[..., TableName]) -> None:

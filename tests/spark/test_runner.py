@@ -191,9 +191,12 @@ def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None
     runner.materialize(name, f"SELECT id FROM range({MOST_ROWS + 1})", few=True)
     assert "LocalRelation" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
     assert runner.scalar(f"SELECT count(*) FROM {name}") == MOST_ROWS + 1
+    assert (runner.literal_count(name), runner.kept_count(name)) == (None, MOST_ROWS + 1)
     runner.release(name)
+    assert runner.kept_count(name) is None
     runner.materialize(name, f"SELECT id FROM range({MOST_ROWS})", few=True)
     assert "LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
+    assert runner.kept_count(name) == MOST_ROWS
     runner.release(name)
 
 

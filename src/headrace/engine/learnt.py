@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.engine.collecting import Needs
+from headrace.engine.sizes import Sizes
 from headrace.lake.locators import Locators
-from headrace.names import TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Learnt:
             that collected them for itself.
         needs: What several stream tables may read together.
         many: Of stream tables: steps, and of sources: their change, that had too many rows to be held as literal ones.
-        rows: How many rows they had the last time, by table and step.
+        sizes: Of stream tables: how many rows the steps of large changes had.
     """
 
     locators: Locators = field(default_factory=Locators)
@@ -30,4 +30,4 @@ class Learnt:
     enclosed: Locators = field(default_factory=Locators)
     needs: Needs = field(default_factory=Needs)
     many: Locators = field(default_factory=Locators)
-    rows: dict[tuple[TableName, str], int] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=Sizes)

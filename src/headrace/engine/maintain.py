@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
 from headrace.engine.aligning import readable_later
@@ -18,11 +19,15 @@ from headrace.engine.held import held
 from headrace.engine.ports import Runner, Session
 from headrace.engine.results import Record
 from headrace.engine.staged import only_rewritten, untouched
+from headrace.engine.staged import staged as in_staging
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.maintenance import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
 from headrace.lake.pins import plan_pins
 from headrace.names import LAKE, STAGING, TableName
+
+BUSY = frozenset({"LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
+"""Somebody else works on a table, which is left alone this time; others are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def maintain(
             with held(catalog, [resource_of(table.name)]) as leases:
                 results += _table(catalog, session, needs, table, policy, leases(), dry_run)
         except HeadraceError as error:
-            if error.code not in ("LEASE_HELD", "STAGING_CHANGED"):
+            if error.code not in BUSY:
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
     results += _remove_dropped(catalog, session, older_than, dry_run)
@@ -150,7 +155,7 @@ def _table(
         results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
         if not dry_run:
             before = untouched(catalog, stored)
-            if run_tasks(tasks, session.runner()):
+            if run_tasks(tasks, session.runner(), partial(in_staging, catalog, stored)):
                 after = only_rewritten(catalog, stored, before, trimmed=stored == table.log)
                 swap = Swap(stored, pointers[stored], staged=after.metadata_location)
                 catalog.publish(Publication(swaps=(swap,), leases=leases))

@@ -7,18 +7,18 @@ turned out to be: `compute_stages` up to the change, `lake.apply.plan_apply` fro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.algebra.relations import Moment, Recursive, Scan, Stored
-from headrace.algebra.tree import walk
+from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler import CompiledView
 from headrace.delta.program import COMPANION, STATE, Counts, DeltaProgram, TableChange
 from headrace.engine.collecting import fit_to_broadcast, near_sql
 from headrace.engine.common import FEW_CHANGED
 from headrace.engine.facts import Facts
 from headrace.engine.programs import Asked, rounded
+from headrace.engine.seldom import part_of_their_readers
 from headrace.engine.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.engine.texts import bind_text
 from headrace.errors import InternalError
@@ -108,6 +108,12 @@ def is_few(facts: Facts) -> bool:
     return None not in known and sum(rows for rows in known if rows is not None) <= FEW_CHANGED
 
 
+def large(facts: Facts) -> int | None:
+    """How many rows changed, where these are not few (`is_few`); None where they are, or nobody knows."""
+    known = [s.change_rows for s in facts.sources if s.change]
+    return None if None in known or is_few(facts) else sum(rows for rows in known if rows is not None)
+
+
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
     bind, hints = binder(facts), is_small(facts)
@@ -134,22 +140,10 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     if program.companion is not None:
         _insert(replace(companion_stage(facts, program.companion), kept=COMPANION_CHANGE not in counted), stages)
     if hints:
-        iterated = {step.name for step in program.steps if any(isinstance(n, Recursive) for n in walk(step.relation))}
-        stages = [replace(s, kept=s.kept and (s.name in iterated or not _is_inlined(s, stages))) for s in stages]
+        parts = part_of_their_readers(program)
+        stages = [replace(stage, kept=stage.kept and stage.name not in parts) for stage in stages]
     read = (sql for stage in stages for sql in (*stage.statements, *(sql for _, sql in stage.sparing.titled)))
     return (*_read_stages(facts, "\n".join(read)), *stages)
-
-
-def _is_inlined(stage: Compute, stages: Sequence[Compute]) -> bool:
-    """Whether a step that is seldom needed is part of the one stage that reads it: mostly there is nothing to compute.
-
-    Kept, it would be planned for nothing where it is not needed, and be a Spark job more where it is.
-    """
-    if stage.only_if is None or stage.measures or stage.near is not None:
-        return False
-    name = quote(stage.view)
-    readers = [each for each in stages if name in each.sql or name in (each.only_if or "")]
-    return len(readers) == 1 and readers[0].kept and readers[0].sql.count(name) == 1
 
 
 def _insert(stage: Compute, stages: list[Compute]) -> None:

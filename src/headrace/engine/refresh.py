@@ -438,7 +438,7 @@ class Refresher:
 
     def _forget_all_but(self, streams: Collection[TableName]) -> None:
         """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""
-        for memory in (self.plans, self.programs, self.learnt.needs):
+        for memory in (self.plans, self.programs, self.learnt.needs, self.learnt.sizes):
             memory.only(streams)
 
     def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -53,9 +53,6 @@ from headrace.sql.lower import lower
 
 Beside = Callable[[Callable[[], object]], None]
 """Has something done in another thread while this one goes on."""
-
-SURELY = 4
-"""A step that had few rows may have so many times more."""
 
 _TABLES = 3
 """As many stored tables as one refresh writes: state, companion and log."""
@@ -120,6 +117,7 @@ class Run:
         self._common: list[str] = []
         self._texts: dict[str, str] = {}
         self._many: dict[TableName, frozenset[tuple[str, ...]]] = {}
+        self._large: int | None = None
 
     def close(self) -> None:
         """Free temporary results."""
@@ -195,6 +193,7 @@ class Run:
 
     def differential(self, program: DeltaProgram) -> None:
         """Compute the change, then apply it; the companion's as soon as it is known."""
+        self._large = plan.large(self.facts)
         with self._side_by_side() as beside:
             state, found = self._compute(program, beside)
             if plan.is_direct(self.facts, program):
@@ -259,7 +258,8 @@ class Run:
                 # what is common is computed for others, too
                 stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=Sparing())
             if isinstance(stage, Compute) and not stage.kept:
-                self._texts[quote(stage.view)] = text = self._needed(stage)
+                with self._timed(stage) if stage.only_if is not None else nullcontext():
+                    self._texts[quote(stage.view)] = text = self._needed(stage)
                 if text.endswith(_NEVER):
                     needless.note_empty(stage.name)
             if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
@@ -374,22 +374,24 @@ class Run:
 
     def _keep(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         self._views.append(name)
-        with self._expecting(self.facts.name, plan.stem(self.facts, name), name) as few:
-            return self.runner.materialize(name, sql, aggregates, few=few)
+        table, step = self.facts.name, plan.stem(self.facts, name)
+        if self._large is None:
+            with self._expecting(table, step, name) as few:
+                return self.runner.materialize(name, sql, aggregates, few=few)
+        most = self.learnt.sizes.at_most(table, step, self._large)
+        found = self.runner.materialize(name, sql, aggregates, few=most is not None and most <= FEW_CHANGED)
+        rows = self.runner.kept_count(name)
+        if rows is not None and not sql.endswith(_NEVER):  # a step that is not needed tells nothing
+            self.learnt.sizes.note(table, step, self._large, rows)
+        return found
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
-        """Whether few rows are to be expected under a name: not where they were more the last times.
-
-        Of a large change, what few rows follow from are few where they were the last time.
-        """
+        """Whether few rows are to be expected under a name: not where they were more the last times."""
         if table not in self._many:
             self._many[table] = self.learnt.many.barred(table)
-        last = self.learnt.rows.get((table, stem), FEW_CHANGED)
-        few = (plan.is_few(self.facts) or last * SURELY <= FEW_CHANGED) and (stem,) not in self._many[table]
+        few = plan.is_few(self.facts) and (stem,) not in self._many[table]
         yield few
-        if (rows := self.runner.kept_count(view)) is not None:
-            self.learnt.rows[table, stem] = rows
         if few and self.runner.literal_count(view) is None:
             self.learnt.many.failed(table, (stem,))
 

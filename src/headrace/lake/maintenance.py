@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -37,12 +37,14 @@ class Task:
         table: The table, in `staging`.
         sql: The statement.
         commits: Whether it makes a new metadata file, which must be published.
+        snapshots: Those that it drops.
     """
 
     chore: Chore
     table: TableName
     sql: str
     commits: bool = True
+    snapshots: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,12 @@ def expendable(meta: TableMeta, needed: Set[int], before: dt.datetime) -> tuple[
     return tuple(s.id for s in sorted(old, key=lambda s: s.sequence_number))
 
 
-def expire(table: TableName, snapshots: Iterable[int]) -> Task:
+def expire(table: TableName, snapshots: Collection[int]) -> Task:
     """Drop exactly these snapshots, and the files only they use."""
     listed = ", ".join(f"{s}L" for s in snapshots)
     # Without a date Iceberg adds its own default: everything older than five days.
     arguments = f"older_than => TIMESTAMP'1970-01-01 00:00:00', retain_last => 1000000, snapshot_ids => ARRAY({listed})"
-    return Task(Chore.EXPIRE, table, _call(table, "expire_snapshots", arguments))
+    return Task(Chore.EXPIRE, table, _call(table, "expire_snapshots", arguments), snapshots=frozenset(snapshots))
 
 
 def compact(table: TableName) -> Task:
@@ -152,18 +154,23 @@ def _call(table: TableName, procedure: str, arguments: str) -> str:
     return f"CALL {quote(table.catalog)}.system.{procedure}(table => '{name}', {arguments})"
 
 
-def run_tasks(tasks: Iterable[Task], runner: Runner) -> bool:
+def run_tasks(tasks: Iterable[Task], runner: Runner, read: Callable[[], TableMeta]) -> bool:
     """Run tasks in order; whether any of them committed something that must be published.
 
     Iceberg drops snapshots before it looks for their files. Those it does not find were deleted when this was not
     published; others that only they used are removed as orphans.
+
+    Args:
+        tasks: What is due.
+        runner: Runs the statements.
+        read: Reads the table's current metadata through its `staging` pointer.
     """
     committed = False
     for task in tasks:
         try:
             runner.run(task.sql)
         except EnvironmentFault as error:
-            if error.code != "FILE_MISSING" or task.chore is not Chore.EXPIRE:
+            if error.code != "FILE_MISSING" or not task.snapshots or task.snapshots & read().snapshots.keys():
                 raise
         committed = committed or task.commits
     return committed

@@ -227,11 +227,11 @@ class SparkRunner:
             watch, measures = Observation(), _measures({**aggregates, _ROWS: "count(*)"})
             frame = self.session.sql(sql).observe(watch, measures).localCheckpoint(eager=True)
         found = _observed(watch, frame, measures)
-        self._counts[name] = found.pop(_ROWS)
-        frame = counted(frame, self._counts[name])
+        rows = found.pop(_ROWS)
+        frame = counted(frame, rows)
         self._checkpoints.add(name)
         frame.createOrReplaceTempView(name)
-        self._frames[name] = frame
+        self._frames[name], self._counts[name] = frame, rows
         return found
 
     def append(self, table: TableName, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:

@@ -392,3 +392,20 @@ def test_few_rows_that_follow_from_a_large_change_are_held_the_next_time(
         assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
         assert expected["touched"] is few
         assert hr.verify(f"{ns}.s").ok
+
+
+def test_each_stage_is_told_once(hr: Headrace, ns: str, source: str) -> None:
+    """So are steps that are part of the stage that reads them, where they are needed and where they are not."""
+    hr.spark.sql(f"INSERT INTO {source} VALUES (2, 5), (2, 90)")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, max(v) AS v FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")
+    for change in (f"DELETE FROM {source} WHERE v = 5", f"DELETE FROM {source} WHERE v = 90"):
+        hr.spark.sql(change)
+        told = list[str]()
+        unsubscribe = hr.events.subscribe(
+            lambda e, told=told: told.append(e.stage) if isinstance(e, StageStarted) else None
+        )
+        hr.refresh(f"{ns}.s")
+        unsubscribe()
+        assert "compute rescanned" in told
+        assert len(told) == len(set(told)), told
+        assert hr.verify(f"{ns}.s").ok

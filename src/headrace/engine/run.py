@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -257,25 +257,26 @@ class Run:
             if isinstance(stage, Compute) and stage.name in needless.steps and stage.common is None:
                 # what is common is computed for others, too
                 stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=Sparing())
-            if isinstance(stage, Compute) and not stage.kept:
-                with self._timed(stage) if stage.only_if is not None else nullcontext():
-                    self._texts[quote(stage.view)] = text = self._needed(stage)
-                if text.endswith(_NEVER):
-                    needless.note_empty(stage.name)
             if isinstance(stage, Compute) and program.companion is not None and stage.name == plan.COMPANION_CHANGE:
+                if not stage.kept:
+                    self._texts[quote(stage.view)] = self._spliced(stage.sql)
                 beside(partial(self._follow_companion, program.companion, stage, found))
                 continue
             with self._timed(stage):
                 if isinstance(stage, ReadChange):
                     self._read(stage)
+                elif isinstance(stage, Compute) and not stage.kept:
+                    self._texts[quote(stage.view)] = text = self._needed(stage)
+                    if text.endswith(_NEVER):
+                        needless.note_empty(stage.name)
                 elif isinstance(stage, Compute) and stage.near is not None and stage.common is not None:
                     self._collected(stage, stage.near, stage.common)
                 elif isinstance(stage, Compute) and stage.near is not None:
                     self._near(stage, stage.near)
-                elif isinstance(stage, Compute) and stage.view == wanted and stage.kept:
+                elif isinstance(stage, Compute) and stage.view == wanted:
                     looked_for = () if program.state.gains else self.facts.details.output
                     state = self._measured(stage, looked_for)
-                elif isinstance(stage, Compute) and stage.kept:
+                elif isinstance(stage, Compute):
                     found |= self._keep(stage.view, self._needed(stage), dict(stage.measures))
             if isinstance(stage, Compute) and self.runner.kept_count(stage.view) == 0:
                 needless.note_empty(stage.name)

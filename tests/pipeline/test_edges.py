@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from kit.late import commits_late
 
 from headrace.api import Headrace
 from headrace.catalog import resource_of
@@ -119,16 +120,8 @@ def test_nor_is_what_it_commits_while_its_heir_writes(
 ) -> None:
     hr.create_stream_table(f"{ns}.s", query.format(ns), refresh_mode="DIFFERENTIAL")
     hr.spark.sql(change.format(source))
-    written, run, late = f"`staging`.`{ns}`.`s`", SparkRunner.run, []
-
-    def commit(runner: SparkRunner, sql: str) -> list[Any]:
-        """Iceberg appends to whatever there is when it commits."""
-        found = run(runner, sql)
-        if written in sql and not late:
-            late.append(run(runner, f"INSERT INTO {written} VALUES (7, 7)"))
-        return found
-
-    monkeypatch.setattr(SparkRunner, "run", commit)
+    written = f"`staging`.`{ns}`.`s`"
+    late = commits_late(monkeypatch, written, f"INSERT INTO {written} VALUES (7, 7)")
     with pytest.raises(EnvironmentFault, match="STAGING_CHANGED"):
         hr.refresh(f"{ns}.s")
     assert late

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pytest
+from kit.late import commits_late
 
 from headrace.api import Headrace
 from headrace.engine.results import Mode
 from headrace.errors import UserError
-from headrace.spark.runner import SparkRunner
 
 NOW = dt.timedelta(0)
 
@@ -60,16 +59,7 @@ def test_what_a_killed_process_still_commits_is_not_published(
     for number in range(3):
         hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES ({number})")
         hr.refresh(f"{ns}.a")
-    run, late = SparkRunner.run, []
-
-    def commit(runner: SparkRunner, sql: str) -> list[Any]:
-        """Iceberg appends to whatever there is when it commits."""
-        found = run(runner, sql)
-        if f"{ns}.a" in sql.replace("`", "") and not late:
-            late.append(run(runner, f"INSERT INTO staging.{ns}.a VALUES (7)"))
-        return found
-
-    monkeypatch.setattr(SparkRunner, "run", commit)
+    late = commits_late(monkeypatch, f"`{ns}`.`a`", f"INSERT INTO staging.{ns}.a VALUES (7)")
     (told,) = [r for r in hr.maintain(older_than=NOW) if r.name == f"{ns}.a" and r.action == "skipped"]
     assert late
     assert "written by somebody else" in told.detail

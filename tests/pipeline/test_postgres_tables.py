@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import psycopg
 import pytest
+from kit.late import commits_late
 from kit.logical import LogicalServer, logical_server
 
 from headrace.api import Headrace
 from headrace.errors import HeadraceError
-from headrace.spark.runner import SparkRunner
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +125,8 @@ def test_what_a_killed_process_still_commits_is_not_landed_with(
     source = f"{ns}_bank"
     hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (t)")
     db.execute(change)
-    written, run, late = f"`staging`.`{source}`.`t`", SparkRunner.run, []
-
-    def commit(runner: SparkRunner, sql: str) -> list[Any]:
-        """Iceberg appends to whatever there is when it commits."""
-        found = run(runner, sql)
-        if written in sql and not late:
-            late.append(run(runner, f"INSERT INTO {written} VALUES (7, 7)"))
-        return found
-
-    monkeypatch.setattr(SparkRunner, "run", commit)
+    written = f"`staging`.`{source}`.`t`"
+    late = commits_late(monkeypatch, written, f"INSERT INTO {written} VALUES (7, 7)")
     with pytest.raises(HeadraceError) as raised:
         hr.sources.land(source)
     assert late

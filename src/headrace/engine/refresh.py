@@ -402,8 +402,9 @@ class Refresher:
                 raise
             # a change has rows that the query never sees, such as those that came and went again since the last refresh
             self.catalog.reset_staging(know.table.stored, held=leases())
-            choice = replace(choice, mode=Mode.FULL, reason=FullReason.CHANGE_FAILED, detail=error.message)
-            choice = replace(choice, full_seconds=None)  # what was estimated may have left the companion behind
+            # what was estimated of FULL may have left the companion behind
+            why = FullReason.CHANGE_FAILED
+            choice = replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None)
             self._begun(name, choice, attempt)
             outcome = self._run(facts, choice, attempt)
         done = Finished(

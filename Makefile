@@ -33,7 +33,7 @@ java: .venv/java-home
 
 # Spark starts in half the time from an archive of the classes it loads; making it is a convenience that never fails.
 .venv/.stamp-warm: .venv/.stamp-setup | .venv/java-home
-	@$(WITH_JAVA) $(BIN)/python -m headrace.spark.warm 2>/dev/null || true
+	@$(WITH_JAVA) $(BIN)/python -m headrace.spark.class_archive 2>/dev/null || true
 	@touch $@
 
 demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-project and refresh it five times (SCALE, ROUNDS)
@@ -48,7 +48,7 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) tests/fast/test_layers.py
+	$(PYTEST) tests/fast/test_layers.py tests/fast/test_rooms.py
 
 test-fast: .venv/.stamp-setup ## Tests without a JVM, and without whole histories
 	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) -n $(WORKERS)

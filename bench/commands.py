@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bench.measure import Figure, listed, median, show
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 COMMANDS = (("status",), ("history",), ("graph",), ("--help",))
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from bench.measure import Figure, show
 from headrace.graph.critical import remaining
 from headrace.graph.dag import Dag
-from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.policy.dispatch import Dispatch
 
 TABLES = 5_000
 SLOTS = (4, 32)

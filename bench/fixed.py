@@ -6,7 +6,7 @@ import argparse
 import time
 
 from bench.measure import Figure, listed, median, project, show
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import Publication, Swap
 from headrace.names import LAKE, TableName
 

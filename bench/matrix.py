@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from bench.measure import Figure, geometric_mean, listed, median, project, show
-from headrace.api import Headrace
-from headrace.engine.results import RefreshResult
+from headrace.api.facade import Headrace
+from headrace.results.refresh_results import RefreshResult
 
 OTHERS = ("DIFFERENTIAL", "AUTO")
 MODES = ("FULL", *OTHERS)

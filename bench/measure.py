@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import headrace
-from headrace.api import Headrace
-from headrace.project import init_project
+from headrace.api.facade import Headrace
+from headrace.project.new_project import init_project
 
 
 @dataclass(frozen=True, slots=True)

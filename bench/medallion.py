@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from bench.measure import Figure, listed, median, project, show
 from bench.queries import load
 from bench.tpch import change
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 SHARE = 0.001
 

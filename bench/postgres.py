@@ -11,7 +11,7 @@ import psycopg
 
 from bench.measure import Figure, project, show
 from bench.servers import COLUMNS, FILL, WAYS, database, server
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 ROWS = 1_000_000
 SNAPSHOT = 200_000

@@ -21,7 +21,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from bench.measure import Figure, project, show
 from bench.servers import WAYS, server
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 RATE = 100
 WARM_UP, MEASURED, PATIENCE = 75.0, 30.0, 20.0

@@ -16,9 +16,9 @@ import psycopg
 from bench.measure import Figure, listed, median, show
 from bench.servers import COLUMNS, FILL, WAYS, server, with_spare_files
 from headrace.names import LAKE, TableName
-from headrace.sources.postgres.capture import Captured, PostgresCapture
-from headrace.sources.postgres.spool import Spool
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
 SINGLE = 2_000
 BULK = 10_000

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from bench.measure import Figure, geometric_mean, listed, median, project, show
 from bench.tpch import change
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.demo import tpch, tpch22
-from headrace.engine.results import Mode, RefreshResult
+from headrace.results.refresh_results import Mode, RefreshResult
 
 CHANGES = ((0.001, False), (0.001, True), (0.01, False), (0.01, True))
 """How much changes, and whether the keys are close together, as TPC-H's own are, or from everywhere."""

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from bench.measure import Figure, listed, median, project, show
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.demo import tpch
 
 PAIRS = (("FULL", "DIFFERENTIAL"), ("FULL", "AUTO"))

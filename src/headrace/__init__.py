@@ -1,11 +1,15 @@
-"""Headrace keeps SQL-defined tables fresh on Apache Spark by incremental view maintenance."""
+"""Headrace keeps SQL-defined tables fresh on Apache Spark by incremental view maintenance.
+
+In come SQL, sources' changes and schedules; out go tables that equal their queries at their frontiers. `open()` is
+the door.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.api import Headrace, open
+    from headrace.api.facade import Headrace, open
     from headrace.errors import HeadraceError
     from headrace.functions import function
 
@@ -16,9 +20,9 @@ __all__ = ["Headrace", "HeadraceError", "__version__", "function", "open"]
 def __getattr__(name: str) -> Any:
     """Import the public names at first use: `import headrace` itself must cost nothing."""
     if name in ("Headrace", "open"):
-        from headrace import api
+        from headrace.api import facade
 
-        return getattr(api, name)
+        return getattr(facade, name)
     if name == "function":
         from headrace.functions import function
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fast.cli.conftest import command, environment
 
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 UNREACHABLE = """<ivysettings>
   <settings defaultResolver="nowhere"/>

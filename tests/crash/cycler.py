@@ -17,8 +17,8 @@ import sys
 from kit.published import check_groups, groups_of
 
 import headrace
-from headrace.engine.circling import ITERATE
 from headrace.events import Event, StageFinished, StageStarted
+from headrace.refresh.groups.cycle_refresher import ITERATE
 
 MEMBERS = ("k.odd", "k.even")
 TABLES = (*MEMBERS, "k.n")

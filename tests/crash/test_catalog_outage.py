@@ -16,9 +16,9 @@ from kit.waiting import running, until
 import headrace
 from headrace.catalog import Catalog
 from headrace.config import default_settings
-from headrace.engine.results import VerifyResult
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFinished, Suspended
+from headrace.results.refresh_results import VerifyResult
 from headrace.schedule import Kind, Schedule
 
 AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)

@@ -29,12 +29,12 @@ from kit.spans import check_that_nobody_was_in_anothers_way, lines
 from kit.waiting import until
 
 import headrace
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, Outcome
-from headrace.engine.heads import metadata
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.names import LAKE, TableName
-from headrace.project import init_project
+from headrace.project.new_project import init_project
+from headrace.refresh.cut.cut import metadata
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 TABLES = (20, 40) if LONG else (20, 20)

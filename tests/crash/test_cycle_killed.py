@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("cycler.py")
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))

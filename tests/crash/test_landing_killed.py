@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kit.logical import logical_server
 
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("lander.py")
 POINTS = tuple(range(10)) if os.environ.get("HEADRACE_TEST_LONG") else (1, 3, 4, 6)

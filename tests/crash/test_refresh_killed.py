@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.proxy import BreakingProxy
 
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("refresher.py")
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))

@@ -23,11 +23,11 @@ from catalog_kit.killed import start
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query, scheduler
 
 from headrace.catalog import Catalog
-from headrace.catalog.reader import Reader
-from headrace.engine.grouping import Defaults, grouping
+from headrace.catalog.state.reader import Reader
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import Kind, Schedule
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))

@@ -14,7 +14,7 @@ import pytest
 from kit.waiting import running, until
 
 import headrace
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.config import default_settings
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Notice, RetryPlanned, StageStarted, Suspended

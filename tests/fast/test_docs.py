@@ -15,10 +15,10 @@ import click
 import pytest
 
 from headrace import config
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.cli.main import app
 from headrace.reasons import FullReason
-from headrace.sql import forms
+from headrace.statements import forms
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "headrace"

@@ -18,7 +18,7 @@ class Uncounted:
 
 
 class DuckRunner:
-    """See `headrace.engine.ports.Runner`; temporary names are tables and views of one in-memory database."""
+    """See `headrace.ports.Runner`; temporary names are tables and views of one in-memory database."""
 
     def __init__(self, executor: DuckExecutor) -> None:
         self.executor = executor

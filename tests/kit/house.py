@@ -8,15 +8,15 @@ from pathlib import Path
 import psycopg
 from catalog_kit.clock import ManualClock
 
+from headrace.api.database_sources import Sources
 from headrace.catalog import Catalog, Mirror, Publication, SourceMove
 from headrace.config import Settings
-from headrace.database_sources import Sources
-from headrace.engine.ports import Runner
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events
 from headrace.names import TableName
-from headrace.sources.postgres.opening import KIND, options_of
-from headrace.sources.postgres.tables import to_json
+from headrace.ports import Runner
+from headrace.sources.postgres.remote_tables import to_json
+from headrace.sources.postgres.setup.open_capture import KIND, options_of
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 

@@ -14,21 +14,21 @@ from headrace.algebra.relations import Moment, Project, Relation, Scan, Stored, 
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import transform
-from headrace.compiler import CompiledView, compile_view
-from headrace.delta import reserve
-from headrace.delta.apply import delete_rows, insert_rows, merged_state
-from headrace.delta.consolidate import difference
-from headrace.delta.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
-from headrace.engine.estimate import companion_seconds, differential_seconds, full_seconds
-from headrace.engine.needless import Needless
+from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.cost.cost_model import companion_seconds, differential_seconds, full_seconds
+from headrace.ivm.consolidate import difference
+from headrace.ivm.new_contents import delete_rows, insert_rows, merged_state
+from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
 from headrace.names import LAKE, WEIGHT, TableName
-from headrace.rewrite.check import naive
+from headrace.optimizer.auxiliary_views import top_k_buffer
+from headrace.optimizer.coverage_check import naive
+from headrace.physical.dead_steps import Needless
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
 from kit.executor import Executor
 from kit.planned import facts_of, source
 
-reserve.LEAST = 1  # or no table of a test would outgrow it
+top_k_buffer.LEAST = 1  # or no table of a test would outgrow it
 
 NAMESPACE = ("shop",)
 _WEIGHT = Column(WEIGHT, "bigint")

@@ -13,18 +13,18 @@ import duckdb
 import psycopg
 import sqlglot
 
-from headrace.engine.mirrors import evolution
+from headrace.landing.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
-from headrace.sources.landing import Landing
-from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
-from headrace.sources.postgres.collector import MOST
-from headrace.sources.postgres.landed import PostgresTable
-from headrace.sources.postgres.landing_sql import FEW, change_sql
-from headrace.sources.postgres.literals import MOST_ROWS
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.spool import Spool
-from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.capture import Landing
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.spool.landed_table import PostgresTable
+from headrace.sources.postgres.spool.landing_sql import FEW, change_sql
+from headrace.sources.postgres.spool.literal_rows import MOST_ROWS
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.wal.net_collector import MOST
+from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 Rows = Counter[tuple[Any, ...]]
 

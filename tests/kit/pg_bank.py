@@ -17,11 +17,11 @@ from typing import Any
 import psycopg
 from pyiceberg.table import StaticTable
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import Catalog
-from headrace.engine.pinned import PinnedState
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
+from headrace.refresh.cut.pinned_state import PinnedState
 
 TABLES = ("here", "there")
 ACCOUNTS, TOTAL = 40, 8_000

@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from headrace.sources.landing import Landing
-from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import LIMIT, Captured, PostgresCapture
-from headrace.sources.postgres.collector import MOST
-from headrace.sources.postgres.spool import Spool
+from headrace.sources.capture import Landing
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.wal.net_collector import MOST
+from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes in which the system counts memory."""

@@ -14,10 +14,10 @@ import psycopg
 
 from headrace.errors import HeadraceError
 from headrace.names import TableName
-from headrace.sources.landing import Landing
-from headrace.sources.postgres.capture import LIMIT, Captured
-from headrace.sources.postgres.spool import Spool
-from headrace.sources.postgres.trigger_capture import by_triggers
+from headrace.sources.capture import Landing
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.trigger_capture import by_triggers
+from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured
 from kit import pg_child
 from kit.mirrored import Mirrors
 from kit.waiting import until

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.sources.postgres import snapshots
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.ledger import Ledger
+from headrace.sources.postgres.snapshot import snapshots
+from headrace.sources.postgres.snapshot.copy_ledger import Ledger
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 from kit.mirrored import Follower
 
 KILLED = -signal.SIGKILL

@@ -16,9 +16,9 @@ import psycopg
 
 from headrace.errors import HeadraceError
 from headrace.names import TableName
-from headrace.sources.landing import Landing
-from headrace.sources.postgres.capture import Captured
-from headrace.sources.postgres.spool import Spool
+from headrace.sources.capture import Landing
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.wal.wal_capture import Captured
 from kit.mirrored import Mirrors
 from kit.pg_child import Way
 from kit.pg_interrupted import BROKEN

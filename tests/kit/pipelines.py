@@ -30,17 +30,17 @@ from headrace.catalog import (
     Swap,
     resource_of,
 )
-from headrace.engine.aligning import aligned_heads, alignment, wants_alignment
-from headrace.engine.grouping import Defaults
-from headrace.engine.heads import Heads
-from headrace.engine.held import held
-from headrace.engine.pinned import PinnedState
-from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
+from headrace.refresh.cut.align_cut import aligned_heads, alignment, wants_alignment
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.pinned_state import PinnedState
+from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.held_leases import held
+from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.schedule import parse_schedule
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from headrace.algebra.relations import Scan
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
-from headrace.compiler import CompiledView
-from headrace.engine.details import Details, SourceUse
-from headrace.engine.facts import Facts, SourceFacts
-from headrace.engine.results import RefreshMode
+from headrace.compiler.compiled_view import CompiledView
+from headrace.definitions.details import Details, SourceUse
 from headrace.names import LAKE, TableName
+from headrace.physical.facts import Facts, SourceFacts
+from headrace.results.refresh_results import RefreshMode
 from headrace.semantics import Semantics
 
 NAME = TableName(LAKE, ("s",), "planned")

@@ -7,9 +7,9 @@ import itertools
 from collections import Counter
 from decimal import Decimal
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.names import quote
+from headrace.results.refresh_results import Mode
 from kit.case import Case, Row, Table, Window
 
 _numbers = itertools.count(1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from headrace.catalog import Catalog, Version
-from headrace.engine.grouping import Defaults, grouping
 from headrace.frontier import Frontier
 from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults, grouping
 
 Frontiers = Mapping[TableName, Frontier]
 

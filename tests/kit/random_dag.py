@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 SOURCES = ("c.x", "c.y", "c.z")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.algebra.schema import Column
-from headrace.compiler import CompiledView, compile_view
+from headrace.compiler.compiled_view import CompiledView, compile_view
 from kit.duck import DuckExecutor
 from kit.maintained import table_name
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import headrace
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.config import Settings, default_settings
 
 _numbers = itertools.count(1)

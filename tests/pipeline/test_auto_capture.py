@@ -11,7 +11,7 @@ from kit import pg_bank
 from kit.logical import LogicalServer, logical_server
 from kit.pg_bank import TABLES, TOTAL, Transfers
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 PATIENCE = 300.0
 INSTALLED = (

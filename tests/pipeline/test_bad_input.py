@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode, Status
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError, Unsupported, UserError
 from headrace.reasons import FullReason
+from headrace.results.refresh_results import Mode, Status
 
 
 @pytest.fixture

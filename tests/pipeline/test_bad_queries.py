@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.results.refresh_results import Mode
 
 ODD = "`odd table.name`"
 

@@ -18,7 +18,7 @@ from kit import pg_bank
 from kit.logical import LogicalServer, logical_server
 from kit.pg_bank import TABLES, TOTAL, Transfers
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.names import LAKE, TableName
 
 LOOKS, MOST = 10, 600

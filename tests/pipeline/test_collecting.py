@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from kit.near import small_sources_too
 
-from headrace.api import Headrace
-from headrace.engine import run, spans
-from headrace.engine.results import Mode, RefreshResult
+from headrace.api.facade import Headrace
+from headrace.physical import key_ranges
+from headrace.refresh import execution
+from headrace.results.refresh_results import Mode, RefreshResult
 
 QUERIES = {
     "prices": "SELECT o.customer, l.price FROM {0}.orders o JOIN {0}.lines l ON l.order_id = o.id WHERE o.customer > 2",
@@ -74,10 +75,10 @@ def test_only_what_lies_within_the_spans_of_the_keys_is_read(
     asked: list[str] = []
 
     def condition(column: str, found: Sequence[object]) -> str:
-        asked.append(spans.condition(column, found))
+        asked.append(key_ranges.condition(column, found))
         return asked[-1]
 
-    monkeypatch.setattr(run, "condition", condition)
+    monkeypatch.setattr(execution, "condition", condition)
     needs_are_seen(hr, ns, names)
     asked.clear()
     hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 1 WHERE order_id IN (20, 21, 901)")
@@ -92,13 +93,13 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
 ) -> None:
     """The keys tell that all line items of changed orders are among those that changed."""
     ran: list[str] = []
-    least = run.Run._least
+    least = execution.Run._least
 
     def recorded(*given: Any) -> str:
         ran.append(least(*given))
         return ran[-1]
 
-    monkeypatch.setattr(run.Run, "_least", recorded)
+    monkeypatch.setattr(execution.Run, "_least", recorded)
     for turn in (1, 2, 3, 4):
         ran.clear()
         first = 2000 + 10 * turn

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.api import Headrace
-from headrace.engine import gather
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.names import LAKE, TableName
+from headrace.refresh import gather_facts
+from headrace.results.refresh_results import Mode
 
 MODES = ("merge-on-read", "copy-on-write")
 QUERIES = {
@@ -74,9 +74,9 @@ def test_the_last_to_read_a_change_keeps_it_for_nobody(hr: Headrace, ns: str, na
 def readers(hr: Headrace, name: str) -> int | None:
     """Of how many that read the change of its source a table knows."""
     namespace, _, table = name.partition(".")
-    know = gather.known(hr._catalog, TableName(LAKE, (namespace,), table))
+    know = gather_facts.known(hr._catalog, TableName(LAKE, (namespace,), table))
     heads = hr._engine()[1].heads().of(know.table.sources, frozenset(know.streams))
-    (source,) = gather.gather(know, heads, forced=False, tag="looked").sources
+    (source,) = gather_facts.gather(know, heads, forced=False, tag="looked").sources
     return source.common and source.common.readers
 
 

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode, RefreshResult
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
+from headrace.results.refresh_results import Mode, RefreshResult
 
 SETUP = """
 CREATE TABLE {0}.t (k INT, v INT, d DECIMAL(10,2), parent INT) USING iceberg;

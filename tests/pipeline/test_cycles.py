@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import headrace
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.config import Settings
 from headrace.errors import HeadraceError
 

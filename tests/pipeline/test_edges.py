@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from kit.late import commits_late
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
-from headrace.engine.results import Mode
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, RefreshFailed, RefreshStarted, StageFinished, StageStarted
 from headrace.names import LAKE, STAGING, TableName
 from headrace.reasons import FullReason
+from headrace.results.refresh_results import Mode
 from headrace.spark.runner import SparkRunner
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Explanation, Mode
+from headrace.api.facade import Headrace
 from headrace.errors import Unsupported
+from headrace.results.refresh_results import Explanation, Mode
 
 QUERY = "SELECT k, count(*) AS n, max(v) AS most FROM {ns}.t WHERE v > 0 GROUP BY k"
 HEADS = ["algebra", "companion", "delta by the rules (all sources changed)", "delta after the rewrites"]

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 
 PATIENCE = 120.0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError, UserError
 
 FUNCTIONS = """

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 import headrace
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.config import Settings
-from headrace.engine.fuse import Fuse
-from headrace.engine.gather import gather, known
-from headrace.engine.guard import guarded
-from headrace.engine.heads import Heads
 from headrace.errors import HeadraceError
 from headrace.events import Event, FuseBlown, Notice
 from headrace.names import TableName
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.fuses.fuse import Fuse
+from headrace.refresh.fuses.fuse_guard import guarded
+from headrace.refresh.gather_facts import gather, known
 
 TABLES = """
 CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'copy-on-write');

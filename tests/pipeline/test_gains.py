@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from kit.sparks import heard
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.events import StageFinished
 from headrace.names import LAKE, TableName
+from headrace.results.refresh_results import Mode
 
 SETUP = """
 CREATE TABLE {0}.t (k INT, v INT, s STRING) USING iceberg;

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.events import Event, Notice
 

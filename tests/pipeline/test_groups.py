@@ -8,7 +8,7 @@ import threading
 import pytest
 from kit.waiting import until
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
 from headrace.errors import HeadraceError
 from headrace.events import Event, StageStarted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
+from headrace.results.refresh_results import Mode
 
 BEST = (
     "WITH r AS (SELECT k, sum(v) AS total FROM {ns}.t GROUP BY k) "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import UserError
 
 

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.reasons import FullReason
+from headrace.results.refresh_results import Mode
 
 
 def orders(hr: Headrace, ns: str, properties: str = "") -> str:

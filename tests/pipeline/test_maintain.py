@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kit.late import commits_late
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.errors import UserError
+from headrace.results.refresh_results import Mode
 
 NOW = dt.timedelta(0)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
+from headrace.results.refresh_results import Mode
 
 VIEWS = {
     "partition shown": "SELECT k, v, rank() OVER w r, sum(x) OVER w s FROM {t} WINDOW w AS (PARTITION BY k ORDER BY v)",

@@ -12,9 +12,9 @@ import pytest
 from kit.logical import LogicalServer, logical_server
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
-from headrace.sources.postgres.capture import PostgresCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
     hr: Headrace, ns: str, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_parts = partial(PostgresCapture, most=3)  # so that a landing is spilled in several parts
-    monkeypatch.setattr("headrace.sources.postgres.opening.PostgresCapture", in_parts)
+    monkeypatch.setattr("headrace.sources.postgres.setup.open_capture.PostgresCapture", in_parts)
     db.execute("CREATE TABLE docs (a int, b text, body text, PRIMARY KEY (a, b))")
     db.execute("CREATE TABLE bag (x int, y text)")
     db.execute("ALTER TABLE bag REPLICA IDENTITY FULL; ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 
-from headrace.api import Headrace
-from headrace.engine.source_results import LandingResult
+from headrace.api.facade import Headrace
 from headrace.errors import UserError
-from headrace.lake.thinning import Density
+from headrace.lake.snapshot_retention import Density
+from headrace.results.source_results import LandingResult
 
 ROWS = 1_200
 
@@ -27,7 +27,7 @@ def server() -> Iterator[LogicalServer]:
 def test_many_rows_are_landed_as_few_are(
     hr: Headrace, ns: str, server: LogicalServer, way: str, identity: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.sources.postgres.landed.FEW", 0)
+    monkeypatch.setattr("headrace.sources.postgres.spool.landed_table.FEW", 0)
     for module in ("lake.apply", "engine.mirrors"):
         monkeypatch.setattr(f"headrace.{module}.SMALL_STATE_CELLS", 0)
     source, url = f"{ns}_shop", server.fresh()
@@ -76,10 +76,12 @@ def test_snapshots_of_a_mirror_that_is_written_all_the_time_stay_few(
     hr: Headrace, ns: str, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     density = Density(few=6, whole=dt.timedelta(0), minutes=dt.timedelta(0))
-    monkeypatch.setattr("headrace.lake.thinning.EVERY", 4)
-    monkeypatch.setattr("headrace.engine.thinning.DENSITY", density)
-    monkeypatch.setattr("headrace.lake.thinning._turn", lambda *_: 0)  # no hour ends meanwhile: what ends one stays
-    monkeypatch.setattr("headrace.lake.apply.SMALL_STATE_CELLS", 0)
+    monkeypatch.setattr("headrace.lake.snapshot_retention.EVERY", 4)
+    monkeypatch.setattr("headrace.landing.mirror_thinning.DENSITY", density)
+    monkeypatch.setattr(
+        "headrace.lake.snapshot_retention._turn", lambda *_: 0
+    )  # no hour ends meanwhile: what ends one stays
+    monkeypatch.setattr("headrace.lake.apply_change.SMALL_STATE_CELLS", 0)
     source, url = f"{ns}_shop", server.fresh()
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("CREATE TABLE visits (id int PRIMARY KEY, n int)")

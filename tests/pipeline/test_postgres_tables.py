@@ -10,7 +10,7 @@ import pytest
 from kit.late import commits_late
 from kit.logical import LogicalServer, logical_server
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 
 VALUES: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (

@@ -13,7 +13,7 @@ from kit.case import Case
 from kit.play import Play
 from kit.queries import cases
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.errors import Unsupported
 
 EXAMPLES = 300 if os.environ.get("HEADRACE_TEST_LONG") else 12

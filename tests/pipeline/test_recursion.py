@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
 from headrace.errors import UserError
+from headrace.results.refresh_results import Mode
 
 WAYS = (
     "WITH RECURSIVE ways(n, depth) MAX RECURSION LEVEL 5 AS (SELECT a, 0 FROM {ns}.edges WHERE a = 1"

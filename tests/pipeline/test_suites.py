@@ -14,8 +14,8 @@ from kit import nexmark, tpcds, tpcds_rows
 from kit.case import Case, Row, Table, Weighted, Window
 from kit.play import Play
 
-from headrace.api import Headrace
-from headrace.engine.results import Mode
+from headrace.api.facade import Headrace
+from headrace.results.refresh_results import Mode
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 ROUNDS = 4 if LONG else 1

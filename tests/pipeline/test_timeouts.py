@@ -8,7 +8,7 @@ import time
 import pytest
 from kit.waiting import running, until
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.events import Event, RetryPlanned
 
 SLOW = """

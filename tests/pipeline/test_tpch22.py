@@ -14,9 +14,9 @@ import pytest
 from kit import tpch_changes as changes
 from kit.near import small_sources_too
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.demo import tpch, tpch22
-from headrace.engine.results import Mode
+from headrace.results.refresh_results import Mode
 
 SCALE = 0.01
 EVERY = 200

@@ -12,7 +12,7 @@ from kit.names import temp_name
 
 from headrace.algebra.schema import Column
 from headrace.errors import InternalError, Unsupported
-from headrace.lake.apply import Change, Method, Target, change_of, measures, plan_apply, run_apply
+from headrace.lake.apply_change import Change, Method, Target, change_of, measures, plan_apply, run_apply
 from headrace.lake.tables import create_table
 from headrace.names import WEIGHT, TableName
 
@@ -151,7 +151,7 @@ def test_rows_that_all_change_are_replaced_without_a_look(lake, fresh: Callable[
 
 
 def test_many_copies_are_counted_by_position(lake, fresh: Callable[..., TableName], monkeypatch) -> None:
-    monkeypatch.setattr("headrace.lake.apply.REAPPEND_ROWS", 0)
+    monkeypatch.setattr("headrace.lake.apply_change.REAPPEND_ROWS", 0)
     table = fresh("staging")
     one = ("1", "'a'", "1.5", "-0.0D", "map()", "array()", "DATE'2026-01-01'")
     other = ("1", "'a'", "1.5", "0.0D", "map()", "array()", "DATE'2026-01-01'")

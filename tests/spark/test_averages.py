@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.delta.quotient import quotient
+from headrace.ivm.aggregates.decimal_average import quotient
 from headrace.spark.runner import SparkRunner
 
 SHAPES = [(5, 0), (8, 2), (12, 2), (12, 10), (10, 10), (13, 2), (15, 2), (17, 4), (18, 2), (19, 2), (21, 0)]

@@ -10,11 +10,11 @@ import pytest
 
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import TableName
-from headrace.sources import narrowing, scattered
-from headrace.sources.files import file_diff
-from headrace.sources.foreign import metadata_location
-from headrace.sources.history import ChangePlan, PositionDiff
-from headrace.sources.lakehouse import changes_sql, plan_changes, rows_sql
+from headrace.sources.lakehouse import deleted_rows, file_narrowing
+from headrace.sources.lakehouse.change_plan import ChangePlan, PositionDiff
+from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
+from headrace.sources.lakehouse.file_diff import file_diff
+from headrace.sources.lakehouse.foreign_catalogs import metadata_location
 
 
 def changes(lake, table, meta, start, end, columns) -> Counter:
@@ -159,12 +159,12 @@ def test_deletion_vectors_tell_the_new_positions(lake, fresh) -> None:
 def test_many_deleted_rows_are_told_from_those_deleted_before(lake, fresh, monkeypatch, way: str) -> None:
     table = fresh()
     _merge_on_read(lake, table, 3)
-    rows = scattered.FEW_POSITIONS * 2 + 1000
+    rows = deleted_rows.FEW_POSITIONS * 2 + 1000
     lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, 1 FROM range(100, {rows})")
     if way != "bitmaps":
-        monkeypatch.setattr(scattered, "MOST_WORDS", 0)
+        monkeypatch.setattr(deleted_rows, "MOST_WORDS", 0)
     if way == "sorted":
-        monkeypatch.setattr(scattered, "FEW_NUMBERS", 0)
+        monkeypatch.setattr(deleted_rows, "FEW_NUMBERS", 0)
     versions = [lake.meta(table).current_snapshot_id]
     for statement in (
         "DELETE FROM {} WHERE k % 3 = 0 OR k IN (163, 164, 227, 228)",
@@ -178,7 +178,7 @@ def test_many_deleted_rows_are_told_from_those_deleted_before(lake, fresh, monke
         diff = file_diff(meta, start, end)
         gone = {file: len(found) for file, found in diff.deleted.items()}
         text = changes_sql(table, meta, plan_changes(meta, start, end), ("k", "v")) or ""
-        if sum(gone.values()) > scattered.FEW_POSITIONS:
+        if sum(gone.values()) > deleted_rows.FEW_POSITIONS:
             assert ("bit_get" in text, "position_deletes" in text) == (way == "bitmaps", way != "bitmaps")
             assert ("MERGE" in text) == (way == "sorted" and start != versions[0])
         sign = {start: -1, end: 1}
@@ -194,13 +194,13 @@ def test_deleted_rows_of_many_files_with_awkward_paths(lake, fresh, tmp_path, mo
     lake.runner.run(
         f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('write.data.path'='{tmp_path}/it\\'s \"ünlike\" 100%')"
     )
-    files = scattered.FEW_FILES + 16  # hashing leaves some of them empty
+    files = deleted_rows.FEW_FILES + 16  # hashing leaves some of them empty
     lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ REPARTITION({files}, k) */ id AS k, 0 FROM range(100, 1000)")
     lake.runner.run(f"DELETE FROM {table.sql} WHERE k % 2 = 0")
     meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE k % 3 = 0")
-    assert len(file_diff(meta, start, end).touched) > scattered.FEW_FILES
-    for way, positions in (("__hr_list", scattered.FEW_POSITIONS), ("bit_get", 0)):
-        monkeypatch.setattr(scattered, "FEW_POSITIONS", positions)
+    assert len(file_diff(meta, start, end).touched) > deleted_rows.FEW_FILES
+    for way, positions in (("__hr_list", deleted_rows.FEW_POSITIONS), ("bit_get", 0)):
+        monkeypatch.setattr(deleted_rows, "FEW_POSITIONS", positions)
         assert way in changes_sql(table, meta, plan_changes(meta, start, end), ("k",))
         assert changes(lake, table, meta, start, end, ("k",)) == Counter({(k,): -1 for k in range(3, 1000, 6)})
 
@@ -264,5 +264,5 @@ def test_only_files_that_changed_are_read_where_bounds_tell_them_from_others(
         assert {row: n for row, n in found.items() if n} == {row: sign * n for row, n in wanted.items() if n}
     text = changes_sql(table, meta, plan_changes(meta, start, end), ("k", "w")) or ""
     assert (condition in text) if condition else (" BETWEEN " not in text)
-    monkeypatch.setattr(narrowing, "MOST_BYTES", 0)  # too many files to look at
+    monkeypatch.setattr(file_narrowing, "MOST_BYTES", 0)  # too many files to look at
     assert " BETWEEN " not in (changes_sql(table, meta, plan_changes(meta, start, end), ("k", "w")) or "")

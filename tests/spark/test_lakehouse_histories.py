@@ -11,9 +11,9 @@ import pytest
 
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
-from headrace.sources import scattered
-from headrace.sources.history import ChangePlan, PositionDiff
-from headrace.sources.lakehouse import changes_sql, plan_changes, rows_sql
+from headrace.sources.lakehouse import deleted_rows
+from headrace.sources.lakehouse.change_plan import ChangePlan, PositionDiff
+from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
 
 COLUMNS = ("k", "g", "v", "d")
 LAYOUTS = [
@@ -107,11 +107,11 @@ def test_rows_before_plus_changes_are_rows_after(
     lake, fresh: Callable[..., TableName], monkeypatch, properties: str, partitioning: str, mode: str, seed: int
 ) -> None:
     if seed > 1:  # as if there were many positions, and as if there were too many
-        monkeypatch.setattr(scattered, "FEW_POSITIONS", -1)
+        monkeypatch.setattr(deleted_rows, "FEW_POSITIONS", -1)
     if seed > 2:
-        monkeypatch.setattr(scattered, "MOST_WORDS", -1)
-        monkeypatch.setattr(scattered, "FEW_DELETED", -1)
-        monkeypatch.setattr(scattered, "FEW_NUMBERS", -1)
+        monkeypatch.setattr(deleted_rows, "MOST_WORDS", -1)
+        monkeypatch.setattr(deleted_rows, "FEW_DELETED", -1)
+        monkeypatch.setattr(deleted_rows, "FEW_NUMBERS", -1)
     rng = random.Random(f"{seed}{properties}{partitioning}{mode}")
     table = fresh()
     modes = set_modes("merge-on-read" if mode == "mixed" else mode)

@@ -10,7 +10,15 @@ import pytest
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.lake.maintenance import Policy, compact, expire, plan_maintenance, remove_orphans, run_tasks, trim_log
+from headrace.lake.maintenance_tasks import (
+    Policy,
+    compact,
+    expire,
+    plan_maintenance,
+    remove_orphans,
+    run_tasks,
+    trim_log,
+)
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import create_log, create_table
 from headrace.names import TableName

@@ -12,9 +12,9 @@ from headrace.algebra.schema import Column
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.spark.runner import SparkRunner
-from headrace.sql.argument_types import with_types
 from headrace.sql.lower import lower
-from headrace.sql.reader import read
+from headrace.sql.reader.argument_types import with_types
+from headrace.sql.reader.reader import read
 from headrace.sql.references import substitute
 
 SHOP = ("reading",)

@@ -15,7 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.names import TableName
 from headrace.semantics import Semantics
-from headrace.spark.few import MOST_BYTES, MOST_ROWS
+from headrace.spark.local_relation import MOST_BYTES, MOST_ROWS
 from headrace.spark.runner import SparkRunner
 from headrace.spark.session import catalog_names, check_session
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headrace.engine.spans import MOST_SPANS, condition, gaps_sql
+from headrace.physical.key_ranges import MOST_SPANS, condition, gaps_sql
 from headrace.spark.runner import SparkRunner
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -10,7 +10,7 @@ from kit.fixture import parse, shown
 from kit.maintained import Maintained, replay
 from kit.sparks import SparkExecutor
 
-from headrace.delta.root import root_of
+from headrace.ivm.query_root import root_of
 from headrace.spark.runner import SparkRunner
 
 ACID = Path(__file__).parents[1] / "fast" / "differential" / "acid"

@@ -1,9 +1,12 @@
-"""The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL."""
+"""The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL.
 
+In come names, records and publications; out go frozen records, each read in a transaction of its own. `Catalog` is
+the door, and alone knows SQLAlchemy.
+"""
+
+from headrace.catalog.definitions.declared_keys import DeclaredKey
 from headrace.catalog.facade import Catalog
-from headrace.catalog.gates import Gate
-from headrace.catalog.keys import DeclaredKey
-from headrace.catalog.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
+from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
     Care,
     Definition,
@@ -29,9 +32,10 @@ from headrace.catalog.records import (
     Version,
     resource_of,
 )
-from headrace.catalog.source_health import SourceFailure
-from headrace.catalog.sources import DatabaseSource, Mirror, SourceMove, SourceStatus
-from headrace.catalog.watermarks import WatermarkGroup
+from headrace.catalog.safeguards.gates import Gate
+from headrace.catalog.safeguards.watermarks import WatermarkGroup
+from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, SourceMove, SourceStatus
+from headrace.catalog.sources.source_health import SourceFailure
 
 __all__ = [
     "Care",

@@ -6,23 +6,18 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
-from headrace.catalog import leases as _leases
-from headrace.catalog import observing as _observing
-from headrace.catalog import pointers as _pointers
-from headrace.catalog import retired as _retired
-from headrace.catalog import source_health as _source_health
-from headrace.catalog import sources as _sources
-from headrace.catalog import staging as _staging
-from headrace.catalog import writer as _writer
-from headrace.catalog.answers import Answers
-from headrace.catalog.caring import Caring
+from headrace.catalog.coordination import leases as _leases
+from headrace.catalog.coordination.scheduler_catalog import Caring
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
-from headrace.catalog.gating import Gating
-from headrace.catalog.keying import Keying
+from headrace.catalog.definitions import definition_writer as _writer
+from headrace.catalog.definitions.key_catalog import Keying
 from headrace.catalog.opening import prepare
-from headrace.catalog.publication import Publication
-from headrace.catalog.publish import publish as _publish
-from headrace.catalog.publish import settle as _settle
+from headrace.catalog.publishing import pointers as _pointers
+from headrace.catalog.publishing import reset_staging as _staging
+from headrace.catalog.publishing import retired_tables as _retired
+from headrace.catalog.publishing.publication import Publication
+from headrace.catalog.publishing.publish import publish as _publish
+from headrace.catalog.publishing.publish import settle as _settle
 from headrace.catalog.records import (
     Definition,
     HistoryEntry,
@@ -35,7 +30,12 @@ from headrace.catalog.records import (
     Retired,
     StreamTable,
 )
-from headrace.catalog.sources import DatabaseSource, Mirror, SourceStatus
+from headrace.catalog.safeguards.safeguard_catalog import Gating
+from headrace.catalog.sources import database_sources as _sources
+from headrace.catalog.sources import source_health as _source_health
+from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, SourceStatus
+from headrace.catalog.state import observed_heads as _observing
+from headrace.catalog.state.answers import Answers
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events

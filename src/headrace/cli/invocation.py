@@ -12,7 +12,7 @@ from headrace.errors import UserError
 if TYPE_CHECKING:
     import click
 
-    from headrace.api import Headrace
+    from headrace.api.facade import Headrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from headrace.demo.shop import ACCOUNTS, TOTAL, Customers, open_shop
 from headrace.demo.views import View
 
 if TYPE_CHECKING:
-    from headrace.api import Headrace
-    from headrace.engine.results import VerifyResult
-    from headrace.engine.source_results import LandingResult
+    from headrace.api.facade import Headrace
+    from headrace.results.refresh_results import VerifyResult
+    from headrace.results.source_results import LandingResult
 
 VIEWS = (
     View(

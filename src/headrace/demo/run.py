@@ -13,13 +13,13 @@ from headrace import config
 from headrace.demo import tpch
 from headrace.demo.views import VIEWS, View
 from headrace.errors import UserError
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headrace.api import Headrace
-    from headrace.engine.results import RefreshResult, VerifyResult
+    from headrace.api.facade import Headrace
+    from headrace.results.refresh_results import RefreshResult, VerifyResult
 
 MARK = ".headrace-demo"
 """A file that says a folder is a demonstration's, which the next one may remove."""

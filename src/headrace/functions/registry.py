@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from headrace.errors import UserError
-from headrace.functions.declared import MARK, Function, declare
+from headrace.functions.declared_functions import MARK, Function, declare
 
 FILE_NAME = "functions.py"
 """File in the project folder that declares its functions."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlparse
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault
-from headrace.lake.types import ddl_type
+from headrace.lake.iceberg_types import ddl_type
 
 Json = dict[str, Any]
 

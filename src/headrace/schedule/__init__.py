@@ -1,4 +1,7 @@
-"""Schedules: when a stream table is refreshed, as text and as a value."""
+"""Schedules: when a stream table is refreshed, as text and as a value.
+
+In come texts of users; out go values that say when a table is due. Pure. Door: `parse_schedule`.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, Notice, RetryPlanned, Suspended
 from headrace.names import TableName
-from headrace.scheduler.backoff import retry_policy
+from headrace.scheduler.policy.backoff import retry_policy
 
 
 def note_failure(

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from headrace.catalog import Catalog
 from headrace.clock import Clock
-from headrace.engine.held import held
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
-from headrace.scheduler.lost import LostSpark
+from headrace.refresh.held_leases import held
+from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.work import Worker
 
 RESOURCE = "maintenance"

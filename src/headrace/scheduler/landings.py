@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
-from headrace.scheduler.backoff import PASSING
-from headrace.scheduler.lost import LostSpark
+from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.policy.backoff import PASSING
 
 Land = Callable[[threading.Event], HeadraceError | None]
 """Lands all database sources until the event is set; returns the first failure."""

@@ -17,28 +17,28 @@ from dataclasses import dataclass
 
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import Clock, SystemClock
-from headrace.engine.fuse import BLOWN
-from headrace.engine.heads import Heads
-from headrace.engine.held import new_owner, owner_is_dead
-from headrace.engine.results import Mode, RefreshResult
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
-from headrace.scheduler.backoff import PASSING
-from headrace.scheduler.cycle import Cycle, Hold, plan_cycle, waits
-from headrace.scheduler.decisions import Decisions
-from headrace.scheduler.dispatch import Dispatch
+from headrace.observability.journal import Journal
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.fuses.fuse import BLOWN
+from headrace.refresh.held_leases import new_owner, owner_is_dead
+from headrace.results.refresh_results import Mode, RefreshResult
+from headrace.scheduler.cycle_summary import planned
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
-from headrace.scheduler.journal import Journal
-from headrace.scheduler.lost import LostSpark
+from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.outage import Outage
-from headrace.scheduler.plan import planned
+from headrace.scheduler.policy.backoff import PASSING
+from headrace.scheduler.policy.dispatch import Dispatch
+from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
+from headrace.scheduler.policy.slot_shares import Portion, Slots, portion
+from headrace.scheduler.policy.urgency import urgency
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scene import Scene, read_scene, targets
-from headrace.scheduler.shares import Portion, Slots, portion
-from headrace.scheduler.urgency import urgency
+from headrace.scheduler.scheduler_state import Scene, read_scene, targets
+from headrace.scheduler.user_decisions import Decisions
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
 TTL = dt.timedelta(seconds=30)

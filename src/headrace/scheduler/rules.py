@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.engine.grouping import Defaults
+from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import Schedule
 
 

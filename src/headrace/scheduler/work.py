@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headrace.engine.heads import Heads
-from headrace.engine.results import Record, RefreshResult
 from headrace.names import TableName
+from headrace.refresh.cut.cut import Heads
+from headrace.results.refresh_results import Record, RefreshResult
 
 
 class Worker(Protocol):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.spark.classes import classes_of, frame_of
+from headrace.spark.jvm_classes import classes_of, frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

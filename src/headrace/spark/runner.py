@@ -16,9 +16,9 @@ from headrace.names import TableName, quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.checkpoints import counted, free
 from headrace.spark.errors import translated
-from headrace.spark.few import PARTITIONS, literal_rows, planned_rows
-from headrace.spark.forgetting import forget
-from headrace.spark.functions import register
+from headrace.spark.expire_snapshots import forget
+from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
+from headrace.spark.python_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -16,10 +16,10 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
 from headrace.names import LAKE, STAGING
+from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
-from headrace.spark.warm import java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

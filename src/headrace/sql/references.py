@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from headrace.errors import Unsupported, place_at
-from headrace.sql.cursor import Cursor
-from headrace.sql.parser import parse, subqueries, too_deep
-from headrace.sql.shape import (
+from headrace.sql.reader.syntax.cursor import Cursor
+from headrace.sql.reader.syntax.from_clause import dotted_name
+from headrace.sql.reader.syntax.parser import parse, subqueries, too_deep
+from headrace.sql.reader.syntax.query_shape import (
     Body,
     Extra,
     From,
@@ -30,7 +31,6 @@ from headrace.sql.shape import (
     ValuesItem,
     branches,
 )
-from headrace.sql.sources import dotted_name
 
 _TIME_TRAVEL = frozenset({"VERSION AS OF", "TIMESTAMP AS OF", "TABLESAMPLE", "table options"})
 

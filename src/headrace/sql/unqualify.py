@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.sql.tokens import Token, tokenize
+from headrace.sql.reader.syntax.tokens import Token, tokenize
 
 
 def unqualify(query: str, tables: Iterable[tuple[str, ...]]) -> str:

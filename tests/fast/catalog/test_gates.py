@@ -8,7 +8,8 @@ from catalog_kit.clock import START
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, create, lake, refresh, see
 
-from headrace.catalog import Catalog, Mirror, gates
+from headrace.catalog import Catalog, Mirror
+from headrace.catalog.safeguards import gates
 from headrace.errors import UserError
 
 

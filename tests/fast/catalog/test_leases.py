@@ -6,8 +6,8 @@ from catalog_kit.clock import ManualClock
 from catalog_kit.samples import REVENUE, TOP, TTL
 
 from headrace.catalog import Catalog, resource_of
-from headrace.engine.held import held as waited_for
 from headrace.errors import EnvironmentFault
+from headrace.refresh.held_leases import held as waited_for
 
 A, B, C = resource_of(REVENUE), resource_of(TOP), "c"
 

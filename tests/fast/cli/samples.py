@@ -3,8 +3,16 @@
 import datetime as dt
 from typing import Any
 
-from headrace.engine.results import HistoryRow, Mode, RefreshMode, RefreshResult, RefusalInfo, Status, StreamTableInfo
 from headrace.reasons import FullReason
+from headrace.results.refresh_results import (
+    HistoryRow,
+    Mode,
+    RefreshMode,
+    RefreshResult,
+    RefusalInfo,
+    Status,
+    StreamTableInfo,
+)
 
 NOW = dt.datetime(2026, 6, 1, 12, 0, tzinfo=dt.UTC)
 

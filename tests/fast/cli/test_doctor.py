@@ -7,9 +7,10 @@ import pytest
 from catalog_kit.databases import postgres_server
 from fast.cli.conftest import Run
 
-from headrace import config, doctor
-from headrace.doctor import Check, Outcome, examine
-from headrace.project import init_project
+from headrace import config
+from headrace.project import doctor
+from headrace.project.doctor import Check, Outcome, examine
+from headrace.project.new_project import init_project
 from headrace.spark.jars import JARS
 
 

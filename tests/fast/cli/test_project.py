@@ -8,7 +8,7 @@ import pytest
 import headrace
 from headrace import config
 from headrace.errors import EnvironmentFault, UserError
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 
 def test_a_project_is_complete_and_opens(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ import pytest
 from fast.cli.samples import NOW, info, past, refreshed, refusal
 from rich.console import Console, RenderableType
 
+from headrace.api.running import LoggedEvent
 from headrace.cli.render import answers, explanation, running, tables, validation
-from headrace.doctor import Check, Outcome
-from headrace.engine.results import Explanation, Mode, Status, StrategyInfo, Validation, VerifyResult
+from headrace.project.doctor import Check, Outcome
 from headrace.reasons import FullReason
-from headrace.running import LoggedEvent
+from headrace.results.refresh_results import Explanation, Mode, Status, StrategyInfo, Validation, VerifyResult
 
 
 def drawn(parts: Iterable[RenderableType]) -> str:

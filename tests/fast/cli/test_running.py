@@ -19,7 +19,7 @@ from click.testing import Result
 from kit.pipelines import Lake, PublishingWorker, define, scheduler
 
 from headrace.catalog import Catalog, Mirror, Publication, SourceMove
-from headrace.sources.postgres.opening import options_of
+from headrace.sources.postgres.setup.open_capture import options_of
 
 from .conftest import Process, Run, command, environment
 

@@ -6,7 +6,7 @@ import pytest
 
 from headrace import config
 from headrace.errors import UserError
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 
 def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from headrace.cli.render import demo as render
 from headrace.demo import tpch
 from headrace.demo.run import MARK, Compared, Round, prepare_folder
 from headrace.demo.views import VIEWS
-from headrace.engine.results import VerifyResult
 from headrace.errors import UserError
+from headrace.results.refresh_results import VerifyResult
 
 
 def test_the_generator_writes_every_table(tmp_path: Path) -> None:

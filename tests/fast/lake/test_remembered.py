@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import EnvironmentFault
-from headrace.lake.remembered import Remembered
+from headrace.lake.metadata_cache import Remembered
 
 
 def written(folder: Path, version: int, uuid: str = "u") -> str:

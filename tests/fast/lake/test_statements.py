@@ -7,16 +7,16 @@ import sqlglot
 
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported
-from headrace.lake.apply import Method, Target, plan_apply, plan_log
-from headrace.lake.bag import LOCATOR_COLUMNS, locator
-from headrace.lake.change import Change, Spread, change_of, match, measures
+from headrace.lake.apply_change import Method, Target, plan_apply, plan_log
+from headrace.lake.bag_delete import LOCATOR_COLUMNS, locator
 from headrace.lake.compare import consolidate, incomparable, key_expressions, same
-from headrace.lake.locators import FORGOTTEN_AFTER, Locators
-from headrace.lake.maintenance import Policy, plan_maintenance
+from headrace.lake.maintenance_tasks import Policy, plan_maintenance
+from headrace.lake.measured_change import Change, Spread, change_of, match, measures
 from headrace.lake.metadata import parse_metadata
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
 from headrace.names import TableName
+from headrace.statistics.failed_strategies import FORGOTTEN_AFTER, Locators
 
 T = TableName("staging", ("shop",), "t")
 ID, NAME, PRICE, RATE = (

@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 
 from headrace.lake.metadata import Snapshot, TableMeta
-from headrace.lake.thinning import EVERY, Density, is_time, superfluous
+from headrace.lake.snapshot_retention import EVERY, Density, is_time, superfluous
 
 BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fast.rewrite.specs import TABLES, tree_of
+from fast.optimizer.specs import TABLES, tree_of
 from kit.case import Row, bag
 from kit.duck import DuckExecutor
 
@@ -30,7 +30,7 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import Scalar, column, literal
 from headrace.errors import InternalError
 from headrace.names import LAKE, WEIGHT, TableName
-from headrace.rewrite.passes import QUERY, rewrite
+from headrace.optimizer.passes import QUERY, rewrite
 from headrace.sql.lower import lower
 
 ROWS: dict[str, list[Row]] = {

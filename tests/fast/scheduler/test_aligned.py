@@ -9,12 +9,12 @@ import threading
 import pytest
 from kit.pipelines import PublishingWorker, contents, define, full, mixed, roots, scheduler
 
-from headrace.engine.aligning import alignment, readable_later
-from headrace.engine.grouping import Defaults, grouping
-from headrace.engine.heads import Heads
+from headrace.refresh.cut.align_cut import alignment, readable_later
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import parse_schedule
-from headrace.scheduler.intervals import interval
-from headrace.scheduler.scene import read_scene
+from headrace.scheduler.policy.intervals import interval
+from headrace.scheduler.scheduler_state import read_scene
 
 ALIGNED = {"diamond_consistency": "aligned"}
 NOW = dt.datetime.now(dt.UTC)

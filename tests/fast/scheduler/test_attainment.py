@@ -9,13 +9,13 @@ from catalog_kit.samples import lake
 from kit.pipelines import PublishingWorker, define, full
 
 from headrace.catalog import Catalog, Reached
-from headrace.engine.grouping import Defaults
-from headrace.engine.heads import Heads
 from headrace.frontier import Frontier
+from headrace.observability.attainment import Stretch, read_stretch
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import parse_schedule
-from headrace.scheduler.attainment import Stretch, read_stretch
-from headrace.scheduler.lateness import late_because
-from headrace.scheduler.scene import read_scene
+from headrace.scheduler.policy.lateness import late_because
+from headrace.scheduler.scheduler_state import read_scene
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 A, B, C = (lake(f"s.{name}") for name in "abc")

@@ -7,13 +7,13 @@ import threading
 from kit.pipelines import PublishingWorker, define, failing, full, roots, rules, scheduler
 from rich.console import Console
 
+from headrace.api.running import diamond_groups
 from headrace.cli.render.running import groups
-from headrace.running import diamond_groups
+from headrace.observability.attainment import read_stretch
 from headrace.schedule import Kind
-from headrace.scheduler.attainment import read_stretch
-from headrace.scheduler.cycle import holds
-from headrace.scheduler.lateness import late_because
-from headrace.scheduler.scene import read_scene, targets
+from headrace.scheduler.policy.lateness import late_because
+from headrace.scheduler.policy.plan_cycle import holds
+from headrace.scheduler.scheduler_state import read_scene, targets
 
 CYCLE = "b: a c; c: b z; d: c; n: n a"
 

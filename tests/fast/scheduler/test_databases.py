@@ -3,7 +3,7 @@
 from kit.pipelines import PublishingWorker, define, full, scheduler
 
 from headrace.catalog import Mirror
-from headrace.engine.grouping import Defaults, grouping
+from headrace.refresh.groups.grouping import Defaults, grouping
 
 
 def units(catalog):

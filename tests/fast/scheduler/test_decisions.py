@@ -25,8 +25,8 @@ from headrace.events import (
     fields_of,
     kind_of,
 )
-from headrace.project import init_project
-from headrace.scheduler.decisions import Decisions
+from headrace.project.new_project import init_project
+from headrace.scheduler.user_decisions import Decisions
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.graph.critical import remaining
 from headrace.graph.dag import Dag
-from headrace.scheduler.dispatch import Dispatch
+from headrace.scheduler.policy.dispatch import Dispatch
 
 
 def simulate(dag, seconds, slots, *, quotas=None, pools=None, fails=()):

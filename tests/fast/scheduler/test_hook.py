@@ -14,8 +14,8 @@ import headrace
 from headrace.catalog import Catalog
 from headrace.errors import UserError
 from headrace.events import Event, Events, Notice, StageStarted, Suspended
-from headrace.project import init_project
-from headrace.scheduler.hook import Hook, load_hook
+from headrace.observability.event_hook import Hook, load_hook
+from headrace.project.new_project import init_project
 
 
 def test_it_is_called_with_each_event_in_order() -> None:
@@ -46,7 +46,7 @@ def test_one_that_raises_is_told_once_and_called_again() -> None:
 
 
 def test_one_that_hangs_holds_no_refresh_up(lake_: Lake, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.courier.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 0.2)
     lake_.base("s.a")
     define(catalog, "b: a; c: b")
     events, free, called = Events(), threading.Event(), threading.Event()

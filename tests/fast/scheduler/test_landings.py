@@ -9,7 +9,7 @@ import pytest
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.landings import land_once, landing
-from headrace.scheduler.lost import LostSpark
+from headrace.scheduler.lost_spark import LostSpark
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_an_end_reaches_a_landing_that_is_under_way() -> None:
 
 
 def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 0.0)
     calls, often = [], threading.Event()
     spark = LostSpark(Events())
 

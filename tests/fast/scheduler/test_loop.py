@@ -12,22 +12,23 @@ import sqlalchemy as sa
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 from kit.waiting import until
 
-from headrace.api import Headrace
-from headrace.catalog import HistoryEntry, Outcome, RanAs, care, resource_of
-from headrace.engine import held
-from headrace.engine.grouping import Defaults, grouping
-from headrace.engine.held import owner_is_dead
+from headrace.api.facade import Headrace
+from headrace.api.running import EngineWorker
+from headrace.catalog import HistoryEntry, Outcome, RanAs, resource_of
+from headrace.catalog.coordination import scheduler_rows as care
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
-from headrace.project import init_project
-from headrace.running import EngineWorker
+from headrace.project.new_project import init_project
+from headrace.refresh import held_leases
+from headrace.refresh.groups.grouping import Defaults, grouping
+from headrace.refresh.held_leases import owner_is_dead
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
-from headrace.scheduler.cycle import holds
 from headrace.scheduler.idle import Idle
-from headrace.scheduler.lost import LostSpark
-from headrace.scheduler.scene import patience, read_scene, targets
-from headrace.scheduler.shares import Slots
+from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.policy.plan_cycle import holds
+from headrace.scheduler.policy.slot_shares import Slots
+from headrace.scheduler.scheduler_state import patience, read_scene, targets
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -500,7 +501,7 @@ def test_what_one_on_another_host_held_when_it_died_is_taken_over(lake_, catalog
         until(lambda: len(worker.ran) == 2)
     assert roots(lake_, catalog)["c"] == {"a": {0}}
     assert catalog.dirty_staging() == ()
-    assert dt.timedelta(seconds=30) >= max(held.TTL, loop.TTL)  # how long it is where clocks are not put on
+    assert dt.timedelta(seconds=30) >= max(held_leases.TTL, loop.TTL)  # how long it is where clocks are not put on
 
 
 def test_what_takes_too_long_is_cancelled(lake_, catalog):
@@ -753,7 +754,7 @@ def test_a_source_that_cannot_be_read_holds_nothing_else_up(lake_, catalog, monk
 
 
 def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.0)
     lake_.base("s.a")
     define(catalog, "b: a; c: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b", times=8, code="SPARK_LOST"))
@@ -767,8 +768,8 @@ def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):
 
 
 def test_a_spark_that_does_not_come_back_ends_the_run(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr("headrace.scheduler.lost.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 0.0)
     lake_.base("s.a")
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
@@ -793,7 +794,7 @@ def test_a_spark_of_ours_is_started_again_and_what_ran_is_tried_again(lake_, cat
 
 
 def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.backoff.FIRST", 0.01)
+    monkeypatch.setattr("headrace.scheduler.policy.backoff.FIRST", 0.01)
     lake_.base("s.a")
     define(catalog, "b: a; x: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
@@ -807,7 +808,7 @@ def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, m
 
 
 def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.backoff.FIRST", 0.01)
+    monkeypatch.setattr("headrace.scheduler.policy.backoff.FIRST", 0.01)
     lake_.base("s.a")
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code="CATALOG_UNAVAILABLE"))
@@ -817,7 +818,7 @@ def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
 
 
 def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.0)
     lake_.base("s.a")
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
@@ -834,7 +835,7 @@ def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):
 
 
 def test_whatever_keeps_spark_from_starting_ends_the_waiting(monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.lost.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.0)
     spark = LostSpark(Events(), lambda: 1 // 0)
     spark.lost(EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True))
     until(lambda: not spark.away)

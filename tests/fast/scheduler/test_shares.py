@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headrace.catalog import SchedulerRecord
-from headrace.scheduler.shares import Portion, Slots, portion, share
+from headrace.scheduler.policy.slot_shares import Portion, Slots, portion, share
 
 NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 TOTAL = Slots(4, {"p": 2})

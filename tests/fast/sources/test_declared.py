@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from headrace.catalog import DatabaseSource, SourceStatus
 from headrace.cli.main import app
 from headrace.config import DeclaredSource, load
-from headrace.declared_sources import steps
 from headrace.errors import UserError
-from headrace.project import init_project
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.opening import options_of
+from headrace.project.declared_sources import steps
+from headrace.project.new_project import init_project
+from headrace.sources.postgres.setup.open_capture import options_of
+from headrace.sources.postgres.setup.projection import Part
 
 TABLES = ("public.orders", "customers COLUMNS (id, name) WHERE (id > 0) AS people")
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from catalog_kit.samples import lake, see
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
-from headrace.engine.held import held
-from headrace.engine.landing import Lander, source_resource
-from headrace.engine.source_tables import add_tables
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
-from headrace.project import init_project
-from headrace.sources.landing import Landing
+from headrace.landing.captured_tables import add_tables
+from headrace.landing.lander import Lander, source_resource
+from headrace.project.new_project import init_project
+from headrace.refresh.held_leases import held
+from headrace.sources.capture import Landing
 
 OPTIONS = {"url": "postgresql://db/shop", "tables": {"items": ["public", "items"]}}
 MIRROR = Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))

@@ -7,8 +7,7 @@ import pytest
 from headrace.lake.metadata import parse_metadata
 from headrace.names import TableName
 from headrace.reasons import FullReason
-from headrace.sources.files import FileDiff
-from headrace.sources.history import (
+from headrace.sources.lakehouse.change_plan import (
     AllRows,
     AppendRange,
     ChangelogRange,
@@ -17,7 +16,8 @@ from headrace.sources.history import (
     PositionDiff,
     plan_changes,
 )
-from headrace.sources.lakehouse import changes_sql, rows_sql
+from headrace.sources.lakehouse.changes_sql import changes_sql, rows_sql
+from headrace.sources.lakehouse.file_diff import FileDiff
 
 T = TableName("lake", ("shop",), "t")
 

@@ -11,7 +11,7 @@ from pyroaring import BitMap64
 
 from headrace.lake.metadata import Snapshot, TableMeta
 from headrace.names import TableName
-from headrace.sources.scattered import (
+from headrace.sources.lakehouse.deleted_rows import (
     FEW_DELETED,
     FEW_FILES,
     FEW_NUMBERS,

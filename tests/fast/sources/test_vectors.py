@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyroaring import BitMap64
 
-from headrace.sources import files
-from headrace.sources.vectors import Vector, positions_moved
+from headrace.sources.lakehouse import file_diff
+from headrace.sources.lakehouse.deletion_vectors import Vector, positions_moved
 
 
 def stored(folder: Path, name: str, positions: set[int], *, before: bytes = b"PFA1") -> Vector:
@@ -51,8 +51,10 @@ def test_a_file_that_ends_early_is_not_believed(tmp_path):
 
 def test_an_older_delete_file_that_only_moved_between_manifests_makes_vectors_no_witness():
     """It is about several files, so it names none: what it deletes may be in the new vector, too."""
-    moved = files._Delete(None, None)
-    new = files._Delete("f", Vector("puffin", 4, 40, 3))
-    left, right = files._Side(deletes={"old": moved}), files._Side(deletes={"old": moved, "new": new})
-    assert files._vectors(("f",), left, right, ()) is None
-    assert files._vectors(("f",), files._Side(), files._Side(deletes={"new": new}), ()) == {"f": (None, new.vector)}
+    moved = file_diff._Delete(None, None)
+    new = file_diff._Delete("f", Vector("puffin", 4, 40, 3))
+    left, right = file_diff._Side(deletes={"old": moved}), file_diff._Side(deletes={"old": moved, "new": new})
+    assert file_diff._vectors(("f",), left, right, ()) is None
+    assert file_diff._vectors(("f",), file_diff._Side(), file_diff._Side(deletes={"new": new}), ()) == {
+        "f": (None, new.vector)
+    }

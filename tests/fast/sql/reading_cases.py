@@ -7,7 +7,7 @@ from pathlib import Path
 from headrace.algebra.schema import Column
 from headrace.errors import UserError
 from headrace.names import TableName, qualify
-from headrace.sql.context import ViewText
+from headrace.sql.reader.context import ViewText
 
 TABLES = {
     "orders": {

@@ -8,8 +8,8 @@ from headrace.algebra.relations import Aggregate, Project, Relation, Scan, Union
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import walk
-from headrace.sql.argument_types import with_types
-from headrace.sql.reader import read
+from headrace.sql.reader.argument_types import with_types
+from headrace.sql.reader.reader import read
 
 
 def typed(query: str, types: dict[str, str]) -> Relation:

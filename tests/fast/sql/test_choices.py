@@ -8,9 +8,9 @@ from kit.duck import DuckExecutor
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
-from headrace.sql.choices import unsettled
 from headrace.sql.lower import lower
-from headrace.sql.reader import read
+from headrace.sql.reader.functions.order_dependence import unsettled
+from headrace.sql.reader.reader import read
 
 TYPES = {"id": "int", "k": "string", "v": "int", "x": "double", "big": "bigint", "wide": "decimal(30,2)"}
 COLUMNS = tuple(Column(name, type_) for name, type_ in TYPES.items())

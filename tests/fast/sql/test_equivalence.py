@@ -13,9 +13,9 @@ from fast.sql.corpus import QUERIES, TABLES
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
-from headrace.sql.argument_types import with_types
 from headrace.sql.lower import lower
-from headrace.sql.reader import read
+from headrace.sql.reader.argument_types import with_types
+from headrace.sql.reader.reader import read
 
 
 @pytest.fixture(scope="module")

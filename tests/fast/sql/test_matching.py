@@ -6,7 +6,7 @@ import pytest
 from fast.sql.reading_cases import resolve, schema
 
 from headrace.algebra.relations import Aggregate, Project
-from headrace.sql.reader import read
+from headrace.sql.reader.reader import read
 
 
 def over(expression: str, key: str) -> str | None:

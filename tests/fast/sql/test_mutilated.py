@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from headrace.algebra.schema import Column
 from headrace.errors import HeadraceError, UserError
 from headrace.names import LAKE, TableName
-from headrace.sql.reader import read
-from headrace.sql.tokens import tokenize
+from headrace.sql.reader.reader import read
+from headrace.sql.reader.syntax.tokens import tokenize
 
 POOL = [*QUERIES, *SPARK_QUERIES, *(f"SELECT {text} AS x FROM o" for text in SCALARS)]
 POOL += [query for query, _ in cases("refusals.spec")]

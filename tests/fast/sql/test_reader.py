@@ -10,7 +10,7 @@ from headrace.algebra.text import text
 from headrace.errors import Place, UserError
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
-from headrace.sql.reader import Reading, read
+from headrace.sql.reader.reader import Reading, read
 
 
 def reading(query: str, *, case_sensitive: bool = False) -> Reading:

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
-from headrace.sql.reader import read
+from headrace.sql.reader.reader import read
 
 
 @pytest.mark.parametrize(

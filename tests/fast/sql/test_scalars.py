@@ -11,7 +11,7 @@ from headrace.algebra.relations import Project
 from headrace.algebra.scalar import Scalar
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
-from headrace.sql.reader import read
+from headrace.sql.reader.reader import read
 
 COLUMNS = tuple(Column(name, "any") for name in re.findall(r"(\w+) [A-Z]+", SPARK_TABLES["o"][0]))
 

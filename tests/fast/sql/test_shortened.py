@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.sql.shortened import LONG, shortened
+from headrace.sql.shortened_literals import LONG, shortened
 
 NUMBERS = ", ".join(map(str, range(10_000)))
 TEXTS = ",\n".join(f"'it''s {i} \\' )'" for i in range(3_000))

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from fast.sql.reading_cases import resolve, schema
 
-from headrace.delta.derive import companion_relation, delta_program
+from headrace.compiler.derive import companion_relation, delta_program
 from headrace.errors import Unsupported
-from headrace.sql.reader import Reading, read
+from headrace.sql.reader.reader import Reading, read
 from headrace.sql.references import references
 
 

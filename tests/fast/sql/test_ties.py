@@ -9,8 +9,8 @@ from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
 from headrace.sql.lower import lower
-from headrace.sql.reader import read
-from headrace.sql.ties import undetermined
+from headrace.sql.reader.functions.ties import undetermined
+from headrace.sql.reader.reader import read
 
 COLUMNS = (Column("id", "int"), Column("k", "string"), Column("v", "int"), Column("x", "double"))
 EXECUTOR = DuckExecutor()

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import Unsupported, UserError
-from headrace.sql import tokens
-from headrace.sql.tokens import Kind, tokenize
+from headrace.sql.reader.syntax import tokens
+from headrace.sql.reader.syntax.tokens import Kind, tokenize
 
 PIECES = [
     "a",

@@ -61,12 +61,12 @@ def document(value: Any) -> Any:
 
 def answer(value: Any) -> Iterator[RenderableType]:
     """A result for people, by its type."""
+    from headrace.api.declared_keys import KeyInfo
+    from headrace.api.safeguards.gates import GateInfo
+    from headrace.api.safeguards.watermarks import WatermarkInfo
     from headrace.cli.render import keys, safeguards, sources
-    from headrace.declared_keys import KeyInfo
-    from headrace.engine.results import Explanation, RefreshResult, StreamTableInfo
-    from headrace.engine.source_results import LandingResult, SourceInfo
-    from headrace.safeguards.gates import GateInfo
-    from headrace.safeguards.watermarks import WatermarkInfo
+    from headrace.results.refresh_results import Explanation, RefreshResult, StreamTableInfo
+    from headrace.results.source_results import LandingResult, SourceInfo
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
     first = items[0] if items else None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from headrace.demo.run import Round
     from headrace.demo.views import View
-    from headrace.engine.results import RefreshResult, VerifyResult
+    from headrace.results.refresh_results import RefreshResult, VerifyResult
 
 
 def loaded(rows: dict[str, int]) -> RenderableType:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from headrace.demo.postgres import Look
     from headrace.demo.views import View
-    from headrace.engine.results import VerifyResult
-    from headrace.engine.source_results import LandingResult
+    from headrace.results.refresh_results import VerifyResult
+    from headrace.results.source_results import LandingResult
 
 
 def built(landed: LandingResult, views: Sequence[View]) -> Iterator[RenderableType]:

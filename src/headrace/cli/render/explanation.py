@@ -10,7 +10,7 @@ from headrace.cli.render.tables import MODE_STYLES, styled
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.engine.results import Explanation, RefusalInfo
+    from headrace.results.refresh_results import Explanation, RefusalInfo
 
 LINES = 150
 CHARACTERS = 12_000

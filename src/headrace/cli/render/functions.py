@@ -10,7 +10,7 @@ from headrace.cli.render import format as fmt
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.engine.results import FunctionInfo
+    from headrace.results.refresh_results import FunctionInfo
 
 
 def functions(found: Sequence[FunctionInfo]) -> Iterator[RenderableType]:

@@ -10,7 +10,7 @@ from headrace.cli.render import format as fmt
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.declared_keys import KeyInfo
+    from headrace.api.declared_keys import KeyInfo
 
 
 def keys(found: Sequence[KeyInfo]) -> Iterator[RenderableType]:

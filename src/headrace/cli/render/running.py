@@ -10,7 +10,7 @@ from headrace.cli.render import format as fmt
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.running import DiamondGroup, LoggedEvent
+    from headrace.api.running import DiamondGroup, LoggedEvent
     from headrace.scheduler.work import Planned
 
 

@@ -11,9 +11,9 @@ from headrace.schedule import show_duration
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.safeguards.fuses import BlownFuse
-    from headrace.safeguards.gates import GateInfo
-    from headrace.safeguards.watermarks import WatermarkInfo
+    from headrace.api.safeguards.fuses import BlownFuse
+    from headrace.api.safeguards.gates import GateInfo
+    from headrace.api.safeguards.watermarks import WatermarkInfo
 
 
 def fuses(found: Sequence[BlownFuse]) -> Iterator[RenderableType]:

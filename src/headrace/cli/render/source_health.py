@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from headrace.engine.source_results import SourceHealth
+    from headrace.results.source_results import SourceHealth
 
 STYLES = {"ACTIVE": "green", "NEW": "yellow", "PAUSED": "yellow", "STOPPED": "bold red"}
 MISSING = "[bold red]missing[/]"

@@ -13,8 +13,8 @@ from headrace.cli.render.tables import styled
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.declared_sources import SourceStep
-    from headrace.engine.source_results import LandingResult, SourceCheck, SourceInfo
+    from headrace.project.declared_sources import SourceStep
+    from headrace.results.source_results import LandingResult, SourceCheck, SourceInfo
 
 
 def landings(results: Sequence[LandingResult]) -> Iterator[RenderableType]:

@@ -12,9 +12,9 @@ from headrace.schedule import show_duration
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.doctor import Check
-    from headrace.engine.maintain import MaintenanceResult
-    from headrace.engine.results import HistoryRow, RefreshResult, StreamTableInfo, VerifyResult
+    from headrace.project.doctor import Check
+    from headrace.refresh.maintenance import MaintenanceResult
+    from headrace.results.refresh_results import HistoryRow, RefreshResult, StreamTableInfo, VerifyResult
 
 MODE_STYLES = {"DIFFERENTIAL": "green", "FULL": "yellow", "NO_CHANGE": "dim"}
 STATUS_STYLES = {"ACTIVE": "green", "NEW": "yellow", "STOPPED": "bold red"}

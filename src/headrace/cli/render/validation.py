@@ -12,7 +12,7 @@ from headrace.errors import Place
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.engine.results import RefusalInfo, Validation
+    from headrace.results.refresh_results import RefusalInfo, Validation
 
 
 def validation(found: Validation) -> Iterator[RenderableType]:

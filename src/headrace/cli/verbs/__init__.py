@@ -1,1 +1,4 @@
-"""The verbs, a file per group."""
+"""The verbs, a file per group.
+
+In come parsed options; each verb calls one action of the API and hands its result to a renderer.
+"""

@@ -16,7 +16,7 @@ from headrace.cli.render import tables
 
 if TYPE_CHECKING:
     from headrace.demo.run import Demo, Round
-    from headrace.engine.results import VerifyResult
+    from headrace.results.refresh_results import VerifyResult
 
 
 def demonstrate(asked: Invocation, folder: Path, scale: float, rounds: int) -> bool:

@@ -27,7 +27,7 @@ def init(context: click.Context, folder: Path | None, catalog_url: str | None, w
       headrace init shop
       headrace init shop --catalog-url postgresql://etl@db.internal/headrace --warehouse s3a://lake/shop
     """
-    from headrace.project import init_project
+    from headrace.project.new_project import init_project
 
     asked = invocation(context)
     settings = init_project(folder or asked.project or Path(), catalog_url=catalog_url, warehouse=warehouse)
@@ -46,7 +46,7 @@ def doctor(context: click.Context, spark: bool) -> None:
       headrace doctor
       headrace doctor --spark
     """
-    from headrace.doctor import Outcome, examine
+    from headrace.project.doctor import Outcome, examine
 
     asked = invocation(context)
     found = examine(asked.root(), spark=spark)

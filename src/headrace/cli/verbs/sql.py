@@ -15,7 +15,7 @@ from headrace.cli.render import answers
 from headrace.cli.verbs.options import read_stdin, read_text
 
 if TYPE_CHECKING:
-    from headrace.api import Headrace
+    from headrace.api.facade import Headrace
 
 
 @click.command()

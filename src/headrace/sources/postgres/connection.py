@@ -15,7 +15,7 @@ import psycopg
 from psycopg import conninfo
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.unreached import unreached
+from headrace.sources.postgres.connection_faults import unreached
 
 Connection = psycopg.Connection[tuple[object, ...]]
 

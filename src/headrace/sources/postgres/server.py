@@ -10,7 +10,7 @@ import psycopg
 
 from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.connection import Connection
-from headrace.sources.postgres.tables import RemoteColumn, RemoteTable
+from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
 
 STORED_GENERATED = 180000
 """From this version on a publication can hold stored generated columns."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from headrace.sources.postgres.pgoutput import UNCHANGED, Value
-from headrace.sources.postgres.tables import RemoteColumn, RemoteTable
+from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
+from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Value
 
 TEXT = 25
 

@@ -17,12 +17,13 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault
-from headrace.sources.landing import Landing
-from headrace.sources.postgres import auto_capture, installing, slots
-from headrace.sources.postgres.auto_capture import AutoCapture
+from headrace.sources.capture import Landing
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.server import server as server_of
-from headrace.sources.postgres.trigger_capture import by_triggers
+from headrace.sources.postgres.triggers import auto_capture, install_triggers
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.triggers.trigger_capture import by_triggers
+from headrace.sources.postgres.wal import slots
 
 TOTAL = 10_000
 PATIENCE = 120.0
@@ -255,7 +256,7 @@ def test_the_slot_is_dropped_where_triggers_cannot_be(
     capture = bank.capture()
     assert not by_triggers(capture.land(bank.position).position)
     assert installed(db) == (True, True)
-    monkeypatch.setattr(installing, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(install_triggers, "PATIENCE_SECONDS", 0.5)
     with psycopg.connect(url) as other:
         other.execute("LOCK TABLE there IN ROW EXCLUSIVE MODE")
         with pytest.raises(EnvironmentFault, match="SOURCE_BUSY"):

@@ -22,10 +22,10 @@ from kit.pg_child import Way
 from headrace.catalog import SourceStatus
 from headrace.cli.failures import RETRY
 from headrace.cli.main import app
-from headrace.project import init_project
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.change_tables import suffix_of
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.project.new_project import init_project
+from headrace.sources.postgres.triggers.change_tables import suffix_of
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 SCHEMA = """
 CREATE TABLE keyless (a int); CREATE UNLOGGED TABLE fast (a int PRIMARY KEY); CREATE VIEW seen AS SELECT 1 AS a;

@@ -13,10 +13,10 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.health import check, health
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.health.server_health import check, health
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 
 @pytest.fixture

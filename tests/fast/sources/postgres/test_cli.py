@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from kit.logical import LogicalServer
 
 from headrace.cli.main import app
-from headrace.project import init_project
+from headrace.project.new_project import init_project
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from fast.sources.postgres import messages as m
 
 from headrace.errors import InternalError
-from headrace.sources.postgres import collector as collecting
-from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
-from headrace.sources.postgres.collector import Collector
-from headrace.sources.postgres.pgoutput import UNCHANGED, Begin, Commit, Update, decode, unpacked
+from headrace.sources.postgres.wal import net_collector as collecting
+from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.wal.net_collector import Collector
+from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Begin, Commit, Update, decode, unpacked
 
 T = m.table()
 FULL = m.table(2, "f", ())

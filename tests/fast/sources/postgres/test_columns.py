@@ -8,10 +8,10 @@ import pytest
 from fast.sources.postgres import messages as m
 
 from headrace.errors import InternalError
-from headrace.sources.postgres.batches import keyed, weighed
-from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
-from headrace.sources.postgres.columns import Bytes
-from headrace.sources.postgres.pgoutput import UNCHANGED, Insert, Value, unpacked
+from headrace.sources.postgres.spool.text_columns import keyed, weighed
+from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Insert, Value, unpacked
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
 T = m.table()
 

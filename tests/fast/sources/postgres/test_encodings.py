@@ -12,8 +12,8 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
 from headrace.errors import EnvironmentFault
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WORDS = {
     "LATIN1": ("größe", "façade", "ÿ"),

@@ -13,9 +13,9 @@ import pytest
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
-from headrace.sources.postgres.types import mapped
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.type_mapping import mapped
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = [PostgresCapture, TriggerCapture]
 

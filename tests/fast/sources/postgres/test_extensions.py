@@ -10,8 +10,8 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 VALUES = {
     "vector": ("[1,2.5,-3e+10]", "[0]"),

@@ -7,23 +7,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.sources.postgres import memory
+from headrace.sources.postgres.spool import release_memory
 
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    memory._trimmer.cache_clear()
+    release_memory._trimmer.cache_clear()
     yield
-    memory._trimmer.cache_clear()
+    release_memory._trimmer.cache_clear()
 
 
 def test_the_allocator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(malloc_trim=told.append))
-    memory.give_back()
+    release_memory.give_back()
     assert told == [0]
 
 
 def test_another_allocator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace())
-    memory.give_back()
+    release_memory.give_back()

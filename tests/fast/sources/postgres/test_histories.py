@@ -12,9 +12,9 @@ from kit.mirrored import Mirrors
 from kit.pg_history import TABLES, TOTAL, History
 
 from headrace.names import LAKE, TableName
-from headrace.sources.postgres.capture import Captured, PostgresCapture
-from headrace.sources.postgres.spool import Spool
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
 SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 2)
 NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}

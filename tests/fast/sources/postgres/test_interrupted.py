@@ -19,10 +19,10 @@ from kit.pg_history import TABLES, TOTAL, History
 from kit.pg_interrupted import Interrupted
 
 from headrace.names import LAKE, TableName
-from headrace.sources.postgres import auto_capture
-from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers import auto_capture
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 1)
 CUTS, LOST = 8, 6

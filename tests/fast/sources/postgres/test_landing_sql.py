@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from fast.sources.postgres import messages as m
 from kit.mirrored import translated
 
-from headrace.sources.postgres.landing_sql import FEW, Spooled, change_sql
+from headrace.sources.postgres.spool.landing_sql import FEW, Spooled, change_sql
 
 
 def test_a_bag_that_is_emptied_lists_no_row_twice() -> None:

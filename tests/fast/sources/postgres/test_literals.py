@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from kit.mirrored import translated
 
-from headrace.sources.postgres.literals import MOST_BYTES, held, value_sql
+from headrace.sources.postgres.spool.literal_rows import MOST_BYTES, held, value_sql
 
 ODD = [
     "plain text, 1.5",

@@ -14,13 +14,13 @@ from fast.sources.postgres import messages as m
 from kit import pg_child
 from kit.mirrored import Follower
 
-from headrace.sources.landing import Landing
-from headrace.sources.postgres.batches import CHUNK_BYTES, keyed, weighed
-from headrace.sources.postgres.capture import Captured, PostgresCapture
-from headrace.sources.postgres.changes import KeyedChanges, WeighedChanges
-from headrace.sources.postgres.collector import BLOCK, MOST, VALUE, Collector
-from headrace.sources.postgres.pgoutput import UNCHANGED
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.capture import Landing
+from headrace.sources.postgres.spool.text_columns import CHUNK_BYTES, keyed, weighed
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.wal.net_collector import BLOCK, MOST, VALUE, Collector
+from headrace.sources.postgres.wal.pgoutput import UNCHANGED
+from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 MIB, GIB = 1 << 20, 1 << 30

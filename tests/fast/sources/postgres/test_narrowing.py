@@ -12,9 +12,9 @@ from kit.mirrored import Follower
 
 from headrace.errors import UserError
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.narrowing import Part, objections
-from headrace.sources.postgres.preflight import check
 from headrace.sources.postgres.server import tables
+from headrace.sources.postgres.setup.preflight import check
+from headrace.sources.postgres.setup.projection import Part, objections
 
 Make = Callable[[Part], Follower]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from fast.sources.postgres import messages as m
 
-from headrace.sources.postgres.spool import Spool
-from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.spool.spool import Spool
 
 Row = tuple[str, str | None, str | None, int]
 

@@ -11,10 +11,10 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
 from headrace.errors import UserError
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.health import check
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.health.server_health import check
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 PARTED = """
 CREATE TABLE parted (id int PRIMARY KEY, other int NOT NULL, v text) PARTITION BY RANGE (id);

@@ -12,13 +12,13 @@ from kit.mirrored import Follower, truth
 from kit.standby import Standby, standby
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.health import check, health
-from headrace.sources.postgres.opening import options_of
-from headrace.sources.postgres.preflight import check_server
-from headrace.sources.postgres.promotion import FAILOVER_SLOTS, left_at
-from headrace.sources.postgres.trigger_capture import TriggerCapture
-from headrace.sql.statements import CreateSource, parse_statement
+from headrace.sources.postgres.health.server_health import check, health
+from headrace.sources.postgres.setup.open_capture import options_of
+from headrace.sources.postgres.setup.preflight import check_server
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.server_promotion import FAILOVER_SLOTS, left_at
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
+from headrace.statements.grammar import CreateSource, parse_statement
 
 
 @dataclass

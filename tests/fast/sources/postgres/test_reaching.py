@@ -13,8 +13,8 @@ from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.health import health
-from headrace.sources.postgres.unreached import unreached
+from headrace.sources.postgres.connection_faults import unreached
+from headrace.sources.postgres.health.server_health import health
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
 from headrace.errors import UserError
-from headrace.sources.postgres import auto_capture
-from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers import auto_capture
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS: dict[str, Way] = {"wal": PostgresCapture, "trigger": TriggerCapture, "auto": AutoCapture}
 BUSY = "INSERT INTO other SELECT g, repeat('x', 200) FROM generate_series(1, {}) g"

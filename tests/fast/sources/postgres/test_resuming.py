@@ -12,9 +12,9 @@ import pytest
 from kit.mirrored import Follower, truth
 from kit.pg_snapshot_killed import KILLED, PAGES, begin_until
 
-from headrace.sources.postgres import snapshots
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.snapshot import snapshots
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
 SEEDS = range(20 if os.environ.get("HEADRACE_TEST_LONG") else 2)

@@ -13,14 +13,14 @@ from kit.house import House
 from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 
-from headrace import source_watch
 from headrace.cli.progress import news
 from headrace.errors import UserError
 from headrace.events import SlotRunningOut
-from headrace.sources.postgres import running_out
+from headrace.landing import slot_watch
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.preflight import check_server
-from headrace.sources.postgres.running_out import Look, as_json, from_json, outlook, remembered
+from headrace.sources.postgres.health import slot_outlook
+from headrace.sources.postgres.health.slot_outlook import Look, as_json, from_json, outlook, remembered
+from headrace.sources.postgres.setup.preflight import check_server
 
 MIB = 1 << 20
 FIRST = Look(at=1000.0, system="1", log=100 * MIB, left=50 * MIB, kept=10 * MIB, idle=None, patience=None)
@@ -67,7 +67,7 @@ def test_two_looks_are_remembered_some_minutes_apart() -> None:
         looks = remembered(looks, later(minute * 60, minute))
         assert from_json(as_json(looks)) == looks
     span = looks[-1].at - looks[0].at
-    assert (len(looks), span) == (2, running_out.SPAN)
+    assert (len(looks), span) == (2, slot_outlook.SPAN)
     assert remembered(looks, replace(FIRST, system="2")) == (replace(FIRST, system="2"),), "another server"
 
 
@@ -119,7 +119,7 @@ def written(db: psycopg.Connection, segments: int) -> None:
 def test_a_slot_that_runs_out_is_warned_of_once_and_then_told_lost(
     house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_watch, "EVERY", 0.0)
+    monkeypatch.setattr(slot_watch, "EVERY", 0.0)
     house.catalog.pause_source("shop")
     sources = house.sources()
     with setting(server, "max_slot_wal_keep_size", "160MB"):
@@ -127,7 +127,7 @@ def test_a_slot_that_runs_out_is_warned_of_once_and_then_told_lost(
         found = sources.status("shop")
         assert found.safe_bytes is not None
         assert not warned(house)
-        monkeypatch.setattr(running_out, "APART", 0.0)  # not before: a server writes a little of its own accord
+        monkeypatch.setattr(slot_outlook, "APART", 0.0)  # not before: a server writes a little of its own accord
         written(db, 2)
         for _ in range(2):
             sources.land_for(None)
@@ -167,7 +167,7 @@ def warned(house: House) -> list[SlotRunningOut]:
 def test_a_source_that_is_landed_does_not_idle_and_one_that_is_not_is_told(
     house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_watch, "EVERY", 0.0)
+    monkeypatch.setattr(slot_watch, "EVERY", 0.0)
     if db.info.server_version < IDLE_TIMEOUT:
         pytest.skip("idle_replication_slot_timeout needs PostgreSQL 18")
     sources, read = house.sources(), "SELECT inactive_since FROM pg_replication_slots WHERE slot_name = %s"

@@ -14,11 +14,11 @@ from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.names import LAKE, TableName
-from headrace.sources.postgres import snapshots
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.snapshots import CONNECTIONS, PART_COUNT, PART_PAGES, pieces
-from headrace.sources.postgres.spool import Reader
-from headrace.sources.postgres.tables import RemoteTable
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.snapshot import snapshots
+from headrace.sources.postgres.snapshot.snapshots import CONNECTIONS, PART_COUNT, PART_PAGES, pieces
+from headrace.sources.postgres.spool.spool import Reader
 
 ROWS = 4_000
 

@@ -17,8 +17,8 @@ from kit.pg_load import TABLES, TOTAL, Load
 from kit.pg_soak import MIB, Soaked
 
 from headrace.names import TableName
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 MINUTES = float(os.environ.get("HEADRACE_SOAK_MINUTES", "20"))

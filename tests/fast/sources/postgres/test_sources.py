@@ -8,12 +8,12 @@ import pytest
 from kit.house import House
 from kit.logical import LogicalServer
 
-from headrace.api import Headrace
+from headrace.api.facade import Headrace
 from headrace.catalog import Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Notice, RefreshFailed
 from headrace.names import TableName
-from headrace.sources.postgres.opening import KIND, options_of
+from headrace.sources.postgres.setup.open_capture import KIND, options_of
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from fast.sources.postgres import messages as m
 
-from headrace.sources.postgres.changes import KeyedChanges
-from headrace.sources.postgres.pgoutput import Insert
-from headrace.sources.postgres.spool import Spool
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.wal.net_changes import KeyedChanges
+from headrace.sources.postgres.wal.pgoutput import Insert
 
 T = m.table()
 

@@ -11,10 +11,10 @@ from kit.pg_child import Way
 from psycopg import sql
 
 from headrace.errors import UserError
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.health import check
+from headrace.sources.postgres.health.server_health import check
 from headrace.sources.postgres.server import STORED_GENERATED
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
 

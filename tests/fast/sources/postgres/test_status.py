@@ -19,12 +19,12 @@ from kit.waiting import until
 from psycopg.pq import ExecStatus
 
 from headrace.cli.main import app
-from headrace.engine.source_results import SourceHealth
 from headrace.errors import EnvironmentFault
-from headrace.sources.postgres import backlog
-from headrace.sources.postgres.auto_capture import AutoCapture
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.results.source_results import SourceHealth
+from headrace.sources.postgres.health import backlog
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS: dict[str, type[PostgresCapture | AutoCapture]] = {"wal": PostgresCapture, "trigger": TriggerCapture}
 

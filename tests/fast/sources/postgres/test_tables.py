@@ -12,9 +12,10 @@ from kit.mirrored import Follower, truth
 from kit.waiting import until
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.sources.postgres import opening, snapshots
-from headrace.sources.postgres.capture import PostgresCapture
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.setup import open_capture
+from headrace.sources.postgres.snapshot import snapshots
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
 
@@ -197,18 +198,18 @@ OPTIONS = {
     [("here", ("here",)), ("bank.far", ("far",)), ("public.here", ("here",)), ('other."here"', ("far",))],
 )
 def test_tables_are_named_as_they_were_added_or_by_their_mirrors(text: str, mirrors: tuple[str, ...]) -> None:
-    assert opening.mirrors_of("bank", OPTIONS, [text, text]) == mirrors
+    assert open_capture.mirrors_of("bank", OPTIONS, [text, text]) == mirrors
 
 
 def test_tables_that_are_not_there() -> None:
     with pytest.raises(HeadraceError, match="SOURCE_TABLE_UNKNOWN"):
-        opening.mirrors_of("bank", OPTIONS, ["public.far"])
+        open_capture.mirrors_of("bank", OPTIONS, ["public.far"])
 
 
 def test_options_with_and_without_tables() -> None:
-    more = opening.with_tables(OPTIONS, {"new": ("public", "new")}, ["public.new.until"])
+    more = open_capture.with_tables(OPTIONS, {"new": ("public", "new")}, ["public.new.until"])
     assert (sorted(more["tables"]), more["as_text"]) == (["far", "here", "new"], ["public.new.until"])
-    assert opening.without_tables(more, ["new"]) == OPTIONS
+    assert open_capture.without_tables(more, ["new"]) == OPTIONS
     for tables, as_text, code in (
         ({"here": ("public", "x")}, [], "TABLE_EXISTS"),
         ({"x": ("public", "here")}, [], "DUPLICATE_TABLE"),
@@ -216,4 +217,4 @@ def test_options_with_and_without_tables() -> None:
         ({"x": ("public", "x")}, ["public.here.c"], "COLUMN_NOT_FOUND"),
     ):
         with pytest.raises(HeadraceError, match=code):
-            opening.with_tables(OPTIONS, tables, as_text)
+            open_capture.with_tables(OPTIONS, tables, as_text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from headrace.sources.postgres.trigger_capture import Tally
+from headrace.sources.postgres.triggers.trigger_capture import Tally
 
 
 def changes(xids: list[int], ops: list[int]) -> pa.RecordBatch:

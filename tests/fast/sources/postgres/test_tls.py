@@ -13,9 +13,9 @@ from kit.pg_child import Way
 from kit.tls import CERTIFICATES
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.capture import PostgresCapture
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 OURS, OTHERS = (f"sslrootcert={CERTIFICATES / name}" for name in ("ca.pem", "other.pem"))
 

@@ -12,10 +12,10 @@ import pytest
 from kit.mirrored import Follower
 
 from headrace.errors import UserError
-from headrace.sources.postgres.health import check
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.opening import options_of
-from headrace.sources.postgres.trigger_capture import TriggerCapture
+from headrace.sources.postgres.health.server_health import check
+from headrace.sources.postgres.setup.open_capture import options_of
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 
 Make = Callable[[Part], Follower]
 

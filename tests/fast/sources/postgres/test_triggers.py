@@ -14,14 +14,14 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres import installing
-from headrace.sources.postgres.change_tables import suffix_of
-from headrace.sources.postgres.health import check, health
-from headrace.sources.postgres.narrowing import Part
-from headrace.sources.postgres.opening import options_of
+from headrace.sources.postgres.health.server_health import check, health
 from headrace.sources.postgres.server import STORED_GENERATED
-from headrace.sources.postgres.trigger_capture import TriggerCapture
-from headrace.sql.statements import CreateSource, parse_statement
+from headrace.sources.postgres.setup.open_capture import options_of
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.triggers import install_triggers
+from headrace.sources.postgres.triggers.change_tables import suffix_of
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.statements.grammar import CreateSource, parse_statement
 
 SCHEMA = "headrace_f"
 
@@ -394,7 +394,7 @@ def test_health_tells_what_waits(orders: Follower, db: psycopg.Connection) -> No
 def test_whoever_writes_for_long_keeps_nobody_waiting(
     url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installing, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(install_triggers, "PATIENCE_SECONDS", 1.0)
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     follower = Follower(url, tmp_path / "spool", "t", way=TriggerCapture)
     with psycopg.connect(url) as long:
@@ -429,7 +429,7 @@ class ToldLate(psycopg.Connection):
 
 def test_a_time_out_that_is_told_late_is_followed_by_another_attempt(url: str) -> None:
     with ToldLate.connect(url, autocommit=True) as connection:
-        installing.patiently(connection, lambda: connection.execute("CREATE TABLE t (id int)"))
+        install_triggers.patiently(connection, lambda: connection.execute("CREATE TABLE t (id int)"))
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
 
 

@@ -1,0 +1,461 @@
+"""Database sources for users: `hr.sources`. Thin, like `api.py`: every verb is one call into the engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.catalog import Catalog, DatabaseSource, SourceStatus
+from headrace.errors import HeadraceError, UserError
+from headrace.events import StageStarted
+from headrace.graph.dag import Dag
+from headrace.landing.slot_watch import SlotWatch
+from headrace.names import LAKE, TableName
+from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
+
+if TYPE_CHECKING:
+    from headrace.api.facade import LazySpark
+    from headrace.config import Settings
+    from headrace.events import Events
+    from headrace.landing.lander import Lander
+    from headrace.physical.shared_changes import CommonChanges
+    from headrace.project.declared_sources import SourceStep
+    from headrace.sources.capture import Capture
+    from headrace.sources.postgres.setup.projection import Part
+    from headrace.sources.table_lists import SourceTable
+
+
+Tables = Sequence[str] | Mapping[str, str]
+"""Tables as `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]`; or the names of the mirrors mapped to them."""
+
+PATIENCE_SECONDS = 60.0
+"""How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
+
+
+class Sources:
+    """The database sources of a project.
+
+    Args:
+        catalog: The catalog.
+        lazy: Gives the Spark session.
+        events: Told what happens.
+        settings: Where everything is.
+        changes: Gives what keeps small changes for those who read mirrors.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        lazy: LazySpark,
+        events: Events,
+        settings: Settings,
+        changes: Callable[[], CommonChanges] | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._lazy = lazy
+        self._events = events
+        self._settings = settings
+        self._changes = changes
+        self._told: dict[str, tuple[str, str]] = {}
+        self._watch = SlotWatch(catalog, events)
+
+    def create(
+        self,
+        name: str,
+        url: str,
+        tables: Tables,
+        *,
+        text_columns: Sequence[str] = (),
+        capture: str = "wal",
+        failover: bool = False,
+        if_not_exists: bool = False,
+    ) -> LandingResult | None:
+        """Capture tables of a PostgreSQL database, and mirror them in the lake.
+
+        Args:
+            name: The source; its mirrors are `name.table`.
+            url: `postgresql://user@host:port/database`, the password from `PGPASSWORD` or `~/.pgpass`; or `env:NAME`
+                for a URL, with a password or without, in an environment variable that is set wherever Headrace runs.
+            tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
+                PostgreSQL writes them; or the names of the mirrors mapped to them.
+            text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
+            capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
+                the log can be used. The documentation says when to choose which.
+            failover: Replicas keep the slot in step (PostgreSQL 17 and newer), and landing goes on by itself where one
+                is promoted that has all that was landed.
+            if_not_exists: Do nothing when it exists.
+
+        Returns:
+            The first landing, or None when there was nothing to do.
+
+        Raises:
+            HeadraceError: It cannot be captured; nothing is left behind then. Only where the server cannot be reached
+                any more, the source stays, stopped, to be dropped.
+        """
+        from headrace.sources.postgres.setup.open_capture import KIND, options_of
+        from headrace.sources.table_syntax import split_column
+
+        with self._catalog.reading() as reader:
+            if if_not_exists and reader.find_source(name) is not None:
+                return None
+        as_text = tuple(".".join(split_column(column)) for column in text_columns)
+        wanted = _wanted(tables)
+        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture, failover)
+        return self._lander().create(name, KIND, options, options["tables"])
+
+    def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
+        """Make the sources what `headrace.toml` declares: create those that are missing, add tables to the others.
+
+        Args:
+            prune: Drop tables that are not declared; sources that are not declared are left alone in any case.
+            dry_run: Only say what would be done.
+
+        Returns:
+            What was (or would be) done, in order.
+
+        Raises:
+            HeadraceError: `SOURCE_DIFFERS` before anything is done; or the first failure, what was done before stays.
+        """
+        from headrace.project.declared_sources import steps
+
+        declared = self._settings.sources
+        planned = steps(declared, self._all(), prune=prune)
+        for step in () if dry_run else planned:
+            wanted = declared[step.source]
+            if step.action == "create":
+                self.create(
+                    step.source,
+                    wanted.url,
+                    wanted.tables,
+                    text_columns=wanted.text_columns,
+                    capture=wanted.capture or "wal",
+                    failover=wanted.failover,
+                )
+            elif step.action == "add tables":
+                self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
+            elif step.action == "drop tables":
+                self.drop_tables(step.source, step.tables)
+        return planned
+
+    def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> tuple[str, ...]:
+        """Drop a source, its mirrors, and what was installed on its server.
+
+        Args:
+            name: The source.
+            if_exists: No error when there is none.
+            force: Also when the server cannot be reached; slot and publication stay there then.
+
+        Returns:
+            The mirrors that were dropped.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`.
+        """
+        with self._catalog.reading() as reader:
+            if if_exists and reader.find_source(name) is None:
+                return ()
+        return tuple(str(n) for n in self._lander().drop(name, force=force))
+
+    def add_tables(self, name: str, tables: Tables, *, text_columns: Sequence[str] = ()) -> LandingResult:
+        """Capture further tables of a source; its other tables go on, and all are published at one cut.
+
+        Args:
+            name: The source.
+            tables: As for `create`.
+            text_columns: As for `create`, of the new tables.
+
+        Returns:
+            The landing that brought them.
+
+        Raises:
+            HeadraceError: They cannot be captured; the source stays as it is.
+        """
+        from headrace.landing.captured_tables import add_tables
+        from headrace.sources.postgres.setup.open_capture import with_tables
+        from headrace.sources.table_syntax import split_column
+
+        wanted = _wanted(tables)
+        names, parts = _names(wanted), _parts(wanted)
+        as_text = [".".join(split_column(column)) for column in text_columns]
+        return add_tables(self._lander(), name, lambda options: with_tables(options, names, as_text, parts), names)
+
+    def drop_tables(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
+        """Take tables out of a source; their mirrors are dropped, the other ones go on.
+
+        Args:
+            name: The source.
+            tables: Their mirrors (`mirror` or `source.mirror`), or the tables as they were named when they were added.
+
+        Returns:
+            The mirrors that were dropped.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `SOURCE_TABLE_UNKNOWN`, `HAS_CONSUMERS`, `SOURCE_WITHOUT_TABLES`.
+        """
+        from headrace.landing.captured_tables import drop_tables
+        from headrace.sources.postgres.setup.open_capture import without_tables
+
+        mirrors = self._mirrors(name, tables)
+        own = [m.table for m in mirrors]
+        dropped = drop_tables(self._lander(), name, lambda options: without_tables(options, own), mirrors)
+        return tuple(map(str, dropped))
+
+    def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
+        """Land what was committed since the last time; refreshing does it by itself.
+
+        Args:
+            name: One source; all that are not on hold when None.
+
+        Raises:
+            HeadraceError: The first failure, after the other sources were landed.
+        """
+        names = [name] if name is not None else [s.name for s in self._all() if s.status is not SourceStatus.PAUSED]
+        results, error = self._land(names)
+        if error is not None:
+            raise error
+        return results
+
+    def land_for(
+        self, tables: Iterable[TableName] | None, *, until: threading.Event | None = None
+    ) -> HeadraceError | None:
+        """Land the sources that stream tables read, directly or through others; all sources when None.
+
+        Args:
+            tables: The stream tables.
+            until: Set to have it stop as soon as what it has begun is whole. Who gives it comes again, and so waits
+                for nobody else who lands the same source.
+
+        Returns:
+            The first failure; mirrors stay at their last cut then, which is consistent.
+        """
+        sources = self._all()
+        if not sources:
+            return None
+        read = None if tables is None else self._read_by(tables)
+        wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
+        return self._land(wanted, until)[1]
+
+    def resnapshot(self, name: str, tables: Sequence[str] = ()) -> LandingResult:
+        """Take a source, or some of its tables, anew as they are now; stream tables receive the difference only.
+
+        Args:
+            name: The source.
+            tables: As for `drop_tables`; none for all. The other ones go on, and all are published at one cut.
+
+        Raises:
+            HeadraceError: It could not; the mirrors stay as they are, and an active source goes on. The old slot of a
+                stopped one may be gone then, so that nothing is landed before another new snapshot succeeds.
+        """
+        return self._lander().resnapshot(name, self._mirrors(name, tables))
+
+    def pause(self, name: str) -> None:
+        """Land nothing until `resume`; the server keeps write-ahead log meanwhile.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE`.
+        """
+        self._catalog.pause_source(name)
+
+    def resume(self, name: str) -> None:
+        """End a pause; a source that is stopped needs a new snapshot instead.
+
+        Raises:
+            UserError: `SOURCE_NOT_PAUSED`.
+        """
+        self._catalog.resume_source(name)
+
+    def list(self) -> tuple[SourceInfo, ...]:
+        """All sources; reads the catalog only."""
+        return tuple(_info(source) for source in self._all())
+
+    def status(self, name: str) -> SourceHealth:
+        """Where a source stands, as its server tells.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
+        """
+        from headrace.sources.postgres.health.server_health import health
+        from headrace.sources.postgres.setup.open_capture import way_of
+        from headrace.sources.postgres.spool.spool import Spool
+
+        with self._catalog.reading() as reader:
+            source = reader.source(name)
+        found = health(source.options, source.position)
+        ahead = self._watch.seen(source, found.look) if found.look else None
+        waits, slot, use = found.backlog, found.slot, found.use
+        return SourceHealth(
+            name=name,
+            status=source.status,
+            capture=way_of(source.options),
+            lag_seconds=waits.seconds if waits else None,
+            lag_seconds_at_most=waits is not None and waits.at_most,
+            lag_bytes=found.lag,
+            lag_transactions=waits.transactions if waits else None,
+            lag_transactions_at_least=waits is not None and waits.more,
+            waiting_rows=found.waiting,
+            slot=source.options["slot"],
+            slot_status=slot.status if slot else None,
+            slot_invalidation=slot.reason if slot else None,
+            slot_active_by=use.by if use else None,
+            kept_bytes=slot.kept if slot else found.kept,
+            safe_bytes=slot.safe if slot else None,
+            log_bytes_per_second=ahead.rate if ahead else None,
+            runs_out_seconds=ahead.seconds if ahead else None,
+            idle_timeout_seconds=use.patience if use else None,
+            idle_seconds=use.idle if use else None,
+            spilled_bytes=use.spilled if use else None,
+            spool_bytes=Spool(self._folder(name)).size(),
+            landed_at=source.landed_at,
+            stopped_reason=source.stopped_reason,
+            last_error=LastError.of(source.failure),
+        )
+
+    def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
+        """Whether tables of a server can be captured, and what to run there if not; changes nothing.
+
+        Args:
+            url: The server; see `create`.
+            tables: As for `create`.
+            capture: As for `create`.
+        """
+        from headrace.sources.postgres.health.server_health import check
+        from headrace.sources.postgres.setup.open_capture import options_of
+
+        wanted = _wanted(tables)
+        names, parts = _names(wanted), _parts(wanted)
+        options_of("source", url, names, (), parts, capture)  # refuses what `create` would
+        narrow = {names[mirror]: part for mirror, part in parts.items()}
+        found = check(url, tuple(names.values()), parts=narrow, capture=capture)
+        return tuple(SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy) for c in found)
+
+    # ---- inside
+
+    def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
+        from headrace.sources.postgres.setup.open_capture import mirrors_of
+
+        with self._catalog.reading() as reader:
+            options = reader.source(name).options
+        return tuple(TableName(LAKE, (name,), mirror) for mirror in mirrors_of(name, options, tables))
+
+    def _all(self) -> tuple[DatabaseSource, ...]:
+        with self._catalog.reading() as reader:
+            return reader.sources()
+
+    def _land(
+        self, names: Iterable[str], until: threading.Event | None = None
+    ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
+        results: list[LandingResult] = []
+        first: HeadraceError | None = None
+        lander = self._lander(PATIENCE_SECONDS if until is None else 0.0)
+        for name in names:
+            if until is not None and until.is_set():
+                break
+            failure: HeadraceError | None = None
+            try:
+                results += lander.land(name, until)
+            except HeadraceError as error:
+                failure = error
+            first = first or failure
+            self._watch.landed(name, failure)
+        return tuple(results), first
+
+    def _read_by(self, tables: Iterable[TableName]) -> set[TableName]:
+        dag = Dag(self._catalog.dependencies())
+        return set(dag.upstream(*(name for name in tables if name in dag)))
+
+    def _lander(self, patience: float = PATIENCE_SECONDS) -> Lander:
+        from headrace.api.running import defaults_of
+        from headrace.landing.lander import Lander
+
+        of = self._settings
+        return Lander(
+            self._catalog,
+            self._lazy,
+            self._events,
+            of.warehouse,
+            of.format_version,
+            self._capture,
+            self._told,
+            patience=patience,
+            changes=self._changes,
+            defaults=defaults_of(of),
+        )
+
+    def _folder(self, name: str) -> str:
+        """Where landings of a source have their folders."""
+        return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
+
+    def _capture(self, source: DatabaseSource) -> Capture:
+        from headrace.sources.postgres.setup.open_capture import open_capture
+
+        mirrors: dict[TableName, Mapping[str, Any] | None] = {
+            m.name: None if m.gone else m.details for m in source.mirrors
+        }
+        folder = self._folder(source.name)
+        gone = [m.name for m in source.mirrors if m.gone]
+
+        def told(stage: str) -> None:
+            self._events.emit(StageStarted(source.name, stage))
+
+        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position, told=told)
+
+
+def _wanted(tables: Tables) -> dict[str, SourceTable]:
+    """Tables by the names of their mirrors.
+
+    Raises:
+        UserError: `INVALID_NAME`, `SYNTAX_ERROR`, `DUPLICATE_TABLE`.
+    """
+    from headrace.sources.table_lists import source_table
+
+    if isinstance(tables, Mapping):
+        return {mirror: source_table(text) for mirror, text in tables.items()}
+    named: dict[str, SourceTable] = {}
+    for table in map(source_table, tables):
+        mirror = table.mirror or table.table
+        if mirror in named:
+            raise UserError(
+                "DUPLICATE_TABLE",
+                f"Two tables would have the mirror {mirror}.",
+                hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
+            )
+        named[mirror] = table
+    return named
+
+
+def _texts_of(tables: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Those of some columns that belong to some tables."""
+    from headrace.sources.table_lists import source_table
+    from headrace.sources.table_syntax import split_column
+
+    owners = {(table.schema, table.table) for table in map(source_table, tables)}
+    return [column for column in columns if split_column(column)[:2] in owners]
+
+
+def _names(tables: Mapping[str, SourceTable]) -> dict[str, tuple[str, str]]:
+    return {mirror: (table.schema, table.table) for mirror, table in tables.items()}
+
+
+def _parts(tables: Mapping[str, SourceTable]) -> dict[str, Part]:
+    from headrace.sources.postgres.setup.projection import Part
+
+    narrow = {mirror: table for mirror, table in tables.items() if table.columns or table.where is not None}
+    return {mirror: Part(table.columns, table.where) for mirror, table in narrow.items()}
+
+
+def _info(source: DatabaseSource) -> SourceInfo:
+    position = source.position or {}
+    lsn = position.get("lsn")
+    return SourceInfo(
+        name=source.name,
+        kind=source.kind,
+        url=source.options["url"],
+        status=source.status,
+        mirrors=tuple(str(m.name) for m in source.mirrors),
+        gone=tuple(str(m.name) for m in source.mirrors if m.gone),
+        position=position.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
+        landed_at=source.landed_at,
+        stopped_reason=source.stopped_reason,
+    )

@@ -1,0 +1,235 @@
+"""What schedulers ask and tell the catalog; a part of `Catalog`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import sqlalchemy as sa
+
+from headrace.catalog import schema as t
+from headrace.catalog.coordination import scheduler_rows
+from headrace.catalog.coordination.notify import listening, wake
+from headrace.catalog.database import Database
+from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, SchedulerRecord
+from headrace.clock import Clock
+from headrace.names import TableName
+
+Pulse = tuple[object, ...]
+"""Differs from another one when definitions, frontiers or cares may have changed in between."""
+
+
+class Caring:
+    """Pauses, retries, groups, schedulers, events. Every method is one transaction."""
+
+    _database: Database
+    _clock: Clock
+
+    def pulse(self) -> Pulse:
+        """Whether anything happened, for the price of one small query."""
+        with self._database.read() as connection:
+            return tuple(
+                connection.execute(
+                    sa.select(
+                        sa.select(sa.func.max(t.publication.c.id)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.stream_table).scalar_subquery(),
+                        sa.select(sa.func.max(t.stream_table.c.updated_at)).scalar_subquery(),
+                        sa.select(sa.func.max(t.history.c.id)).scalar_subquery(),
+                        sa.select(sa.func.count(t.care.c.paused_at)).scalar_subquery(),
+                        sa.select(sa.func.max(t.care.c.paused_at)).scalar_subquery(),  # one paused, another resumed
+                        sa.select(sa.func.sum(t.care.c.failures)).scalar_subquery(),
+                        sa.select(sa.func.max(t.care.c.retry_at)).scalar_subquery(),
+                        sa.select(sa.func.count(t.care.c.fuse_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.gate).scalar_subquery(),
+                        sa.select(sa.func.max(t.gate.c.closed_at)).scalar_subquery(),
+                        sa.select(sa.func.count()).select_from(t.watermark).scalar_subquery(),
+                        sa.select(sa.func.max(t.watermark.c.advanced_at)).scalar_subquery(),
+                    )
+                ).one()
+            )
+
+    def cares(self) -> dict[TableName, Care]:
+        """What is known of stream tables that were paused or failed."""
+        with self._database.read() as connection:
+            return scheduler_rows.read(connection)
+
+    def pause(self, names: Sequence[TableName]) -> None:
+        """Have schedulers leave stream tables alone.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
+        """
+        with self._database.write() as connection:
+            scheduler_rows.change(connection, names, {"paused_at": self._clock.now()})
+            wake(connection)
+
+    def unpause(self, names: Sequence[TableName], failed: Sequence[TableName] = ()) -> None:
+        """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
+
+        Args:
+            names: The stream tables.
+            failed: Others, of which waits and suspensions end, and pauses stay.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
+        """
+        with self._database.write() as connection:
+            scheduler_rows.resume(connection, names)
+            scheduler_rows.forgive(connection, failed)
+            wake(connection)
+
+    def note_failure(
+        self, names: Sequence[TableName], code: str, message: str, retry_at: Callable[[int], dt.datetime | None]
+    ) -> int:
+        """Count a failure of stream tables that were refreshed together.
+
+        Args:
+            names: The stream tables; those that were dropped meanwhile are an error.
+            code: The error's code.
+            message: Its text.
+            retry_at: From the number of failures in a row, when to try again; None suspends the tables.
+
+        Returns:
+            How many failures there were in a row.
+        """
+        with self._database.write() as connection:
+            return scheduler_rows.note_failure(connection, names, code, message, retry_at, self._clock.now())
+
+    def blow_fuse(self, name: TableName, evidence: Json) -> None:
+        """Note that a change was too large to be applied without being asked; ended by the next publication.
+
+        Args:
+            name: The stream table.
+            evidence: What was found, in the engine's own form.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            scheduler_rows.blow_fuse(connection, name, evidence, self._clock.now())
+
+    def mend_fuse(self, name: TableName) -> None:
+        """Forget that a change was too large, so that the next refresh judges it anew.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        with self._database.write() as connection:
+            scheduler_rows.mend_fuse(connection, name)
+
+    def epochs(self) -> dict[str, GroupEpoch]:
+        """How often groups were published."""
+        with self._database.read() as connection:
+            return scheduler_rows.epochs(connection)
+
+    # ---- schedulers
+
+    def schedulers(self) -> tuple[SchedulerRecord, ...]:
+        """Schedulers that run, by what they said last; the first to come first."""
+        with self._database.read() as connection:
+            now = self._clock.now()
+            return tuple(s for s in scheduler_rows.schedulers(connection) if s.expires_at > now)
+
+    def register_scheduler(
+        self, owner: str, ttl: dt.timedelta, *, is_dead: Callable[[str], bool] | None = None
+    ) -> None:
+        """Say that a scheduler runs. With SQLite there may be one at a time.
+
+        Args:
+            owner: Identifies it.
+            ttl: Taken for dead when it is silent for so long.
+            is_dead: Whether an owner is known to be gone.
+
+        Raises:
+            UserError: `SCHEDULER_RUNNING`, naming the first.
+        """
+        with self._database.write() as connection:
+            now = self._clock.now()
+            known = scheduler_rows.schedulers(connection, locked=True)
+            scheduler_rows.unregister(connection, [s.owner for s in known if is_dead is not None and is_dead(s.owner)])
+            live = [s for s in scheduler_rows.schedulers(connection) if s.expires_at > now]
+            if live and self._database.is_sqlite:
+                raise scheduler_rows.refuse_second(live[0])
+            scheduler_rows.register(connection, owner, now + ttl, now)
+            wake(connection)
+
+    def scheduler_beat(
+        self,
+        owner: str,
+        ttl: dt.timedelta,
+        claim: Callable[[Sequence[SchedulerRecord]], Json | None] = lambda _: None,
+        *,
+        ending: bool = False,
+    ) -> tuple[SchedulerRecord, ...]:
+        """Say that a scheduler still runs.
+
+        Args:
+            owner: Which.
+            ttl: Taken for dead when it is silent for so long.
+            claim: From all that run, what it claims of what they share; one after the other is asked.
+            ending: Whether it starts nothing more.
+
+        Returns:
+            All that run, as they were; it is missing if it was taken for dead.
+        """
+        with self._database.write() as connection:
+            now = self._clock.now()
+            known = scheduler_rows.schedulers(connection, locked=True)
+            own = next((s for s in known if s.owner == owner), None)
+            alive = tuple(s for s in known if s is own or s.expires_at > now)
+            if own is not None:
+                claimed = claim(alive)
+                scheduler_rows.beat(connection, owner, now + ttl, claimed, draining=own.draining or ending)
+                if claimed != own.claim:
+                    wake(connection)
+            return alive
+
+    def unregister_scheduler(self, owner: str) -> None:
+        """Say that a scheduler ended."""
+        with self._database.write() as connection:
+            scheduler_rows.unregister(connection, [owner])
+            wake(connection)
+
+    def drain(self) -> tuple[SchedulerRecord, ...]:
+        """Ask all schedulers to finish what runs and to start nothing; returns those that run."""
+        with self._database.write() as connection:
+            now = self._clock.now()
+            scheduler_rows.schedulers(connection, locked=True)  # in the order in which all others lock them
+            scheduler_rows.drain(connection)
+            wake(connection)
+            return tuple(s for s in scheduler_rows.schedulers(connection) if s.expires_at > now)
+
+    def listening(self, woken: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have a function called when definitions or pauses change, or somebody asks to drain, while a block lasts.
+
+        On SQLite it is never called: who uses it looks now and then, and has to anyway.
+
+        Args:
+            woken: Called in a thread of its own.
+        """
+        return nullcontext() if self._database.is_sqlite else listening(self._database.url, woken)
+
+    # ---- events
+
+    def write_events(self, rows: Sequence[tuple[dt.datetime, str, Mapping[str, Any]]]) -> None:
+        """Keep events: time, kind and fields of each."""
+        with self._database.write(passing=True) as connection:
+            scheduler_rows.write_events(connection, rows)
+
+    def events(self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
+        """Events later than an id, oldest first; for None the newest ones, oldest of them first.
+
+        Args:
+            after: The id.
+            limit: How many at most.
+            kinds: Only these; all for nothing.
+        """
+        with self._database.read() as connection:
+            return scheduler_rows.events(connection, after, limit, kinds)
+
+    def forget_events(self, before: dt.datetime) -> int:
+        """Forget events older than that; returns how many."""
+        with self._database.write() as connection:
+            return scheduler_rows.forget_events(connection, before)

@@ -1,0 +1,219 @@
+"""Changes to definitions, and history without a publication. Each function works inside the caller's transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.coordination.notify import wake
+from headrace.catalog.definitions.stream_tables import read_streams
+from headrace.catalog.publishing import published_pointers as published
+from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
+from headrace.catalog.relations import ensure_relations, lock_relations, not_found, relation_ids, stored_name, stream_id
+from headrace.catalog.safeguards import gates
+from headrace.catalog.state import history
+from headrace.errors import UserError
+from headrace.names import TableName
+
+
+def create_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
+    """Define a stream table; a source of that name becomes it, and keeps its versions.
+
+    Raises:
+        UserError: `STREAM_TABLE_EXISTS`.
+    """
+    ids = ensure_relations(connection, (definition.name, *definition.sources))
+    own = ids[definition.name]
+    lock_relations(connection, [own])
+    exists = sa.select(t.stream_table.c.relation_id).where(t.stream_table.c.relation_id == own)
+    if connection.execute(exists).first() is not None:
+        raise UserError(
+            "STREAM_TABLE_EXISTS",
+            f"The stream table {definition.name} exists already.",
+            hint="Use CREATE OR REPLACE or IF NOT EXISTS, or drop it first.",
+        )
+    connection.execute(
+        sa.update(t.relation).where(t.relation.c.id == own).values(kind=RelationKind.STREAM.value, schema_json=None)
+    )
+    gates.forget(connection, [own])
+    values = _definition_values(definition) | {
+        "relation_id": own,
+        "generation": 1,
+        "created_at": now,
+        "updated_at": now,
+    }
+    connection.execute(sa.insert(t.stream_table).values(values))
+    _insert_dependencies(connection, own, definition, ids)
+    wake(connection)
+    return _one(connection, definition.name)
+
+
+def replace_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
+    """Give a stream table a new definition; it starts again as NEW, without a frontier.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    own = stream_id(connection, definition.name)
+    ids = ensure_relations(connection, definition.sources)
+    for table in (t.dependency, t.frontier):
+        connection.execute(sa.delete(table).where(table.c.stream_id == own))
+    cleared = {"stopped_code": None, "stopped_reason": None, "generation": t.stream_table.c.generation + 1}
+    values = _definition_values(definition) | cleared | {"updated_at": now}
+    connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id == own).values(values))
+    _insert_dependencies(connection, own, definition, ids)
+    wake(connection)
+    return _one(connection, definition.name)
+
+
+def define(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
+    """Create a stream table, or replace the one of that name."""
+    if read_streams(connection, definition.name):
+        return replace_stream_table(connection, definition, now)
+    return create_stream_table(connection, definition, now)
+
+
+def alter_stream_table(
+    connection: Connection,
+    name: TableName,
+    now: dt.datetime,
+    *,
+    refresh_mode: RefreshMode | None,
+    schedule: str | None,
+    clear_schedule: bool,
+    details: Mapping[str, object] | None,
+    options: Mapping[str, str] | None,
+) -> StreamTable:
+    """Change what does not change the contents; None leaves a field as it is.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    values: dict[str, Any] = {}
+    if refresh_mode is not None:
+        values["refresh_mode"] = refresh_mode.value
+    if schedule is not None or clear_schedule:
+        values["schedule"] = None if clear_schedule else schedule
+    if details is not None:
+        values["definition_json"] = dict(details)
+    if options is not None:
+        values["options_json"] = dict(options)
+    _update(connection, name, now, values)
+    wake(connection)
+    return _one(connection, name)
+
+
+def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tuple[StreamTable, ...]:
+    """Forget stream tables and return what they were; a relation that others read stays, as a source.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`; then none is dropped.
+    """
+    dropped = tuple(_one(connection, name) for name in names)
+    ids = [stream.id for stream in dropped]
+    for table in (t.dependency, t.frontier, t.care):
+        connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
+    connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))
+    read = _read_by_others(connection, ids)
+    kind = sa.update(t.relation).values(kind=RelationKind.SOURCE.value)
+    connection.execute(kind.where(t.relation.c.id.in_(read)))
+    gone = [i for i in ids if i not in read]
+    connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
+    connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
+    published.forget(connection, [name for stream in dropped for name in stream.stored])
+    wake(connection)
+    return dropped
+
+
+def _read_by_others(connection: Connection, ids: Sequence[int]) -> set[int]:
+    tables = (t.dependency, t.frontier)
+    reads = sa.union(*(sa.select(table.c.source_id).where(table.c.source_id.in_(ids)) for table in tables))
+    return set(connection.execute(reads).scalars())
+
+
+def stop(connection: Connection, name: TableName, code: str, reason: str, now: dt.datetime) -> None:
+    """Set a stream table to STOPPED, with the error code and the sentence for it."""
+    _update(connection, name, now, {"status": Status.STOPPED.value, "stopped_code": code, "stopped_reason": reason})
+
+
+def resume(connection: Connection, name: TableName, now: dt.datetime) -> None:
+    """Take a stream table out of STOPPED: ACTIVE when it was published with this definition, else NEW."""
+    own = stream_id(connection, name)
+    published = sa.exists().where(t.frontier.c.stream_id == own)
+    connection.execute(
+        sa.update(t.stream_table)
+        .where(t.stream_table.c.relation_id == own, t.stream_table.c.status == Status.STOPPED.value)
+        .values(
+            status=sa.case((published, Status.ACTIVE.value), else_=Status.NEW.value),
+            stopped_code=None,
+            stopped_reason=None,
+            updated_at=now,
+        )
+    )
+
+
+def set_log(connection: Connection, name: TableName, now: dt.datetime, log: TableName | None) -> None:
+    """Say where a stream table's change log is; None means that it has none."""
+    _update(connection, name, now, {"log": None if log is None else stored_name(log)})
+
+
+def record(connection: Connection, entries: Sequence[HistoryEntry]) -> None:
+    """Write history that no publication belongs to."""
+    history.write(connection, entries, relation_ids(connection, (e.stream for e in entries)))
+
+
+def trim_versions(connection: Connection, name: TableName, before: int) -> int:
+    """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""
+    relation_id = relation_ids(connection, (name,)).get(name)
+    if relation_id is None:
+        return 0
+    newest = sa.select(sa.func.max(t.version.c.version)).where(t.version.c.relation_id == relation_id)
+    held = sa.select(t.frontier.c.version).where(t.frontier.c.source_id == relation_id)
+    doomed = sa.delete(t.version).where(
+        t.version.c.relation_id == relation_id,
+        t.version.c.version < before,
+        t.version.c.version < newest.scalar_subquery(),
+        t.version.c.version.not_in(held),
+    )
+    return connection.execute(doomed).rowcount
+
+
+def _definition_values(definition: Definition) -> dict[str, Any]:
+    return {
+        "query": definition.query,
+        "refresh_mode": definition.refresh_mode.value,
+        "schedule": definition.schedule,
+        "definition_json": dict(definition.details),
+        "companion": None if definition.companion is None else stored_name(definition.companion),
+        "log": None if definition.log is None else stored_name(definition.log),
+        "companion_behind": False,
+        "status": Status.NEW.value,
+        **({} if definition.options is None else {"options_json": dict(definition.options)}),
+    }
+
+
+def _insert_dependencies(
+    connection: Connection, own: int, definition: Definition, ids: Mapping[TableName, int]
+) -> None:
+    sources = dict.fromkeys(definition.sources)
+    rows = [{"stream_id": own, "source_id": ids[s], "position": i} for i, s in enumerate(sources)]
+    if rows:
+        connection.execute(sa.insert(t.dependency), rows)
+
+
+def _update(connection: Connection, name: TableName, now: dt.datetime, values: Mapping[str, Any]) -> None:
+    own = stream_id(connection, name)
+    change = sa.update(t.stream_table).where(t.stream_table.c.relation_id == own)
+    connection.execute(change.values({**values, "updated_at": now}))
+
+
+def _one(connection: Connection, name: TableName) -> StreamTable:
+    found = read_streams(connection, name)
+    if not found:
+        raise not_found(name)
+    return found[0]

@@ -1,0 +1,139 @@
+"""Publishing: the one transaction that makes a publication visible.
+
+Publishers stand in line (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on `hr_publication` that readers do not
+notice). So publication ids grow in the order publications become visible, and whoever stands in line after a publisher
+with a broken connection knows for certain what became of it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.coordination import leases as leasing
+from headrace.catalog.coordination import scheduler_rows
+from headrace.catalog.database import Database
+from headrace.catalog.definitions import definition_writer
+from headrace.catalog.faults import is_certain
+from headrace.catalog.publishing import frontiers, versions
+from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
+from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
+from headrace.catalog.records import PublicationRecord, RanAs
+from headrace.catalog.relations import Known, known_relations
+from headrace.catalog.sources import database_sources
+from headrace.catalog.state import history
+from headrace.errors import EnvironmentFault
+from headrace.names import TableName
+
+
+def publish(database: Database, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    """Make a publication visible, or change nothing; see `Catalog.publish`."""
+    with database.faults(), database.writing() as connection:
+        record = _apply(connection, publication, now)
+        try:
+            connection.commit()
+        except exc.DBAPIError as error:
+            if is_certain(error):
+                raise
+            raise _unknown(publication, error) from error
+        return record
+
+
+def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
+    """What became of a publication; see `Catalog.settle`."""
+    versions.stand_in_line(connection)
+    return versions.publication(connection, uuid)
+
+
+def _apply(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    versions.stand_in_line(connection)
+    if (done := versions.publication(connection, publication.uuid)) is not None:
+        return done
+    leasing.check(connection, publication.leases)
+    record = _open(connection, publication, now)
+    ours = known_pointers(connection, publication)
+    for definition in publication.definitions:
+        definition_writer.define(connection, definition, record.published_at)
+    if publication.drops:
+        definition_writer.drop_stream_tables(connection, publication.drops)
+    database_sources.drop(connection, publication.source_drops)
+    database_sources.move(connection, publication.sources, record.published_at)
+    move_pointers(connection, publication, ours, now)
+    known = known_relations(connection, _named(publication))
+    known = _add_versions(connection, publication.versions, known, record)
+    frontiers.move(connection, publication.frontiers, known)
+    history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
+    scheduler_rows.note_published(connection, [known[move.stream].id for move in publication.frontiers])
+    skipped = {known[move.stream].id: move.skipped for move in publication.frontiers if move.skipped}
+    recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
+    scheduler_rows.note_skipped(connection, skipped, recomputed, record.published_at)
+    scheduler_rows.count_epochs(connection, publication.groups, record.id)
+    return record
+
+
+def _named(publication: Publication) -> set[TableName]:
+    """The relations whose versions, frontiers or history a publication writes."""
+    names = {v.relation for v in publication.versions} | {e.stream for e in publication.history}
+    for move in publication.frontiers:
+        names |= {move.stream, *move.frontier}
+    return names
+
+
+def _open(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
+    """Number the publication. Its time never goes back, even when hosts with different clocks take turns."""
+    last = next(iter(versions.publications(connection, 1)), None)
+    moment = now if last is None else max(now, last.published_at)
+    values = {"uuid": publication.uuid, "published_at": moment}
+    key = connection.execute(sa.insert(t.publication).values(values)).inserted_primary_key
+    assert key is not None
+    return PublicationRecord(key[0], publication.uuid, moment)
+
+
+def _add_versions(
+    connection: Connection, new: Sequence[NewVersion], known: Mapping[TableName, Known], record: PublicationRecord
+) -> dict[TableName, Known]:
+    """Append versions; returns what is known of relations afterwards."""
+    after, rows = dict(known), []
+    for wanted in new:
+        relation = after.get(wanted.relation)
+        if relation is None:
+            raise invalid(f"{wanted.relation} is not a relation of this catalog.")
+        if wanted.version != relation.head + 1:
+            raise invalid(f"{wanted.relation} cannot go from version {relation.head} to version {wanted.version}.")
+        after[wanted.relation] = Known(relation.id, wanted.version)
+        rows.append(_version_row(wanted, relation.id, record))
+    if rows:
+        connection.execute(sa.insert(t.version), rows)
+    for wanted in new:
+        if wanted.table_uuid is not None:
+            own = t.relation.c.id == after[wanted.relation].id
+            changed = t.relation.c.table_uuid.is_distinct_from(wanted.table_uuid)
+            connection.execute(sa.update(t.relation).where(own, changed).values(table_uuid=wanted.table_uuid))
+    return after
+
+
+def _version_row(new: NewVersion, relation_id: int, record: PublicationRecord) -> dict[str, object]:
+    return {
+        "relation_id": relation_id,
+        "version": new.version,
+        "snapshot_id": new.snapshot_id,
+        "row_count": new.row_count,
+        "committed_at": record.published_at,
+        "publication_id": record.id,
+        "table_uuid": new.table_uuid,
+    }
+
+
+def _unknown(publication: Publication, error: exc.DBAPIError) -> EnvironmentFault:
+    return EnvironmentFault(
+        "PUBLISH_OUTCOME_UNKNOWN",
+        "The connection to the catalog broke while publishing; whether it was published is not known yet.",
+        detail=f"Publication {publication.uuid}: {str(error.orig).strip()}",
+        hint="Refresh again: Headrace finds out first, and publishes only what was not.",
+        retryable=True,
+    )

@@ -1,0 +1,45 @@
+"""What each stored table's `lake` pointer was when Headrace last published it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.publishing.pointers import Key, key_of, one_of
+from headrace.names import TableName
+
+_C = t.published.c
+
+
+def read(connection: Connection, keys: Iterable[Key]) -> dict[Key, str]:
+    """The pointers that were published; tables never published are left out."""
+    wanted = set(keys)
+    rows = connection.execute(sa.select(t.published).where(one_of(wanted, _C.table_namespace, _C.table_name)))
+    return {(n, table): location for n, table, location in rows if (n, table) in wanted}
+
+
+def write(connection: Connection, before: Mapping[Key, str], after: Mapping[Key, str]) -> None:
+    """Write what changed between two states."""
+    _delete(connection, [k for k, location in before.items() if after.get(k) != location])
+    rows = [
+        {"table_namespace": k[0], "table_name": k[1], "metadata_location": location}
+        for k, location in after.items()
+        if before.get(k) != location
+    ]
+    if rows:
+        connection.execute(sa.insert(t.published), rows)
+
+
+def forget(connection: Connection, names: Iterable[TableName]) -> None:
+    """Forget tables that are Headrace's no more."""
+    _delete(connection, [key_of(name) for name in names])
+
+
+def _delete(connection: Connection, keys: Iterable[Key]) -> None:
+    rows = [{"n": n, "t": table} for n, table in keys]
+    if rows:
+        own = (_C.table_namespace == sa.bindparam("n"), _C.table_name == sa.bindparam("t"))
+        connection.execute(sa.delete(t.published).where(*own), rows)

@@ -1,0 +1,42 @@
+"""Stored tables that nothing shows any more, remembered until maintenance has removed their files.
+
+They are rows of `iceberg_tables` under a catalog name of their own, which no Iceberg catalog is configured with, and
+are written in the transaction that takes a table away, so that none is forgotten.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.publishing.pointers import Key
+from headrace.catalog.records import Retired
+
+RETIRED = "retired"
+
+_C = t.iceberg_tables.c
+
+
+def key_of_retired(now: dt.datetime, key: Key) -> Key:
+    """Where a table retired now is remembered; the time comes first, for reading them in order."""
+    return now.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
+
+
+def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:
+    """The tables retired before a time, oldest first."""
+    query = (
+        sa.select(_C.table_namespace, _C.table_name, _C.metadata_location)
+        .where(_C.catalog_name == RETIRED)
+        .order_by(_C.table_namespace, _C.table_name)
+    )
+    found = (Retired(name, location, dt.datetime.fromisoformat(at)) for at, name, location in connection.execute(query))
+    return tuple(r for r in found if r.at <= before)
+
+
+def forget(connection: Connection, gone: Retired) -> None:
+    """Forget a retired table whose files are gone."""
+    connection.execute(sa.delete(t.iceberg_tables).where(_C.catalog_name == RETIRED, _C.table_name == gone.name))

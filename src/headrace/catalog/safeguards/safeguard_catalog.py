@@ -1,0 +1,77 @@
+"""What holds sources back; a part of `Catalog`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from headrace.catalog.database import Database
+from headrace.catalog.safeguards import gates, watermarks
+from headrace.catalog.safeguards.gates import Gate
+from headrace.catalog.safeguards.watermarks import WatermarkGroup
+from headrace.clock import Clock
+from headrace.names import TableName
+
+
+class Gating:
+    """Gates and watermarks. Every method is one transaction."""
+
+    _database: Database
+    _clock: Clock
+
+    def gates(self) -> dict[TableName, Gate]:
+        """The closed gates, by source."""
+        with self._database.read() as connection:
+            return gates.read(connection)
+
+    def close_gates(self, sources: Sequence[TableName]) -> dict[TableName, Gate]:
+        """Hold sources back at their newest known versions, all at once; one that is held back already stays there.
+
+        Args:
+            sources: Relations that have a version; others are left out.
+
+        Returns:
+            All closed gates.
+        """
+        with self._database.write() as connection:
+            gates.close(connection, sources, self._clock.now())
+            return gates.read(connection)
+
+    def open_gates(self, sources: Sequence[TableName]) -> None:
+        """Hold sources back no longer.
+
+        Raises:
+            UserError: `GATE_NOT_CLOSED`; then none is opened.
+        """
+        with self._database.write() as connection:
+            gates.open_(connection, sources)
+
+    # ---- watermarks
+
+    def watermark_groups(self) -> tuple[WatermarkGroup, ...]:
+        """All watermark groups, by name."""
+        with self._database.read() as connection:
+            return watermarks.read(connection)
+
+    def create_watermark_group(self, name: str, sources: Sequence[TableName], tolerance: dt.timedelta) -> None:
+        """Write a watermark group; a source can be in one only.
+
+        Raises:
+            UserError: `WATERMARK_GROUP_EXISTS`, `WATERMARK_TAKEN`.
+        """
+        with self._database.write() as connection:
+            watermarks.create(connection, name, sources, tolerance)
+
+    def drop_watermark_group(self, name: str) -> bool:
+        """Forget a watermark group; whether there was one."""
+        with self._database.write() as connection:
+            return watermarks.drop(connection, name)
+
+    def advance_watermark(self, source: TableName, until: dt.datetime) -> None:
+        """Say up to which moment a source is complete.
+
+        Raises:
+            UserError: `WATERMARK_UNKNOWN`, `WATERMARK_BACKWARDS`.
+        """
+        with self._database.write() as connection:
+            watermarks.advance(connection, source, until, self._clock.now())

@@ -1,0 +1,154 @@
+"""The history of refreshes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from headrace.catalog import schema as t
+from headrace.catalog.publishing import versions
+from headrace.catalog.records import HistoryEntry, Outcome, RanAs, Reached
+from headrace.catalog.relations import parse_name, stored_name
+from headrace.frontier import Frontier
+from headrace.names import TableName
+
+PAST = 200
+"""So many refreshes of a stream table are looked back at."""
+
+
+def read(
+    connection: Connection, name: TableName | None, limit: int | None, *, succeeded: bool = False
+) -> tuple[HistoryEntry, ...]:
+    """Entries of one stream table or of all, newest first; of refreshes that ended well only, if asked for."""
+    query = _newest_first(one=name is not None, limited=limit is not None, succeeded=succeeded)
+    given = {"stream": None if name is None else stored_name(name), "most": limit}
+    return tuple(_entry(row) for row in connection.execute(query, given).mappings())
+
+
+@cache
+def _newest_first(*, one: bool, limited: bool, succeeded: bool) -> sa.Select[Any]:
+    query = sa.select(t.history).order_by(t.history.c.id.desc())
+    if limited:
+        query = query.limit(sa.bindparam("most", type_=sa.Integer))
+    if one:
+        query = query.where(t.history.c.stream_name == sa.bindparam("stream"))
+    return query.where(t.history.c.outcome == Outcome.OK.value) if succeeded else query
+
+
+def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+    """Version and frontier of a stream table after each of its newest refreshes, oldest first."""
+    query = _published().where(t.history.c.stream_name == stored_name(name)).limit(PAST)
+    return tuple((reached.version, reached.frontier) for reached in _reached(connection, query))
+
+
+def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
+    """What stream tables reached since a time, of all of them the newest, oldest first."""
+    first = sa.select(sa.func.min(t.publication.c.id)).where(t.publication.c.published_at >= since)
+    # of histories that are far longer: from their end only as far back as publications are numbered after that time
+    recent = t.history.c.publication_id >= first.scalar_subquery()
+    return tuple(_reached(connection, _published().where(recent).limit(limit)))
+
+
+def _published() -> sa.Select[Any]:
+    """Published refreshes of stream tables that exist, newest first."""
+    return (
+        sa.select(t.history.c.stream_name, t.publication.c.id, t.publication.c.published_at, t.history.c.frontier_json)
+        .join(t.stream_table, t.stream_table.c.relation_id == t.history.c.stream_id)
+        .join(t.publication, t.publication.c.id == t.history.c.publication_id)
+        .where(t.history.c.frontier_json.is_not(None))
+        .order_by(t.history.c.id.desc())
+    )
+
+
+def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]:
+    """The refreshes with the versions that tables had by then; a refresh need not have made one."""
+    rows = connection.execute(query).all()[::-1]
+    names = {text: parse_name(text) for text, *_ in rows}
+    first = min((publication for _, publication, *_ in rows), default=0)
+    made = versions.made_since(connection, set(names.values()), first)
+    newest = versions.newest_of(connection, list(names.values()))
+    for text, publication, at, frontier in rows:
+        name = names[text]
+        numbers = made.get(name, [])
+        place = bisect_right(numbers, publication, key=lambda one: one[0])
+        if numbers:
+            version = numbers[place - 1][1] if place else numbers[0][1] - 1
+        else:
+            version = newest[name].version if name in newest else -1
+        if version >= 0:
+            yield Reached(name, at, version, Frontier({parse_name(source): v for source, v in frontier.items()}))
+
+
+def last(connection: Connection) -> dict[TableName, HistoryEntry]:
+    """The newest entry of every stream table that exists and has one."""
+    own = (t.history.c.stream_name == t.relation.c.name, t.history.c.stream_id == t.relation.c.id)
+    newest = sa.select(t.history.c.id).where(*own).order_by(t.history.c.id.desc()).limit(1).correlate(t.relation)
+    streams = sa.select(newest.scalar_subquery().label("id")).join_from(
+        t.relation, t.stream_table, t.stream_table.c.relation_id == t.relation.c.id
+    )
+    query = sa.select(t.history).where(t.history.c.id.in_(streams))
+    entries = (_entry(row) for row in connection.execute(query).mappings())
+    return {entry.stream: entry for entry in entries}
+
+
+def write(
+    connection: Connection,
+    entries: Sequence[HistoryEntry],
+    ids: Mapping[TableName, int],
+    publication_id: int | None = None,
+) -> None:
+    """Append entries; stream tables that do not exist (any more), and have no id, are named all the same."""
+    if not entries:
+        return
+    rows = [_row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id} for e in entries]
+    connection.execute(sa.insert(t.history), rows)
+
+
+def _row(entry: HistoryEntry) -> dict[str, object]:
+    return {
+        "stream_name": stored_name(entry.stream),
+        "started_at": entry.started_at,
+        "finished_at": entry.finished_at,
+        "mode": entry.mode.value,
+        "outcome": entry.outcome.value,
+        "reason": entry.reason,
+        "reason_detail": entry.reason_detail,
+        "rows_inserted": entry.rows_inserted,
+        "rows_deleted": entry.rows_deleted,
+        "rows_after": entry.rows_after,
+        "stages_json": dict(entry.stages),
+        "metrics_json": dict(entry.metrics),
+        "frontier_json": None if entry.frontier is None else {stored_name(s): v for s, v in entry.frontier.items()},
+        "error_code": entry.error_code,
+        "error_message": entry.error_message,
+    }
+
+
+def _entry(row: RowMapping) -> HistoryEntry:
+    frontier = row["frontier_json"]
+    return HistoryEntry(
+        id=row["id"],
+        stream=parse_name(row["stream_name"]),
+        stream_id=row["stream_id"],
+        publication_id=row["publication_id"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        mode=RanAs(row["mode"]),
+        outcome=Outcome(row["outcome"]),
+        reason=row["reason"],
+        reason_detail=row["reason_detail"],
+        rows_inserted=row["rows_inserted"],
+        rows_deleted=row["rows_deleted"],
+        rows_after=row["rows_after"],
+        stages=row["stages_json"],
+        metrics=row["metrics_json"] or {},
+        frontier=None if frontier is None else Frontier({parse_name(s): v for s, v in frontier.items()}),
+        error_code=row["error_code"],
+        error_message=row["error_message"],
+    )

@@ -1,0 +1,258 @@
+"""Everything the catalog answers, each from a query or two, whatever the number of stream tables.
+
+A `Reader` lives inside one read transaction, so all its answers agree with each other.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.coordination.leases import lease_of
+from headrace.catalog.definitions.stream_tables import read_streams
+from headrace.catalog.publishing import pointers, versions
+from headrace.catalog.records import (
+    ForeignWrite,
+    HistoryEntry,
+    Lease,
+    Pointer,
+    PublicationRecord,
+    Reached,
+    Relation,
+    StreamTable,
+    Version,
+)
+from headrace.catalog.relations import not_found, parse_name, relation_of, stored_name
+from headrace.catalog.safeguards import gates, watermarks
+from headrace.catalog.safeguards.gates import Gate
+from headrace.catalog.safeguards.watermarks import WatermarkGroup
+from headrace.catalog.sources import database_sources as sources
+from headrace.catalog.sources.database_sources import DatabaseSource
+from headrace.catalog.state import history
+from headrace.frontier import Frontier
+from headrace.names import LAKE, TableName
+
+_SOURCE = t.relation.alias("source")
+_STREAM = t.relation.alias("stream")
+_FRONTIERS = (
+    sa.select(_STREAM.c.name, _SOURCE.c.name, t.frontier.c.version)
+    .select_from(t.frontier)
+    .join(_STREAM, _STREAM.c.id == t.frontier.c.stream_id)
+    .join(_SOURCE, _SOURCE.c.id == t.frontier.c.source_id)
+)
+_FRONTIER = _FRONTIERS.where(_STREAM.c.name == sa.bindparam("name"))
+
+
+class Reader:
+    """Readers of one state of the catalog.
+
+    Args:
+        connection: A connection inside a read transaction.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def stream_tables(self) -> tuple[StreamTable, ...]:
+        """All stream tables, by name."""
+        return read_streams(self._connection)
+
+    def find_stream_table(self, name: TableName) -> StreamTable | None:
+        """One stream table, or None."""
+        return next(iter(read_streams(self._connection, name)), None)
+
+    def stream_table(self, name: TableName) -> StreamTable:
+        """One stream table.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        found = self.find_stream_table(name)
+        if found is None:
+            raise not_found(name)
+        return found
+
+    def gates(self) -> dict[TableName, Gate]:
+        """The closed gates, by source."""
+        return gates.read(self._connection)
+
+    def watermark_groups(self) -> tuple[WatermarkGroup, ...]:
+        """All watermark groups, by name."""
+        return watermarks.read(self._connection)
+
+    def sources(self) -> tuple[DatabaseSource, ...]:
+        """All database sources, by name."""
+        return sources.read(self._connection)
+
+    def find_source(self, name: str) -> DatabaseSource | None:
+        """One database source, or None."""
+        return next(iter(sources.read(self._connection, name)), None)
+
+    def source(self, name: str) -> DatabaseSource:
+        """One database source.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+        """
+        return sources.one(self._connection, name)
+
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations, sources and stream tables, by name."""
+        query = sa.select(t.relation).order_by(t.relation.c.name)
+        return tuple(relation_of(row) for row in self._connection.execute(query).mappings())
+
+    def dependencies(self) -> dict[TableName, tuple[TableName, ...]]:
+        """The sources of every stream table, in the order they were given."""
+        query = (
+            sa.select(_STREAM.c.name, _SOURCE.c.name)
+            .select_from(t.dependency)
+            .join(_STREAM, _STREAM.c.id == t.dependency.c.stream_id)
+            .join(_SOURCE, _SOURCE.c.id == t.dependency.c.source_id)
+            .order_by(_STREAM.c.name, t.dependency.c.position)
+        )
+        found: defaultdict[TableName, list[TableName]] = defaultdict(list)
+        for stream, source in self._connection.execute(query):
+            found[parse_name(stream)].append(parse_name(source))
+        return {stream: tuple(sources) for stream, sources in found.items()}
+
+    def consumers(self, name: TableName) -> tuple[TableName, ...]:
+        """The stream tables that read a relation directly, by name."""
+        query = (
+            sa.select(_STREAM.c.name)
+            .select_from(t.dependency)
+            .join(_STREAM, _STREAM.c.id == t.dependency.c.stream_id)
+            .join(_SOURCE, _SOURCE.c.id == t.dependency.c.source_id)
+            .where(_SOURCE.c.name == stored_name(name))
+            .order_by(_STREAM.c.name)
+        )
+        return tuple(parse_name(text) for text in self._connection.execute(query).scalars())
+
+    def frontier(self, name: TableName) -> Frontier:
+        """A stream table's frontier; empty while it was never published."""
+        return self._frontiers(_FRONTIER, {"name": stored_name(name)}).get(name, Frontier())
+
+    def frontiers(self) -> dict[TableName, Frontier]:
+        """The frontiers of all published stream tables."""
+        return self._frontiers(_FRONTIERS, {})
+
+    def _frontiers(self, query: sa.Select[Any], given: Mapping[str, str]) -> dict[TableName, Frontier]:
+        found: defaultdict[TableName, dict[TableName, int]] = defaultdict(dict)
+        for stream, source, number in self._connection.execute(query, given):
+            found[parse_name(stream)][parse_name(source)] = number
+        return {stream: Frontier(moves) for stream, moves in found.items()}
+
+    def newest_versions(self) -> dict[TableName, Version]:
+        """The newest version of every relation that has one."""
+        return versions.newest(self._connection)
+
+    def newest_version(self, name: TableName) -> Version | None:
+        """The newest version of one relation, or None."""
+        return versions.newest_of(self._connection, [name]).get(name)
+
+    def version_at(self, name: TableName, version: int) -> Version | None:
+        """A given version of a relation, or None when there is no such."""
+        return versions.at(self._connection, {name: version}).get(name)
+
+    def versions_at(self, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
+        """Given versions of several relations in one query; those that do not exist are left out."""
+        return versions.at(self._connection, wanted)
+
+    def versions(self, name: TableName, *, after: int = -1) -> tuple[Version, ...]:
+        """All versions of a relation later than `after`, oldest first."""
+        return versions.later_than(self._connection, name, after)
+
+    def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
+        """When snapshots of a relation were published first; those that never were are left out."""
+        return versions.first_shown(self._connection, name, snapshots)
+
+    def version_as_of(self, name: TableName, when: dt.datetime | int) -> Version | None:
+        """The version that was newest at a time or at a publication (by id); None when there was none.
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return versions.as_of(self._connection, when, name).get(name)
+
+    def versions_as_of(self, when: dt.datetime | int) -> dict[TableName, Version]:
+        """For every relation, the version that was newest at a time or at a publication (by id).
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return versions.as_of(self._connection, when)
+
+    def publication(self, uuid: str) -> PublicationRecord | None:
+        """The publication of that UUID, or None when it did not happen."""
+        return versions.publication(self._connection, uuid)
+
+    def published_at(self, publication: int) -> dt.datetime:
+        """When a publication (by id) was made.
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return versions.published_at(self._connection, publication)
+
+    def publications(self, limit: int | None = None) -> tuple[PublicationRecord, ...]:
+        """Publications, newest first."""
+        return versions.publications(self._connection, limit)
+
+    def history(
+        self, name: TableName | None = None, limit: int | None = None, *, succeeded: bool = False
+    ) -> tuple[HistoryEntry, ...]:
+        """Refreshes of one stream table or of all, newest first; those of dropped ones included.
+
+        Args:
+            name: The stream table; None for all.
+            limit: At most so many.
+            succeeded: Only those that ended well.
+        """
+        return history.read(self._connection, name, limit, succeeded=succeeded)
+
+    def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
+        """What a stream table was after its refreshes, oldest first: its version, and its frontier then.
+
+        Of those refreshes only that lately were published, which is as far back as anybody looks.
+        """
+        return history.past_frontiers(self._connection, name)
+
+    def reached_since(self, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
+        """What stream tables reached since a time, oldest first; the newest of all, when there are too many."""
+        return history.reached_since(self._connection, since, limit)
+
+    def committed_since(self, since: dt.datetime, limit: int) -> dict[TableName, list[tuple[int, dt.datetime]]]:
+        """By source, its versions since a time and when they were committed, oldest first; if too many, the newest."""
+        return versions.committed_since(self._connection, since, limit)
+
+    def last_refreshes(self) -> dict[TableName, HistoryEntry]:
+        """The newest history entry of every stream table that exists and has one."""
+        return history.last(self._connection)
+
+    def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
+        """Metadata pointers of one Iceberg catalog, from one query; absent tables are left out."""
+        return pointers.read(self._connection, catalog, names)
+
+    def leases(self) -> tuple[Lease, ...]:
+        """Every lease that was ever held, released ones (owner None) included."""
+        return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
+
+    def dirty_staging(self) -> tuple[TableName, ...]:
+        """Tables (as `lake` names) whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
+        return pointers.dirty(self._connection)
+
+    def foreign_writes(self, names: Iterable[TableName] | None = None) -> tuple[ForeignWrite, ...]:
+        """Stored tables that somebody else wrote to in `lake` since Headrace published them."""
+        return pointers.foreign(self._connection, names)
+
+    def clock_skew(self, now: dt.datetime) -> dt.timedelta:
+        """Database clock minus `now`; zero for SQLite, which has only the machine's."""
+        if self._connection.dialect.name == "sqlite":
+            return dt.timedelta()
+        theirs = self._connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
+        return theirs.astimezone(dt.UTC) - now  # type: ignore[no-any-return]

@@ -1,0 +1,77 @@
+"""Queries that read each other in a circle: one round towards their least fixed point.
+
+Let X be what the members of a cycle hold, Q what their queries make of it, all queries monotone. Starting from nothing,
+or from the fixed point over sources that only gained rows since, X ⊆ Q(X) ⊆ Q(Q(X)) … ends at the least fixed point.
+A round computes only what is new, Q(X ⊎ ΔX) − Q(X), from the rows ΔX that the round before gained (semi-naive). The
+rules for changes give just that, copies and all; for a query that is DISTINCT of something, what is new is what that
+gained and the member does not hold yet, so that no old row is looked at again for its sake.
+Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapter 13 (semi-naive evaluation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.algebra.relations import Aggregate, Empty, Existence, Project, Relation, Stored
+from headrace.algebra.scalar import all_of, as_column, column, compose
+from headrace.algebra.tree import identity
+from headrace.errors import InternalError
+from headrace.ivm.change import Change, weigh
+from headrace.ivm.consolidate import consolidate
+from headrace.ivm.program import STATE, DeltaProgram, TableChange
+from headrace.names import RESERVED_PREFIX, TableName
+from headrace.optimizer.common_subexpressions.shared_steps import share
+
+
+def first_round(tree: Relation) -> Relation:
+    """All rows of a query as a change: each once, with the number of its copies for a weight."""
+    return consolidate(weigh(tree, 1))
+
+
+def gains_program(
+    tree: Relation,
+    changed: frozenset[TableName],
+    *,
+    ansi: bool = True,
+    types: Mapping[str, str] | None = None,
+) -> DeltaProgram | None:
+    """What a monotone query gains by what its sources gained; `state` is the member's own contents before.
+
+    Args:
+        tree: The query.
+        changed: Sources that gained rows, and lost none.
+        ansi: Whether arithmetic fails on overflow or yields NULL.
+        types: Types of the query's columns by name, as far as known.
+
+    Returns:
+        None when it gains nothing.
+    """
+    change = Change(changed, changed, ansi=ansi, types=types or {})
+    rows = _distinct_rows(tree)
+    gained = consolidate(change.of(tree)) if rows is None else _unseen(rows, change)
+    if isinstance(gained, Empty):
+        return None
+    kept = change.keep("gained", gained)
+    return share(DeltaProgram(tuple(change.steps), TableChange(kept, None)), change.repeated)
+
+
+def _distinct_rows(tree: Relation) -> Relation | None:
+    """What a query is the DISTINCT of, its columns named alike; None for a query of another kind."""
+    if isinstance(tree, Aggregate) and not tree.calls:
+        return Project(tree.input, identity(tree.keys))
+    if not isinstance(tree, Project) or not isinstance(tree.input, Aggregate) or tree.input.calls:
+        return None
+    shown = {as_column(scalar) for _, scalar in tree.items}
+    return Project(tree.input.input, tree.items) if shown == set(tree.input.keys) else None
+
+
+def _unseen(rows: Relation, change: Change) -> Relation:
+    gained = change.of(rows)
+    if isinstance(gained, Empty):
+        return gained
+    held = {name: f"{RESERVED_PREFIX}held_{i}" for i, name in enumerate(rows.columns)}
+    state = Project(Stored(STATE, rows.columns), tuple((new, column(name)) for name, new in held.items()))
+    same = all_of(compose("{a} <=> {b}", a=column(name), b=column(new)) for name, new in held.items())
+    if same is None:
+        raise InternalError("PLAN_INVALID", "A member of a cycle has no columns.")
+    return weigh(Existence(Aggregate(gained, rows.columns), state, same, anti=True), 1)

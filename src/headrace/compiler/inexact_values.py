@@ -1,0 +1,58 @@
+"""Values that cannot be computed a second time to the last digit.
+
+Sums of floating-point numbers depend on the order of addition, which Spark does not fix. Where a rule takes old rows
+back by computing them again, they could differ from those that were stored. At the root they never are computed again:
+accumulators, or the stream table itself, say what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from headrace.algebra.relations import Aggregate, AggregateCall, Relation, Window, WindowCall
+from headrace.algebra.scalar import column
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import walk
+from headrace.ivm.query_root import root_of
+from headrace.ivm.rules.partitions import window_at_root
+from headrace.optimizer.auxiliary_views.top_groups import grouped
+
+_FLOATS = ("float", "double")
+_SUMS = frozenset({"sum", "avg", "mean", "try_avg", "try_sum"})
+_MOMENTS = frozenset({"std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
+_MOMENTS |= {"skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept"}
+_MOMENTS |= {"regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"}
+
+
+def inexact(tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[str, ...]:
+    """Functions of a query whose old values a refresh would have to compute again and could not, to the last digit.
+
+    Args:
+        tree: The query, with types.
+        types_of: The columns of a relation.
+    """
+    root = root_of(tree) or grouped(tree)
+    at_root = {root.aggregate} if root is not None else {window_at_root(tree)}
+    return tuple(dict.fromkeys(name for node in walk(tree) if node not in at_root for name in _in(node, types_of)))
+
+
+def _in(node: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> Iterator[str]:
+    if isinstance(node, Aggregate):
+        yield from (call.function for call in node.calls if _aggregate(call))
+    elif isinstance(node, Window) and any(c.function in _SUMS | _MOMENTS for c in node.calls):
+        inputs = {c.name: c.type for c in types_of(node.input)}
+        outputs = {c.name: c.type for c in types_of(node)}
+        yield from (call.function for call in node.calls if _windowed(call, inputs, outputs))
+
+
+def _aggregate(call: AggregateCall) -> bool:
+    if call.function in _SUMS:
+        return call.type in _FLOATS and call.argument_type in (*_FLOATS, None)
+    return call.function in _MOMENTS
+
+
+def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> bool:
+    if call.function not in _SUMS:
+        return call.function in _MOMENTS
+    plain = (name for name in call.call.columns if call.call.sql == f"{call.function}({column(name).sql})")
+    return outputs[call.name] in _FLOATS and inputs.get(next(plain, ""), "double") in _FLOATS

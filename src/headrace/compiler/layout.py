@@ -1,0 +1,7 @@
+"""Number of the stored layout that compiled views use; apart, because status reads it without the compiler."""
+
+from __future__ import annotations
+
+LAYOUT = 12
+"""Number of the rules' layout. Raise it when queries get other companions than before, or when what was refused is
+maintained: stream tables that were defined under another number are defined and loaded again at their next refresh."""

@@ -1,0 +1,118 @@
+"""How fast a table's refreshes have been, against what was estimated for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import takewhile
+from math import sqrt
+
+from headrace.catalog import HistoryEntry, Outcome, RanAs
+from headrace.physical.facts import Pace, of_machine
+from headrace.reasons import FullReason
+
+MODEL = 4
+"""Of which model an estimate is; what history says of another one corrects nothing."""
+
+SHARED = "shared"
+"""Name in `metrics` of the seconds by which a refresh would have taken longer had all that read the same computed a
+part of it; negative for the one that computed it."""
+
+PACES = "paces"
+"""Name in `metrics` of the pace of both modes as it was known before a refresh: what is remembered of a mode whose own
+refreshes were too long ago to be read."""
+
+RECOMPUTED = "recomputed"
+"""Name in `metrics` of how many refreshes in a row before it were FULL because that was expected to be cheaper."""
+
+PACE_ENTRIES = 5
+"""How many past refreshes of a mode correct its estimate."""
+
+SURE = 3
+"""So many tell of a mode more than how fast the machine is: the first ones compile what the query needs."""
+
+WARM = 10
+"""A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
+
+OTHERS = 10
+"""So many of the other mode count as one."""
+
+FADING = 0.7
+"""The power to which what is remembered is raised, once in as many refreshes as are read: it may not be so for ever."""
+
+ANEW = frozenset({FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED, FullReason.FUNCTION_CHANGED})
+"""Why a table is loaded whose history before tells nothing: its query was another one."""
+
+
+def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
+    """How many refreshes of a mode have warmed a session up: those of the other one warm up little of what it runs.
+
+    Args:
+        ran: How many there were in the session, by mode.
+        mode: The mode.
+    """
+    return ran.get(mode, 0) + sum(number for other, number in ran.items() if other is not mode) // OTHERS
+
+
+def pace(history: tuple[HistoryEntry, ...]) -> Pace:
+    """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm.
+
+    A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
+    A mode that runs now and then only is remembered from one refresh to the next (`remembered`), and fades; what such
+    a one tells anew counts half.
+
+    Args:
+        history: The table's last refreshes, newest first.
+    """
+    since = tuple(takewhile(lambda entry: entry.reason not in ANEW, history))
+    ran = [e for e in since if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
+    full, differential = (_ratio(ran, mode, _before(since, mode)) for mode in (RanAs.FULL, RanAs.DIFFERENTIAL))
+    return Pace(full, differential, _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL))
+
+
+def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float | None:
+    recent = [_own(entry) / float(entry.metrics["estimate"]) for entry in ran if entry.mode is mode and _tells(entry)]
+    best = min(max(min(recent[:PACE_ENTRIES]), 0.2), 10.0) if recent else None
+    if best is None or len(recent) >= SURE:
+        return best or before
+    return of_machine(best) if before is None else sqrt(best * before)
+
+
+def remembered(pace: Pace) -> dict[str, float]:
+    """What a refresh keeps under `PACES` in its metrics of how fast both modes were before it."""
+    known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
+    return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}
+
+
+def recomputed(history: tuple[HistoryEntry, ...]) -> int:
+    """How many refreshes in a row have been FULL because that was expected to be cheaper.
+
+    Args:
+        history: The table's last refreshes, newest first.
+    """
+    ran = [entry for entry in history if entry.mode is not RanAs.NO_CHANGE]
+    row = sum(1 for _ in takewhile(lambda entry: entry.reason == FullReason.COST, ran))
+    before = ran[-1].metrics.get(RECOMPUTED, 0) if ran and row == len(ran) else 0  # those that are not read any more
+    return row + int(before)
+
+
+def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
+    """What the oldest of them remembers of a mode: of refreshes that are none of them."""
+    metrics = history[-1].metrics if history else {}
+    known = metrics.get(PACES, {}).get(mode.value) if metrics.get("model") == MODEL else None
+    return None if known is None else float(known) ** FADING
+
+
+def _tells(entry: HistoryEntry) -> bool:
+    """Whether a refresh says something about what this model estimates."""
+    metrics, warm = entry.metrics, int(entry.metrics.get("session", 0) or 0) >= WARM
+    estimated = bool(metrics.get("estimate")) and metrics.get("model") == MODEL
+    return estimated and warm
+
+
+def _own(entry: HistoryEntry) -> float:
+    """Seconds of a refresh, with its part of what it read together with others: who comes first is no slower."""
+    return entry.seconds + float(entry.metrics.get(SHARED, 0) or 0)
+
+
+def _age(ran: list[HistoryEntry], mode: RanAs) -> int:
+    return next((age for age, entry in enumerate(ran) if entry.mode is mode), len(ran))

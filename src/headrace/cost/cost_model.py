@@ -1,0 +1,169 @@
+"""How long a refresh would take by the model: FULL from the query, DIFFERENTIAL from the program that would run.
+
+Seconds of one machine class; only their comparison matters, and history corrects both. The constants were measured with
+`python -m bench queries` and `python -m bench matrix` on two cores; who changes them raises `pace.MODEL`.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Scan, Stored
+from headrace.compiler.compiled_view import CompiledView, DeltaProgram
+from headrace.cost.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Volume, Work
+from headrace.ivm.program import COMPANION, STATE, TableChange
+from headrace.physical.facts import Facts, SourceFacts
+from headrace.physical.stage_planner import is_direct
+
+FULL_FIXED = 0.15
+DIFFERENTIAL_FIXED = 0.2
+"""Seconds of a refresh that does next to nothing."""
+COMPANION_FIXED = 0.1
+"""A companion is one more table to write."""
+LEAST = DIFFERENTIAL_FIXED + COMPANION_FIXED
+"""No DIFFERENTIAL refresh of a table with a companion takes less, whatever changed."""
+STEP_FIXED = 0.05
+BAG_FIXED = 0.25
+"""Where rows have no key, those that leave are looked for by several statements."""
+FEW_GROUPS = 1_000
+SELDOM = 0.1
+"""How often a step is needed that is computed only where something occurred, such as a reserve that ran out."""
+WRITE_VALUES_PER_SECOND = 14_000_000
+COMPARE_ROWS_PER_SECOND = 500_000
+"""After FULL, the old and the new contents are compared where somebody reads the difference."""
+CHANGE_ROWS_PER_SECOND = 1_500_000
+APPLY_ROWS_PER_SECOND = 300_000
+ROWS_PER_SECOND = 4_000_000
+"""Of a query that is not maintained, of which no more is known than what it reads."""
+DEFAULT_ROWS = 1_000_000
+CARRIED = 0.1
+"""How many of the rows of rewritten files changed, where that is not known."""
+
+
+def full_seconds(facts: Facts, view: CompiledView | None) -> float:
+    """Seconds of a FULL refresh that writes no companion.
+
+    Args:
+        facts: The refresh.
+        view: The query; None, or without a tree, where it is not maintained.
+    """
+    if view is not None and view.tree is not None:
+        seconds, found = _computing(facts, view.tree, facts.state_rows)
+    else:
+        found = float(sum(map(_rows, facts.sources)))
+        seconds = found / ROWS_PER_SECOND
+    written = found if facts.state_rows is None else facts.state_rows
+    seconds += FULL_FIXED + written * len(facts.details.output) / WRITE_VALUES_PER_SECOND
+    if facts.log is not None and not facts.first_load:
+        seconds += FULL_FIXED + 2 * written / COMPARE_ROWS_PER_SECOND
+    return seconds
+
+
+def companion_seconds(facts: Facts, view: CompiledView | None) -> float:
+    """By how many seconds a FULL refresh takes longer when it writes the companion, too; arguments as above."""
+    if facts.companion is None or view is None or view.tree is None:
+        return 0.0
+    program = view.full_program()
+    alone, _ = _computing(facts, view.tree, facts.state_rows)
+    instead = 0.0
+    for relation, groups in ((program.companion, facts.companion_rows), (program.state, facts.state_rows)):
+        if relation is not None:
+            instead += _computing(facts, relation, groups)[0]
+    columns = len(facts.details.companion or ())
+    writing = COMPANION_FIXED + facts.companion_rows * columns / WRITE_VALUES_PER_SECOND
+    return writing + max(0.0, instead - alone if program.state is not None else instead)
+
+
+def _computing(facts: Facts, relation: Relation, groups: int | None) -> tuple[float, float]:
+    """Seconds of computing a relation over the sources as they are, and its rows.
+
+    Args:
+        facts: The refresh.
+        relation: What is computed.
+        groups: How many rows it has, if known; it tells how many groups, where it is these that it shows.
+    """
+    work = Work(lambda leaf: _all_of(facts, leaf), _groups(relation, groups))
+    found = work.add(relation).rows
+    return work.seconds, found
+
+
+def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
+    """Seconds of a DIFFERENTIAL refresh.
+
+    Args:
+        facts: The refresh.
+        program: What it would compute.
+    """
+    found: dict[str, Volume] = {}
+
+    def known(leaf: Scan | Stored) -> Volume:
+        return found[leaf.name] if isinstance(leaf, Stored) and leaf.name in found else _all_of(facts, leaf)
+
+    work = Work(known)
+    for step in program.steps:
+        before = work.seconds
+        found[step.name] = work.add(step.relation)
+        if step.only_if is not None:
+            work.seconds = before + SELDOM * (work.seconds - before)
+    seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
+    seconds += _applying(program.state, work, facts.state_rows or 0, direct=is_direct(facts, program))
+    if program.companion is not None:
+        seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
+    return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
+
+
+def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = False) -> float:
+    """Seconds of writing a change; rows that leave are looked for in the whole table.
+
+    Args:
+        change: The change.
+        work: What has computed it.
+        rows: In the table.
+        direct: Whether it is written as it is computed.
+    """
+    changed = work.add(change.change).rows
+    if change.gains:
+        values = changed * len(change.change.columns) / WRITE_VALUES_PER_SECOND
+        return values if direct else values + changed / APPLY_ROWS_PER_SECOND
+    if change.key is not None:
+        return min(changed, 2 * max(rows, FEW_GROUPS)) / APPLY_ROWS_PER_SECOND + rows / PROBED_PER_SECOND
+    return BAG_FIXED + changed / APPLY_ROWS_PER_SECOND + 3 * rows / VALUES_PER_SECOND + rows / PROBED_PER_SECOND
+
+
+def _groups(tree: Relation, rows: int | None) -> dict[int, int]:
+    """How many groups a relation has, where these are its rows."""
+    node = tree
+    while isinstance(node, Project):
+        node = node.input
+    return {} if rows is None or not isinstance(node, Aggregate) else {id(node): rows}
+
+
+def _reading(facts: Facts, source: SourceFacts) -> float:
+    """Seconds of reading a change; rows deleted in place are found by reading the files they are in."""
+    columns = next(len(use.columns) for use in facts.details.sources if use.name == source.name)
+    if source.appended:
+        seconds = _changed(source) * columns / VALUES_PER_SECOND
+    else:
+        seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
+        if not source.logged:
+            seconds += _rows(source) * columns / VALUES_PER_SECOND
+    # whoever reads it for others is charged its part
+    return seconds / (source.common.readers if source.common is not None else 1)
+
+
+def _all_of(facts: Facts, leaf: Scan | Stored) -> Volume:
+    if isinstance(leaf, Stored):
+        rows = {STATE: facts.state_rows or 0, COMPANION: facts.companion_rows}.get(leaf.name, DEFAULT_ROWS)
+        return Volume(rows, rows)
+    source = facts.by_name[leaf.source]
+    whole = _rows(source)
+    if leaf.moment is not Moment.CHANGE:
+        return Volume(whole, whole)
+    changed = _changed(source) * (CARRIED if source.carried else 1.0)
+    return Volume(changed, max(whole, changed))  # of a source that was emptied all rows have changed
+
+
+def _rows(source: SourceFacts) -> int:
+    return DEFAULT_ROWS if source.rows is None else source.rows
+
+
+def _changed(source: SourceFacts) -> int:
+    return DEFAULT_ROWS if source.change_rows is None else source.change_rows

@@ -1,0 +1,146 @@
+"""Compiled views, kept by definition: compiling asks Spark for types, so it is done once, not per refresh."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from headrace.algebra.schema import Column
+from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.definitions.details import Details
+from headrace.definitions.foreign_caches import look_anew
+from headrace.definitions.read_columns import held_to
+from headrace.definitions.user_text import bind_text, own_place, resolver
+from headrace.errors import HeadraceError
+from headrace.names import TableName
+from headrace.ports import Session
+from headrace.sql.reader.context import ViewText
+from headrace.sql.shortened_literals import shortened
+
+
+class Plans:
+    """Compiles definitions and remembers the results.
+
+    Args:
+        session: Gives the runner that knows types.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._views: dict[TableName, tuple[Details, CompiledView]] = {}
+        self._lock = threading.Lock()
+
+    def view(self, name: TableName, details: Details) -> CompiledView:
+        """The compiled view of a definition.
+
+        Args:
+            name: The stream table.
+            details: Its definition; another one than last time is compiled again.
+        """
+        with self._lock:
+            known = self._views.get(name)
+        if known is not None and known[0] == details:
+            return known[1]
+        view = self.compile(details)
+        with self._lock:
+            self._views[name] = (details, view)
+        return view
+
+    def only(self, there: Collection[TableName]) -> None:
+        """Forget tables that are gone.
+
+        Args:
+            there: Those that are not.
+        """
+        with self._lock:
+            for name in self._views.keys() - there:
+                del self._views[name]
+
+    def compile(self, details: Details, output: tuple[Column, ...] | None = None) -> CompiledView:
+        """Compile a definition without remembering it.
+
+        Args:
+            details: The definition.
+            output: The columns of its query, where Spark has just been asked for them.
+        """
+        runner = self._session.runner().under(details.semantics)
+        catalogs = self._session.catalogs()
+        columns: dict[TableName, tuple[Column, ...]] = {}
+        held: dict[TableName, tuple[str, ...] | None] = {}
+        uses = {use.name: use for use in details.sources}
+
+        def schema(name: TableName) -> tuple[Column, ...] | ViewText:
+            if name in details.views:
+                return ViewText(details.views[name], resolver((), catalogs))
+            if name not in columns:
+                look_anew((name,), runner)
+                now = runner.describe(f"SELECT * FROM {name.sql}")
+                names = held[name] = uses[name].held_to(now) if name in uses and uses[name].all else None
+                there = {c.name: c for c in now}
+                columns[name] = now if names is None else tuple(there[each] for each in names)
+            return columns[name]
+
+        described = {} if output is None else {details.query: output}
+
+        def describe(sql: str) -> tuple[Column, ...]:
+            if sql not in described:
+                if sql == details.query:
+                    for name in uses:
+                        schema(name)
+                    described[sql] = runner.describe(pinned_free(details, catalogs, held))
+                else:
+                    described[sql] = runner.describe(shortened(sql))
+            return described[sql]
+
+        return compile_view(
+            details.query,
+            resolve=resolver(details.namespace, catalogs),
+            schema=schema,
+            describe=describe,
+            case_sensitive=details.semantics.case_sensitive,
+            ansi=details.semantics.ansi,
+            keys=details.source_keys,
+            functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
+        )
+
+
+Held = Mapping[TableName, tuple[str, ...] | None]
+"""By source, the columns that `SELECT *` keeps meaning; None where these are all."""
+
+_ALL: Held = {}
+
+
+def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -> str:
+    """The query with all names written in full and views put in, for analysis.
+
+    Args:
+        details: The definition.
+        catalogs: The session's.
+        held: Columns to which sources are held.
+    """
+    return bind_text(
+        details.query,
+        namespace=details.namespace,
+        catalogs=catalogs,
+        views=details.views,
+        bind=lambda name: held_to(name.sql, held.get(name)),
+    )
+
+
+@contextmanager
+def places_as_written(details: Details, catalogs: frozenset[str]) -> Iterator[None]:
+    """Errors about `pinned_free` show their place in the query as its author wrote it."""
+    try:
+        yield
+    except HeadraceError as error:
+        if error.place is not None:
+            error.place = own_place(
+                details.query,
+                error.place,
+                namespace=details.namespace,
+                catalogs=catalogs,
+                views=details.views,
+                bind=lambda name: name.sql,
+            )
+        raise

@@ -1,0 +1,193 @@
+"""What a stream table is defined by beyond its text, as stored in the catalog.
+
+State must stay readable by every later release, so a definition holds the user's text and plain facts, never a
+compiled plan: the plan is compiled again from the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.algebra.schema import Column
+from headrace.compiler.layout import LAYOUT
+from headrace.names import TableName
+from headrace.reasons import FullReason
+from headrace.results.refresh_results import RefusalInfo
+from headrace.semantics import Semantics
+
+Keys = tuple[tuple[str, ...], ...]
+"""Several keys of one relation, each by its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUse:
+    """A source and the columns of it that a query reads.
+
+    Args:
+        name: The source.
+        columns: Used columns with the types they had; empty when only rows are counted.
+        all: Names of all columns the source had, which `SELECT *` keeps meaning.
+        ids: Iceberg field ids of `columns`: a column that was dropped and added again has another one, and other
+            values in the rows that were there before. Empty when not known.
+        uuid: The table that `ids` are of; one that was dropped and created again numbers its columns anew.
+    """
+
+    name: TableName
+    columns: tuple[Column, ...]
+    all: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    uuid: str | None = None
+
+    def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
+        """The columns to hold the user's text to; None while the source has the columns it had.
+
+        Args:
+            now: The source's columns now.
+        """
+        names = tuple(c.name for c in now)
+        return None if names == self.all else tuple(n for n in self.all if n in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The engine's facts of a stream table.
+
+    Args:
+        query: The query, as the user wrote it.
+        namespace: Current namespace when it was written; unqualified names resolve in it.
+        semantics: Session settings that are part of the definition.
+        output: Columns of the result.
+        sources: What it reads.
+        views: Catalog views it goes through, with the text each had.
+        refusals: What keeps it from being DIFFERENTIAL; empty when it can be.
+        companion: Columns of the companion table, or None when none is needed.
+        view_locations: Metadata files of those views; another one means the view was changed.
+        layout: `LAYOUT` of the rules it was compiled with.
+        cyclic: Whether it is maintained as the member of a cycle, which needs no companion.
+        functions: Fingerprints of the project's functions that it calls, by name.
+        source_keys: Keys of its sources, as they were known when it was defined.
+        rests_on_keys: Whether its plan makes use of them.
+        keys: Keys of its own result that follow from the query.
+    """
+
+    query: str
+    namespace: tuple[str, ...]
+    semantics: Semantics
+    output: tuple[Column, ...]
+    sources: tuple[SourceUse, ...]
+    views: Mapping[TableName, str]
+    refusals: tuple[RefusalInfo, ...]
+    companion: tuple[Column, ...] | None
+    view_locations: Mapping[TableName, str] = field(default_factory=dict)
+    layout: int = LAYOUT
+    cyclic: bool = False
+    functions: Mapping[str, str] = field(default_factory=dict)
+    source_keys: Mapping[TableName, Keys] = field(default_factory=dict)
+    rests_on_keys: bool = False
+    keys: Keys = ()
+
+    @property
+    def incremental(self) -> bool:
+        """Whether the query can be refreshed DIFFERENTIAL."""
+        return not self.refusals
+
+
+def to_json(details: Details) -> dict[str, Any]:
+    """Plain JSON values of a details."""
+    return {
+        "query": details.query,
+        "namespace": list(details.namespace),
+        "semantics": {
+            "time_zone": details.semantics.time_zone,
+            "ansi": details.semantics.ansi,
+            "case_sensitive": details.semantics.case_sensitive,
+        },
+        "output": _columns_out(details.output),
+        "sources": [_source_out(use) for use in details.sources],
+        "views": [
+            {"name": list(v.parts), "text": t, "location": details.view_locations.get(v)}
+            for v, t in details.views.items()
+        ],
+        "refusals": [r.as_dict() for r in details.refusals],
+        "companion": None if details.companion is None else _columns_out(details.companion),
+        "layout": details.layout,
+        "cyclic": details.cyclic,
+        "functions": dict(details.functions),
+        "source_keys": [{"name": list(n.parts), "keys": _keys_out(k)} for n, k in details.source_keys.items()],
+        "rests_on_keys": details.rests_on_keys,
+        "keys": _keys_out(details.keys),
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Details:
+    """The facts stored as `data` by `to_json`."""
+    return Details(
+        query=data["query"],
+        namespace=tuple(data["namespace"]),
+        semantics=semantics_of(data),
+        output=_columns_in(data["output"]),
+        sources=tuple(_source_in(use) for use in data["sources"]),
+        views={_name_in(v["name"]): v["text"] for v in data["views"]},
+        refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
+        companion=None if data["companion"] is None else _columns_in(data["companion"]),
+        view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
+        layout=data.get("layout", 1),
+        cyclic=data.get("cyclic", False),
+        functions=data.get("functions", {}),
+        source_keys={_name_in(k["name"]): _keys_in(k["keys"]) for k in data.get("source_keys", ())},
+        rests_on_keys=data.get("rests_on_keys", False),
+        keys=_keys_in(data.get("keys", [])),
+    )
+
+
+def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] | None:
+    """The columns of a source that a stored definition reads; None if it cannot be refreshed DIFFERENTIAL.
+
+    Asked of every reader of a source for every refresh of one of them: the rest of the definition is not looked at.
+    """
+    if data["refusals"]:
+        return None
+    of = list(source.parts)
+    return tuple(name for use in data["sources"] if use["name"] == of for name, _, _ in use["columns"])
+
+
+def semantics_of(data: Mapping[str, Any]) -> Semantics:
+    """The settings of a stored definition; the rest of it is not looked at."""
+    return Semantics(**data["semantics"])
+
+
+def _source_out(use: SourceUse) -> dict[str, Any]:
+    data = {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
+    return data | {"ids": list(use.ids), "uuid": use.uuid}
+
+
+def _source_in(data: Mapping[str, Any]) -> SourceUse:
+    return SourceUse(
+        _name_in(data["name"]),
+        _columns_in(data["columns"]),
+        tuple(data["all"]),
+        tuple(data.get("ids", ())),
+        data.get("uuid"),
+    )
+
+
+def _keys_out(keys: Keys) -> list[list[str]]:
+    return [list(key) for key in keys]
+
+
+def _keys_in(data: list[list[str]]) -> Keys:
+    return tuple(tuple(key) for key in data)
+
+
+def _name_in(parts: list[str]) -> TableName:
+    return TableName(parts[0], tuple(parts[1:-1]), parts[-1])
+
+
+def _columns_out(columns: tuple[Column, ...]) -> list[list[Any]]:
+    return [[c.name, c.type, c.nullable] for c in columns]
+
+
+def _columns_in(data: list[list[Any]]) -> tuple[Column, ...]:
+    return tuple(Column(name, type_, nullable) for name, type_, nullable in data)

@@ -1,0 +1,85 @@
+"""The project's functions that stream tables call: which, whether they are what they were, whether they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headrace.catalog import Catalog
+from headrace.definitions.details import Details, from_json
+from headrace.errors import UserError
+from headrace.functions import Function, signature
+from headrace.functions import changed as changed_since
+from headrace.names import TableName
+from headrace.ports import Session
+from headrace.results.refresh_results import FunctionInfo
+from headrace.sql.called_functions import called
+
+
+def functions_called(texts: Iterable[str], functions: Mapping[str, Function]) -> dict[str, str]:
+    """The fingerprints of those functions that texts call, by name."""
+    names = frozenset().union(*map(called, texts)) if functions else frozenset()
+    return {name: functions[name].fingerprint for name in sorted(names & functions.keys())}
+
+
+def changed_functions(details: Details, session: Session) -> tuple[str, ...]:
+    """The functions that are not what they were when a stream table was defined; also those that are gone."""
+    return changed_since(details.functions, session.functions)
+
+
+def function_infos(catalog: Catalog, functions: Mapping[str, Function]) -> tuple[FunctionInfo, ...]:
+    """What functions there are and who calls them, by name; also those that are called and gone."""
+    callers: dict[str, dict[str, str]] = {}
+    for table in catalog.stream_tables():
+        for name, fingerprint in from_json(table.details).functions.items():
+            callers.setdefault(name, {})[str(table.name)] = fingerprint
+    found = []
+    for name in sorted(callers.keys() | functions.keys()):
+        function, by = functions.get(name), callers.get(name, {})
+        found.append(
+            FunctionInfo(
+                name,
+                None if function is None else function.returns,
+                None if function is None else function.deterministic,
+                None if function is None else function.fingerprint,
+                tuple(sorted(by)),
+                tuple(sorted(t for t, known in by.items() if function is not None and known != function.fingerprint)),
+            )
+        )
+    return tuple(found)
+
+
+def functions_section(details: Details, session: Session) -> str:
+    """The functions that a query calls, a line for each."""
+    there = session.functions() if details.functions else {}
+    return "\n".join(signature(there[name]) for name in details.functions if name in there)
+
+
+def refuse_missing(table: TableName, details: Details, session: Session) -> None:
+    """Refuse a stream table whose functions are not all there.
+
+    Raises:
+        UserError: `FUNCTION_NOT_FOUND`.
+    """
+    there = session.functions() if details.functions else {}
+    if gone := [name for name in details.functions if name not in there]:
+        raise UserError(
+            "FUNCTION_NOT_FOUND",
+            f"{table} calls {gone[0]}(), which this project does not declare any more; nothing was changed.",
+            hint=f"Declare {gone[0]} in functions.py again, or define the table anew: "
+            f"CREATE OR REPLACE STREAM TABLE {table} AS …",
+        )
+
+
+def refuse_changed(table: TableName, details: Details, session: Session) -> None:
+    """Refuse to compare a stream table with its query when that would run other functions than the table was made by.
+
+    Raises:
+        UserError: `FUNCTION_NOT_FOUND`, `FUNCTION_CHANGED`.
+    """
+    refuse_missing(table, details, session)
+    if changed := changed_functions(details, session):
+        raise UserError(
+            "FUNCTION_CHANGED",
+            f"{table} was computed with another body of {changed[0]}() than there is now.",
+            hint="Refresh it first: it is recomputed.",
+        )

@@ -1,0 +1,138 @@
+"""The user's own text, run against pinned tables.
+
+A FULL refresh and `verify` run what the user wrote, not what we made of it: only the table names are replaced, by
+expressions that read one snapshot each, and views by their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from headrace.errors import Place, place_at
+from headrace.names import TableName, qualify, quote
+from headrace.sql.reader.reader import circular_view
+from headrace.sql.references import Reference, origin, references, substitute
+from headrace.sql.unqualify import unqualify
+
+Bind = Callable[[TableName], str]
+"""Gives the table expression that reads a relation."""
+
+
+def resolver(namespace: tuple[str, ...], catalogs: frozenset[str]) -> Callable[[tuple[str, ...]], TableName]:
+    """How names written in a query become full names."""
+    return lambda parts: qualify(parts, namespace, catalogs)
+
+
+def bind_text(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> str:
+    """Replace every table name in a query.
+
+    Args:
+        query: The query as written.
+        namespace: Namespace of unqualified names.
+        catalogs: Catalogs the session knows.
+        views: Texts of the catalog views the query may go through.
+        bind: Table expression for every relation that is no view.
+    """
+    return substitute(*_binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind))
+
+
+def own_place(
+    query: str,
+    place: Place,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> Place:
+    """Where in the query as written a place of its `bind_text` is.
+
+    Args:
+        query: The query as written.
+        place: A place in the bound text.
+        namespace: As for `bind_text`, and so are all others.
+        catalogs: Likewise.
+        views: Likewise.
+        bind: Likewise.
+
+    Returns:
+        The same place where names of columns had to be rewritten, too.
+    """
+    text, replace = _binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind)
+    if text != query:
+        return place
+    before = substitute(text, replace).split("\n")[: place.line - 1]
+    offset = sum(len(line) + 1 for line in before) + place.column - 1
+    return place_at(query, origin(query, replace, offset))
+
+
+def _binding(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    views: Mapping[TableName, str],
+    bind: Bind,
+) -> tuple[str, Callable[[Reference], str]]:
+    """The text whose table names are to be replaced, and what by."""
+    resolve = resolver(namespace, catalogs)
+
+    def expression_of(name: TableName) -> str:
+        if name not in views:
+            return bind(name)
+        inner = bind_text(views[name], namespace=name.namespace, catalogs=catalogs, views=views, bind=bind)
+        return f"(\n{inner}\n)"
+
+    def replace(reference: Reference) -> str:
+        name = resolve(reference.parts)
+        expression = expressions[name]
+        if expression.startswith("(") and not reference.has_alias:
+            expression += f" AS {quote(name.table)}"
+        return expression
+
+    read = references(query)
+    expressions = {name: expression_of(name) for name in {resolve(r.parts) for r in read}}
+    bare = {resolve(r.parts) for r in read if not r.has_alias}
+    if subqueries := [name.parts for name in bare if expressions[name].startswith("(")]:
+        query = unqualify(query, subqueries)
+    return query, replace
+
+
+def relations_read(
+    query: str,
+    *,
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    view_text: Callable[[TableName], str | None],
+) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
+    """The relations a query reads and the views it goes through, each once, in order of appearance.
+
+    Raises:
+        UserError: `CYCLE` for a view that reads itself.
+    """
+    relations: dict[TableName, None] = {}
+    views: dict[TableName, str] = {}
+
+    def visit(text: str, inside: tuple[str, ...], through: tuple[TableName, ...]) -> None:
+        resolve = resolver(inside, catalogs)
+        for reference in references(text):
+            name = resolve(reference.parts)
+            if name in through:
+                raise circular_view(name)
+            if name in views or name in relations:
+                continue
+            if (found := view_text(name)) is not None:
+                views[name] = found
+                visit(found, name.namespace, (*through, name))
+            else:
+                relations[name] = None
+
+    visit(query, namespace, ())
+    return tuple(relations), views

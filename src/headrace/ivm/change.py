@@ -1,0 +1,151 @@
+"""What a rule may ask for: the change of an input, its contents before and after, a result computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Empty,
+    Filter,
+    Generate,
+    Moment,
+    Project,
+    Relation,
+    Scan,
+    Stored,
+    Union,
+    Values,
+)
+from headrace.algebra.scalar import column, literal
+from headrace.algebra.tree import at, identity, sources, unweighted
+from headrace.ivm.program import Step, free_name
+from headrace.names import WEIGHT, TableName
+
+Partners = tuple[tuple[str, Relation], ...]
+"""Keys of an aggregate, each with a relation of one column that has all the values by which groups are asked for."""
+
+
+@dataclass(slots=True)
+class Change:
+    """One derivation: which sources changed, and the steps collected on the way.
+
+    Args:
+        changed: The sources that changed.
+        appended: Those among them that only gained rows, each listed with weight 1.
+        sizes: Rows in each source, as far as known; the order of joins follows them.
+        companion_rows: Rows in the companion, as far as known.
+        ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
+        types: Types of the query's columns by name, as far as known.
+        partners: Aggregates of which only some groups matter.
+        steps: What was asked to be computed once, in order.
+        found: The changes of relations that were asked for.
+        repeated: Those among them that were asked for again.
+        looked_at: Those among the changes found of which it was only asked whether there are any.
+    """
+
+    changed: frozenset[TableName]
+    appended: frozenset[TableName] = frozenset()
+    sizes: Mapping[TableName, int] = field(default_factory=dict)
+    companion_rows: int = 0
+    ansi: bool = True
+    types: Mapping[str, str] = field(default_factory=dict)
+    partners: Mapping[Aggregate, Partners] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    found: dict[Relation, Relation] = field(default_factory=dict)
+    repeated: set[Relation] = field(default_factory=set)
+    looked_at: set[Relation] = field(default_factory=set)
+
+    def of(self, relation: Relation) -> Relation:
+        """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed.
+
+        Of an aggregate in `partners` it is that of the groups that matter to the operator above, which alone asks.
+        """
+        from headrace.ivm.rules.registry import RULES  # the registry knows the rules, and the rules know this class
+
+        if not self.touches(relation):
+            return empty(relation)
+        known = self.found.get(relation)
+        if known is None:
+            known = RULES[type(relation)](relation, self)
+        elif relation in self.looked_at:
+            self.looked_at.remove(relation)
+        elif not cheap(known):
+            # asked for again: left inline, it would be doubled by every outer join above
+            self.repeated.add(known)
+            known = self.keep(SHARED, known)
+        self.found[relation] = known
+        return known
+
+    def moves(self, relation: Relation) -> bool:
+        """Whether a relation may change; that is not to ask for its change."""
+        if relation not in self.found and not isinstance(self.of(relation), Empty):
+            self.looked_at.add(relation)
+        return not isinstance(self.found.get(relation, empty(relation)), Empty)
+
+    def before(self, relation: Relation) -> Relation:
+        """The relation before the change."""
+        return at(relation, Moment.BEFORE, self.changed)
+
+    def after(self, relation: Relation) -> Relation:
+        """The relation after the change."""
+        return at(relation, Moment.AFTER, self.changed)
+
+    def touches(self, relation: Relation) -> bool:
+        """Whether a changed source is read below a relation."""
+        return not self.changed.isdisjoint(sources(relation))
+
+    def size(self, relation: Relation) -> int:
+        """Rows in the largest source below a relation, as far as known."""
+        return max((self.sizes.get(source, 0) for source in sources(relation)), default=0)
+
+    def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
+        """Have a relation computed once; the name gets a number when it is taken."""
+        for step in self.steps:
+            if step.relation == relation and step.only_if == only_if:
+                return Stored(step.name, relation.columns)
+        unique = free_name(name, self.steps)
+        self.steps.append(Step(unique, relation, only_if))
+        return Stored(unique, relation.columns)
+
+
+SHARED = "shared"
+"""Name of a step that several places need."""
+
+
+def cheap(relation: Relation) -> bool:
+    """Whether computing a relation again costs no more than reading it where it was kept."""
+    if isinstance(relation, (Project, Filter, Union, Generate)):
+        return all(cheap(each) for each in relation.inputs)
+    return isinstance(relation, (Scan, Stored, Values, Empty))
+
+
+def empty(relation: Relation) -> Empty:
+    """The change of a relation that did not change."""
+    return Empty((*unweighted(relation.columns), WEIGHT))
+
+
+def weigh(relation: Relation, weight: int) -> Project:
+    """Give each row of an unweighted relation the same weight."""
+    return Project(relation, (*identity(relation.columns), (WEIGHT, literal(weight))))
+
+
+def total(name: str) -> AggregateCall:
+    """The sum of a column of whole numbers, under its own name."""
+    return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")
+
+
+def arrange(relation: Relation, columns: tuple[str, ...]) -> Relation:
+    """A weighted relation with its columns in the given order, the weight last."""
+    wanted = (*columns, WEIGHT)
+    return relation if relation.columns == wanted else Project(relation, identity(wanted))
+
+
+def union_all(*terms: Relation) -> Relation:
+    """The sum of changes; those that are known to be empty vanish."""
+    live = tuple(term for term in terms if not isinstance(term, Empty))
+    if not live:
+        return terms[0]
+    return live[0] if len(live) == 1 else Union(live)

@@ -1,0 +1,43 @@
+"""Consolidation: each row once, with the sum of its weights; a row whose weights cancel is no change.
+
+Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
+from headrace.algebra.scalar import Scalar, as_column
+from headrace.algebra.tree import unweighted
+from headrace.ivm.change import total, union_all, weigh
+from headrace.names import WEIGHT, quote
+
+CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
+"""The weight is not zero."""
+
+
+def consolidate(change: Relation) -> Relation:
+    """Add up the weights of equal rows and drop zeros; the weight comes last."""
+    if isinstance(change, Empty) or (change.columns[-1] == WEIGHT and _consolidated(change)):
+        return change
+    return Filter(Aggregate(change, unweighted(change.columns), (total(WEIGHT),)), CHANGED)
+
+
+def _consolidated(change: Relation) -> bool:
+    """Whether no row occurs twice and none weighs zero: it was consolidated, and no more than renamed since."""
+    if isinstance(change, Project):
+        renamed = {as_column(scalar): name for name, scalar in change.items}
+        whole = len(renamed) == len(change.items) and set(change.input.columns) == renamed.keys()
+        return whole and renamed[WEIGHT] == WEIGHT and _consolidated(change.input)
+    if not isinstance(change, Filter) or change.condition != CHANGED or not isinstance(change.input, Aggregate):
+        return False
+    return change.input.columns == (*change.input.keys, WEIGHT)
+
+
+def difference(old: Relation, new: Relation) -> Relation:
+    """The change from one relation to another: every row of the new one, minus every row of the old.
+
+    Args:
+        old: The rows before.
+        new: The rows after, with the same columns.
+    """
+    return consolidate(union_all(weigh(new, 1), weigh(old, -1)))

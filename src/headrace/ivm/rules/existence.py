@@ -1,0 +1,89 @@
+"""Rows for which a partner exists, or none does: EXISTS, IN, semi-joins, and their opposites.
+
+Let L ⋉ R stand for either. Whether a row of L stays depends on its partners only, so a change of R concerns no rows
+but those with a partner in ΔR, A = L ⋉ ΔR, or any larger part of L:
+Δ(L ⋉ R) = ΔL ⋉ R′ + A ⋉ R′ − A ⋉ R, with L as it was in A. Where the condition has equalities of columns, A is found by
+their keys, and R is read for the keys of ΔL and A only; any other condition is tried on every pair.
+Where a row of L is known to have one partner at most, L ⋉ R = π_L(L ⋈ R) and L ▷ R = L − π_L(L ⋈ R), so that
+Δ(L ▷ R) = ΔL − π_L(Δ(L ⋈ R)): nothing is judged before and after.
+Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin Queries, SIGMOD Record 1998.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.joins import equalities
+from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, Project, Relation, Scan, Stored
+from headrace.algebra.scalar import Scalar, all_of, column, compose
+from headrace.algebra.tree import identity
+from headrace.ivm.change import Change, empty, union_all, weigh
+from headrace.ivm.consolidate import consolidate
+from headrace.ivm.restriction import restricted
+from headrace.names import WEIGHT
+
+
+def delta(node: Existence, change: Change) -> Relation:
+    """The left side's changed rows, and the rows whose partners changed: as they stay now, minus as they stayed."""
+    left, right = change.of(node.left), change.of(node.right)
+    if isinstance(right, Empty):
+        return empty(node) if isinstance(left, Empty) else judged(node, left, change.after(node.right), change)
+    if node.unique:
+        return _with_one_partner(node, left, change)
+    concerned = affected(node, right, change)
+    now = union_all(left, weigh(concerned, 1))
+    return union_all(
+        judged(node, now, change.after(node.right), change),
+        judged(node, weigh(concerned, -1), change.before(node.right), change),
+    )
+
+
+def _with_one_partner(node: Existence, left: Relation, change: Change) -> Relation:
+    pairs = Join(node.left, node.right, node.condition)
+    partnered = change.of(Project(pairs, identity(node.left.columns)))
+    if not node.anti or isinstance(partnered, Empty):
+        return left if node.anti else partnered
+    minus = compose("-{w}", w=column(WEIGHT))
+    return union_all(left, Project(partnered, (*identity(node.left.columns), (WEIGHT, minus))))
+
+
+def affected(node: Existence, right: Relation, change: Change) -> Stored:
+    """The rows of the left side, as they were, that may have met changed rows of the right side."""
+    before = change.before(node.left)
+    on = equalities(node.condition, node.left.columns, node.right.columns)
+    if on:
+        names = tuple(dict.fromkeys(b for _, b, _ in on))
+        met = [compose("{k} IS NOT NULL", k=column(b)) for _, b, nulls in on if not nulls]
+        there = all_of(dict.fromkeys(met))
+        changed = Filter(right, there) if there else right
+        # of partners that are told by their keys alone, as many may come as go
+        by_key = set(node.right.columns) == set(names)
+        keys = change.keep(
+            "met", Project(consolidate(changed), identity(names)) if by_key else Aggregate(changed, names)
+        )
+        return change.keep("affected", restricted(before, keys, tuple((a, b) for a, b, _ in on)))
+    read = tuple(c for c in node.right.columns if c in node.condition.columns)
+    return change.keep("affected", Existence(before, Project(right, identity(read)), node.condition))
+
+
+def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> Relation:
+    """The rows, a few, that stay over the right side as given; it is read for their keys only."""
+    rows, right = with_partners(node.condition, rows, right, change)
+    return Existence(rows, right, node.condition, node.anti)
+
+
+def with_partners(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
+    """Some rows, and of the other side of a join what can be their partner."""
+    on = equalities(condition, rows.columns, right.columns)
+    if not on:
+        return rows, right
+    if not _cheap(rows):
+        rows = change.keep("rows", rows)
+    names = tuple(dict.fromkeys(a for a, _, _ in on))
+    keys = Aggregate(Project(rows, identity(names)), names)
+    return rows, restricted(right, keys, tuple((b, a) for a, b, _ in on))
+
+
+def _cheap(rows: Relation) -> bool:
+    """Whether rows may as well be read twice."""
+    if isinstance(rows, (Project, Filter)):
+        return _cheap(rows.input)
+    return isinstance(rows, (Scan, Stored))

@@ -1,0 +1,27 @@
+"""Window functions: affected partitions.
+
+Let K be the partitions of ΔR. Δ(ω(R)) = ω(R′ ⋉ K) − ω(R ⋉ K): a window function looks at the rows of its own partition
+only, and those of the other partitions are the same before and after. A row that moves between partitions touches both.
+Without PARTITION BY there is one partition, and all of it is affected.
+Source: Gupta, Mumick, Subrahmanian, Maintaining Views Incrementally, SIGMOD 1993 (recompute what is affected).
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, Empty, Relation, Window
+from headrace.ivm.change import Change, empty
+from headrace.ivm.consolidate import difference
+from headrace.ivm.restriction import restricted
+
+
+def delta(window: Window, change: Change) -> Relation:
+    """The affected partitions after, minus the same partitions before."""
+    touched = change.of(window.input)
+    if isinstance(touched, Empty):
+        return empty(window)
+    before, after = change.before(window.input), change.after(window.input)
+    if window.partition:
+        keys = change.keep("touched", Aggregate(touched, window.partition))
+        on = tuple((name, name) for name in window.partition)
+        before, after = restricted(before, keys, on), restricted(after, keys, on)
+    return difference(window.with_inputs(before), window.with_inputs(after))

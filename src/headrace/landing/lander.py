@@ -1,0 +1,491 @@
+"""Lands database sources: reads what was committed, brings the mirrors to it, publishes, and only then lets go.
+
+All mirrors of a source that a landing changes are published in one transaction with the source's position, so that they
+always show one cut of the database, and a crash at any point repeats a landing or finds it done.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+
+from headrace.algebra.schema import Column
+from headrace.catalog import (
+    Catalog,
+    DatabaseSource,
+    Lease,
+    Mirror,
+    NewVersion,
+    Publication,
+    SourceMove,
+    SourceStatus,
+    StreamTable,
+    Swap,
+    resource_of,
+)
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.frontier import Frontier
+from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
+from headrace.landing.mirror_thinning import Thinner
+from headrace.landing.mirrors import Hand, Mirroring, Moved
+from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
+from headrace.physical.shared_changes import CommonChanges, by_semantics, followers, view_of
+from headrace.ports import Runner, Session
+from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.held_leases import held
+from headrace.refresh.staging_tables import staged, untouched
+from headrace.results.source_results import LandingResult
+from headrace.semantics import Semantics
+from headrace.sources.capture import Capture, LandedTable, Landing
+
+STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
+"""Under which texts of a database become values: what does not fit is an error, never NULL."""
+
+_Streams = tuple[Mapping[TableName, StreamTable], Mapping[TableName, Frontier]]
+"""All stream tables, and where they stand."""
+
+Open = Callable[[DatabaseSource], Capture]
+"""Opens the capture of a source."""
+
+Read = Callable[[Capture, DatabaseSource], Landing]
+"""Reads what is landed."""
+
+Become = Callable[[DatabaseSource], DatabaseSource]
+"""Gives a source the options and mirrors that it has once a landing is published."""
+
+STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
+"""Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
+
+
+ABANDONED = dt.timedelta(days=1)
+"""Files of a landing to which so long nothing was added are nobody's: its process ended, or lost its lease."""
+
+
+class Lander:
+    """Lands sources of one catalog.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        events: Told what happens.
+        warehouse: Where tables are stored.
+        format_version: Iceberg format of new tables.
+        open_capture: Opens captures.
+        told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
+            fails at every attempt is told of once.
+        patience: Seconds to wait for others who land, or drop, the same source.
+        changes: Gives what keeps small changes for those who read mirrors.
+        defaults: What the project wants where a stream table says nothing.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        session: Session,
+        events: Events,
+        warehouse: str,
+        format_version: int,
+        open_capture: Open,
+        told: MutableMapping[str, tuple[str, str]],
+        patience: float = 0.0,
+        changes: Callable[[], CommonChanges] | None = None,
+        defaults: Defaults | None = None,
+    ) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.events = events
+        self.warehouse = warehouse
+        self.format_version = format_version
+        self.open_capture = open_capture
+        self.told = told
+        self.patience = patience
+        self.changes = changes
+        self.thinner = Thinner(catalog, defaults or Defaults())
+
+    def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
+        """Install capture of a source and land its first snapshot.
+
+        A failure leaves nothing behind; only where the server cannot be reached any more, the source stays, stopped,
+        so that dropping it takes away what was installed there.
+
+        Args:
+            name: The source, and the namespace of its mirrors.
+            kind: What kind of database.
+            options: Where it is and what is captured, as the capture reads them.
+            tables: Names of the mirrors.
+
+        Raises:
+            UserError: `SOURCE_EXISTS`, `TABLE_EXISTS`, or what the capture finds.
+        """
+        with self.catalog.reading() as reader:
+            there = reader.find_source(name) is not None
+        mirrors = () if there else self.new_mirrors(name, tables)  # its mirrors exist, but it is told first
+        source = self.catalog.create_source(name, kind, options, mirrors)
+        begun: list[Capture] = []
+        try:
+            return self._begin(name, begun)
+        except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
+            self._undo(source, [capture for capture in begun if capture.installed])
+            raise
+
+    def new_mirrors(self, name: str, tables: Iterable[str]) -> tuple[Mirror, ...]:
+        """Mirrors of a source that do not exist yet.
+
+        Raises:
+            UserError: `TABLE_EXISTS`.
+        """
+        suffix = new_suffix()
+        names = [TableName(LAKE, (name,), table) for table in tables]
+        if taken := sorted(self.catalog.pointers(LAKE, names)):
+            raise UserError(
+                "TABLE_EXISTS",
+                f"{taken[0]} exists already.",
+                hint="Choose another name for the source, or give the mirror another one: TABLES (… AS name).",
+            )
+        return tuple(Mirror(n, stored_names(n, suffix).log.within(LAKE)) for n in names)
+
+    def resnapshot(self, name: str, mirrors: Sequence[TableName] = ()) -> LandingResult:
+        """Take a source, or some of its mirrors, anew from their tables as they are now.
+
+        While changes can be followed, what is installed stays, so that a failure changes nothing.
+
+        Args:
+            name: The source.
+            mirrors: The mirrors; none for all.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped.
+        """
+        source = self.source(name)
+        if source.status is not SourceStatus.ACTIVE:
+            if mirrors:
+                raise not_active(source, "Take all of its tables anew, or resume it first.")
+            return self._begin(name, [])
+        anew = mirrors or tuple(m.name for m in source.mirrors if not m.gone)
+        try:
+            return self.renew(name, lambda capture, now: capture.renew(now.position or {}, anew))
+        except UserError as error:
+            if mirrors or error.code not in STOPPING:
+                raise
+        return self._begin(name, [])
+
+    def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
+        """Land what was committed since the last time, in one publication or several; none for a source on hold.
+
+        Args:
+            name: The source.
+            until: Set to have it stop after the publication that is under way.
+
+        Raises:
+            HeadraceError: Nothing more was published than what the results of earlier calls said.
+        """
+        source = self.source(name)
+        if source.status is SourceStatus.PAUSED:
+            return ()
+        if source.status is SourceStatus.STOPPED or source.position is None:
+            raise UserError(
+                source.stopped_code or "SOURCE_NOT_LOADED",
+                source.stopped_reason or f"Source {name} was never loaded.",
+                hint=f"Take a new snapshot: `headrace source resnapshot {name}`.",
+            )
+        results: list[LandingResult] = []
+        while not results or not (results[-1].caught_up or (until is not None and until.is_set())):
+            results.append(self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND"))
+            if self.source(name).status is SourceStatus.PAUSED:
+                break
+        return tuple(results)
+
+    def drop(self, name: str, *, force: bool = False) -> tuple[TableName, ...]:
+        """Drop a source and its mirrors, and take away what was installed on its server.
+
+        Args:
+            name: The source.
+            force: Leave slot and publication on a server that cannot be reached.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`; `SOURCE_URL_INVALID`: nothing was dropped then.
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`; nothing was dropped then.
+        """
+        source = self.source(name)
+        own = {m.name for m in source.mirrors}
+        self.refuse_read(name, own)
+        with held(self.catalog, resources_of(source), patience=self.patience) as leases:
+            capture = self.open_capture(source)
+            try:
+                capture.remove()
+            except HeadraceError as error:  # also a connection string that is not set here
+                if not force:
+                    gone = f"If its server is gone for good: `headrace source drop {name} --force`."
+                    error.hint = f"{error.hint or ''} {gone}".strip()
+                    raise
+            capture.sweep(None)
+            stored = tuple(t for m in source.mirrors for t in m.stored)
+            self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
+        return tuple(sorted(own))
+
+    def refuse_read(self, name: str, mirrors: Collection[TableName]) -> None:
+        """Refuse to drop mirrors that stream tables read.
+
+        Raises:
+            UserError: `HAS_CONSUMERS`.
+        """
+        dependencies = self.catalog.dependencies()
+        if readers := sorted(str(t) for t, read in dependencies.items() if set(mirrors) & set(read)):
+            raise UserError(
+                "HAS_CONSUMERS",
+                f"Mirrors of source {name} are read by {', '.join(readers)}.",
+                hint="Drop those stream tables first.",
+            )
+
+    # ---- snapshots
+
+    def renew(self, name: str, read: Read, become: Become = lambda source: source) -> LandingResult:
+        """Land new snapshots of some tables of a source.
+
+        Args:
+            name: The source.
+            read: Reads what is landed.
+            become: Gives the source with the options and mirrors that it has from then on.
+        """
+        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self.events.emit(StageStarted(name, "copy"))
+        return self._landed(name, read, "SNAPSHOT", become)
+
+    def _begin(self, name: str, begun: list[Capture]) -> LandingResult:
+        """Install capture and land a snapshot; puts the capture that did it into `begun`."""
+
+        def begin(capture: Capture, _: DatabaseSource) -> Landing:
+            begun.append(capture)
+            return capture.begin()
+
+        return self.renew(name, begin)
+
+    def _undo(self, source: DatabaseSource, installed: Sequence[Capture]) -> None:
+        """Forget a source that could not be created; where its server is out of reach, keep it to be dropped later."""
+        name = source.name
+        try:
+            for capture in installed:
+                capture.remove()
+        except Exception:  # whatever it is: the error that is told is the one that made creating it fail
+            left = f"The first snapshot of source {name} failed, and what was installed on its server is still there."
+            with suppress(Exception):
+                self.catalog.set_source_status(name, SourceStatus.STOPPED, "SOURCE_NOT_LOADED", left)
+            self.events.emit(Notice(f"{left} Run `headrace source drop {name}` when the server can be reached."))
+        else:
+            with suppress(Exception):
+                self.catalog.publish(Publication(source_drops=(name,)))
+
+    # ---- one landing
+
+    def source(self, name: str) -> DatabaseSource:
+        """A source as the catalog has it."""
+        with self.catalog.reading() as reader:
+            return reader.source(name)
+
+    def _landed(self, name: str, read: Read, mode: str, become: Become = lambda source: source) -> LandingResult:
+        begin = time.perf_counter()
+        with held(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
+            before = self.source(name)  # once more: another process may have landed meanwhile
+            source = become(before)
+            stored = [t for m in source.mirrors for t in m.stored]
+            self._refuse_foreign(source, stored)
+            self.catalog.reset_staging(stored, held=leases())
+            capture = self.open_capture(source)
+            capture.sweep(ABANDONED)
+            try:
+                landing = read(capture, source)
+                if landing.tables:
+                    self.events.emit(RefreshStarted(name, mode, None, ()))
+                moved = self._bring(source, landing) if landing.tables else {}
+                if landing.worth:
+                    self.events.emit(StageStarted(name, "publish"))
+                    self._publish(before, source, landing, moved, leases())
+                result = _result(name, landing, moved, time.perf_counter() - begin)
+                if landing.tables:  # at once: whoever waits for the rows need not wait until the source has let go
+                    told = (result.inserted, result.deleted, result.seconds)
+                    self.events.emit(RefreshFinished(name, mode, *told))
+            except BaseException as error:
+                self.catalog.reset_staging(stored, held=leases())
+                if isinstance(error, HeadraceError):
+                    self._failed(name, error)
+                raise
+            finally:
+                capture.clear()
+            if landing.worth:
+                with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
+                    capture.acknowledge(landing.position)
+                for notice in landing.notices:
+                    self.events.emit(Notice(notice))
+        self.told.pop(name, None)
+        if before.failure is not None and before.failure.over is None:
+            with suppress(HeadraceError):  # what is landed is landed
+                self.catalog.end_source_failure(name)
+        return replace(result, seconds=time.perf_counter() - begin)
+
+    def _failed(self, name: str, error: HeadraceError) -> None:
+        """Say so, unless it was said, and stop the source where changes may have been missed."""
+        failure = (error.code, error.message)
+        if self.told.get(name) != failure:
+            self.told[name] = failure
+            self.events.emit(RefreshFailed(name, *failure))
+        with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
+            self.catalog.note_source_failure(name, error)
+        if error.code in STOPPING:
+            self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+
+    def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
+        """A change can only be applied to what was published last."""
+        if foreign := self.catalog.foreign_writes(stored):
+            what = "was dropped" if foreign[0].found is None else "was written"
+            raise EnvironmentFault(
+                "FOREIGN_WRITER",
+                f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
+                hint=f"Drop source {source.name} and create it again; mirrors are Headrace's to write.",
+            )
+
+    def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
+        """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""
+        mirrors = {m.name: m for m in source.mirrors}
+        newest = self.catalog.newest_versions()
+        read = self._read_by()
+        runner = self.session.runner().under(STRICT)
+        self._make_missing(landing.tables, mirrors, runner)
+        parts: dict[TableName, list[LandedTable]] = {}
+        for landed in landing.tables:
+            parts.setdefault(landed.name, []).append(landed)
+
+        def one(name: TableName) -> Moved:
+            self.events.emit(StageStarted(source.name, f"write {name}"))
+            known = newest.get(name)
+            version = 0 if known is None else known.version + 1
+            before = {table: untouched(self.catalog, table) for table in mirrors[name].stored}
+            hand = self._handing(name, version, runner, read)
+            return Mirroring(mirrors[name], version, runner, self._staged, before, hand).bring(parts[name])
+
+        with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
+            moved = dict(zip(parts, pool.map(one, parts), strict=True))
+        written = {t: meta for of in moved.values() for t, meta in of.written.items()}
+        thinned = self.thinner.thin({t: m for m in mirrors.values() for t in m.stored}, written, runner)
+        for of in moved.values():
+            of.written = {t: self._staged(t) if t in thinned else meta for t, meta in of.written.items()}
+        return moved
+
+    def _read_by(self) -> _Streams:
+        with self.catalog.reading() as reader:
+            return {t.name: t for t in reader.stream_tables()}, reader.frontiers()
+
+    def _handing(self, name: TableName, version: int, runner: Runner, read: _Streams) -> Hand | None:
+        """Hands the change that makes a version of a mirror to the stream tables that wait for it."""
+        if self.changes is None or not (readers := followers(name, version - 1, *read)):
+            return None
+        changes = self.changes()
+
+        def hand(log: TableMeta, sql: str, columns: tuple[Column, ...]) -> None:
+            view = view_of(log, version - 1, version)
+            for semantics, names in by_semantics(readers, read[0]).items():
+                changes.hand_over(runner, name, view, sql, columns, names, semantics)
+
+        return hand
+
+    def _publish(
+        self,
+        before: DatabaseSource,
+        source: DatabaseSource,
+        landing: Landing,
+        moved: Mapping[TableName, Moved],
+        leases: tuple[Lease, ...],
+    ) -> None:
+        newest = self.catalog.newest_versions()
+        lake = self.catalog.pointers(LAKE, [t for m in moved.values() for t in m.written])
+        swaps, versions = [], []
+        for name, of in moved.items():
+            swaps += [
+                Swap(t, lake[t].metadata_location if t in lake else None, staged=meta.metadata_location)
+                for t, meta in of.written.items()
+            ]
+            if of.changed:
+                meta, known = of.written[name], newest.get(name)
+                number = 0 if known is None else known.version + 1
+                versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
+        reached = {n: v.version for n, v in newest.items()} | {v.relation: v.version for v in versions}
+        mirrors = _mirrors(source, landing, reached)
+        adds = tuple(m for m in source.mirrors if m not in before.mirrors)
+        options = source.options if adds else None
+        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins, options, adds)
+        publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
+        try:
+            self.catalog.publish(publication)
+        except HeadraceError as error:
+            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
+                raise
+
+    # ---- stored tables
+
+    def _make_missing(self, tables: Iterable[LandedTable], mirrors: Mapping[TableName, Mirror], runner: Runner) -> None:
+        for landed in tables:
+            mirror = mirrors[landed.name]
+            if self.catalog.pointers(STAGING, [mirror.name.within(STAGING)]):
+                continue
+            suffix = mirror.log.table.removesuffix("_log").rpartition("_")[2]
+            for namespace in (mirror.name.namespace, (SYSTEM_NAMESPACE,)):
+                runner.run(create_namespace(STAGING, namespace))
+            state, log = (t.within(STAGING) for t in mirror.stored)
+            for table, make in ((state, create_table), (log, create_log)):
+                location = table_location(self.warehouse, table, suffix)
+                runner.run(make(table, landed.columns, location=location, format_version=self.format_version))
+
+    def _staged(self, table: TableName) -> TableMeta:
+        return staged(self.catalog, table)
+
+
+def source_resource(name: str) -> str:
+    """The lease resource of a source."""
+    return f"source:{name}"
+
+
+def not_active(source: DatabaseSource, hint: str) -> UserError:
+    """The error for what can only be done while a source is landed."""
+    return UserError(
+        "SOURCE_NOT_ACTIVE", f"Source {source.name} is {source.status.value}, so that nothing is landed.", hint=hint
+    )
+
+
+def resources_of(source: DatabaseSource) -> list[str]:
+    """What whoever changes a source or its mirrors holds leases of."""
+    return [source_resource(source.name), *(resource_of(t) for m in source.mirrors for t in m.stored)]
+
+
+def _mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableName, int]) -> tuple[Mirror, ...]:
+    """Mirrors whose details change with a landing; `reached` has their versions after it."""
+    landed = {t.name: t for t in landing.tables if t.replaced or t.reshaped}
+    changed = []
+    for mirror in source.mirrors:
+        if mirror.name in landed:
+            details = {**landed[mirror.name].details, "key_since": reached.get(mirror.name, 0)}
+            now = replace(mirror, details=details, gone=False)
+            if mirror.details is not None and mirror.key == now.key:
+                details["key_since"] = mirror.key_since
+            changed.append(now)
+        elif mirror.name in landing.gone:
+            changed.append(replace(mirror, gone=True))
+    return tuple(changed)
+
+
+def _result(name: str, landing: Landing, moved: Mapping[TableName, Moved], seconds: float) -> LandingResult:
+    return LandingResult(
+        source=name,
+        transactions=landing.transactions,
+        rows=landing.rows,
+        inserted=sum(m.inserted for m in moved.values()),
+        deleted=sum(m.deleted for m in moved.values()),
+        mirrors=tuple(sorted(str(n) for n, m in moved.items() if m.changed)),
+        caught_up=landing.caught_up,
+        seconds=seconds,
+    )

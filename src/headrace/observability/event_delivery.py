@@ -1,0 +1,71 @@
+"""Carries what happens to somebody outside, in a thread of its own: who is slow, hangs or fails is in nobody's way."""
+
+from __future__ import annotations
+
+import datetime as dt
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from headrace.events import Event, Events, fields_of, kind_of
+from headrace.observability.journal import PASSING
+
+MOST_WAITING = 1000
+"""Events that wait while the other side is down; the oldest are given up first."""
+
+PATIENCE_SECONDS = 5.0
+"""At the end, what still waits is given that long."""
+
+Document = dict[str, Any]
+"""An event for the outside: `at`, `event` and its fields, as `run --json` prints them."""
+
+
+class Courier:
+    """Listens while it is open; a subclass delivers.
+
+    Args:
+        events: What is listened to.
+        name: Of the thread.
+    """
+
+    def __init__(self, events: Events, name: str) -> None:
+        self._events = events
+        self._waiting: queue.Queue[Document | None] = queue.Queue()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._carry, name=name, daemon=True)
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        self._unsubscribe = self._events.subscribe(self._note)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Listen no more; waits a while for what is still to be delivered. A second time it does nothing."""
+        if self._ended.is_set():
+            return
+        self._unsubscribe()
+        self._waiting.put(None)
+        if threading.current_thread() is not self._thread:  # who is called may want to be called no more
+            self._thread.join(PATIENCE_SECONDS)
+        self._ended.set()
+
+    def deliver(self, document: Document) -> None:
+        """Hand an event over; called in the courier's own thread, one after the other."""
+        raise NotImplementedError
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, PASSING):
+            return
+        while self._waiting.qsize() >= MOST_WAITING:
+            self._waiting.get_nowait()
+        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        self._waiting.put({"at": at, "event": kind_of(event), **fields_of(event)})
+
+    def _carry(self) -> None:
+        while (document := self._waiting.get()) is not None and not self._ended.is_set():
+            self.deliver(document)

@@ -1,0 +1,108 @@
+"""What the catalog alone can tell: status, history, graph. No JVM, no Spark, a few queries however many tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headrace.catalog import Catalog, HistoryEntry, Outcome, StreamTable, Version
+from headrace.definitions.details import from_json
+from headrace.frontier import Frontier
+from headrace.names import LAKE, TableName
+from headrace.reasons import FullReason
+from headrace.results.refresh_results import HistoryRow, Mode, StreamTableInfo
+
+
+def status(
+    catalog: Catalog, moved: Mapping[TableName, int], names: Iterable[TableName] | None
+) -> tuple[StreamTableInfo, ...]:
+    """One line per stream table.
+
+    Args:
+        catalog: The catalog.
+        moved: Versions of sources as just observed.
+        names: Only these; all when None.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
+        frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
+        dependencies = reader.dependencies()
+    consumers: dict[TableName, list[str]] = {}
+    for reader_name, sources in dependencies.items():
+        for source in sources:
+            consumers.setdefault(source, []).append(str(reader_name))
+    versions = {n: v.version for n, v in newest.items()} | dict(moved)
+    return tuple(
+        _info(tables[n], frontiers.get(n, Frontier()), versions, newest.get(n), last.get(n), consumers.get(n, []))
+        for n in wanted
+    )
+
+
+def _info(
+    table: StreamTable,
+    frontier: Frontier,
+    versions: Mapping[TableName, int],
+    newest: Version | None,
+    last: HistoryEntry | None,
+    consumers: list[str],
+) -> StreamTableInfo:
+    details = from_json(table.details)
+    failed = last is not None and last.outcome is Outcome.FAILED
+    return StreamTableInfo(
+        name=str(table.name),
+        status=table.status,
+        refresh_mode=table.refresh_mode,
+        schedule=table.schedule,
+        incremental=details.incremental,
+        refusals=details.refusals,
+        behind=tuple(str(s) for s in table.sources if frontier.get(s) != versions.get(s)),
+        frontier=frontier.as_dict(),
+        version=newest.version if newest else None,
+        rows=newest.row_count if newest else None,
+        consumers=tuple(sorted(consumers)),
+        last_refresh=last.finished_at if last else None,
+        last_mode=Mode(last.mode) if last else None,
+        last_reason=FullReason(last.reason) if last and last.reason else None,
+        last_seconds=last.seconds if last else None,
+        last_error=last.error_message if last and failed else None,
+        stopped_reason=table.stopped_reason,
+    )
+
+
+def history(catalog: Catalog, name: TableName | None, limit: int | None) -> tuple[HistoryRow, ...]:
+    """Past refreshes, newest first."""
+    return tuple(_row(entry) for entry in catalog.history(name, limit))
+
+
+def _row(entry: HistoryEntry) -> HistoryRow:
+    jobs = entry.metrics.get("jobs")
+    return HistoryRow(
+        name=str(entry.stream),
+        started_at=entry.started_at,
+        seconds=entry.seconds,
+        mode=Mode(entry.mode),
+        reason=FullReason(entry.reason) if entry.reason else None,
+        detail=entry.reason_detail,
+        ok=entry.outcome is Outcome.OK,
+        rows_inserted=entry.rows_inserted,
+        rows_deleted=entry.rows_deleted,
+        rows_after=entry.rows_after,
+        stages=dict(entry.stages),
+        frontier=entry.frontier.as_dict() if entry.frontier is not None else {},
+        error_code=entry.error_code,
+        error_message=entry.error_message,
+        publication=entry.publication_id,
+        jobs=int(jobs) if jobs is not None else None,
+    )
+
+
+def lake_sources(catalog: Catalog) -> tuple[TableName, ...]:
+    """Base tables in `lake` that stream tables read and that still exist."""
+    with catalog.reading() as reader:
+        streams = {t.name for t in reader.stream_tables()}
+        sources = {s for ss in reader.dependencies().values() for s in ss}
+        there = reader.pointers(LAKE, [s for s in sources if s.catalog == LAKE and s not in streams])
+    return tuple(sorted(there))

@@ -1,0 +1,71 @@
+"""Posts what a scheduler tells to a URL, as JSON, with retries."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+
+from headrace.events import Events, Notice
+from headrace.observability.event_delivery import Courier, Document
+
+TRIES = 5
+TIMEOUT_SECONDS = 10.0
+
+LATER = frozenset({408, 425, 429})
+"""Answers that ask for another try: it took too long, it is too early, there were too many."""
+
+
+class Webhook(Courier):
+    """Posts while it is open.
+
+    Args:
+        url: Where to post.
+        events: What is listened to.
+        first_pause: Seconds before the second try; each further one is twice as long.
+    """
+
+    def __init__(self, url: str, events: Events, *, first_pause: float = 1.0) -> None:
+        super().__init__(events, "headrace-webhook")
+        self._url = url
+        self._first_pause = first_pause
+        self._told = False
+
+    def deliver(self, document: Document) -> None:
+        """Post an event, again while the other side is down; that one is lost is told once, until one arrives."""
+        body = json.dumps(document, default=str).encode()
+        for tried in range(TRIES):
+            trouble = self._post(body)
+            if trouble is None or not trouble.passing or self._ended.wait(self._first_pause * 2**tried):
+                break
+        if trouble is not None and not self._told and not self._ended.is_set():
+            self._events.emit(
+                Notice(f"The webhook at {self._host} does not take events: {trouble.why}. They are lost.")
+            )
+        self._told = trouble is not None
+
+    @property
+    def _host(self) -> str:
+        """The host alone: whoever knows the whole address may be able to post there."""
+        return urllib.parse.urlsplit(self._url).hostname or "?"
+
+    def _post(self, body: bytes) -> _Trouble | None:
+        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
+                return None
+        except urllib.error.HTTPError as error:  # one that was heard and refused is not said again
+            refused = 400 <= error.code < 500 and error.code not in LATER
+            return _Trouble(f"it answers {error.code} {error.reason}", passing=not refused)
+        except (OSError, ValueError) as error:
+            return _Trouble(str(getattr(error, "reason", error)), passing=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why an event was not taken, and whether saying it again may help."""
+
+    why: str
+    passing: bool

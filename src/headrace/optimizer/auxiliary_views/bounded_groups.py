@@ -1,0 +1,125 @@
+"""Groups that few are asked for are kept, although they are asked for by key.
+
+L ⋈_{a=k} γ_k(R) where L has only a filtered source's values of a: σ(P). Then γ_k(R) may as well be γ_k(R ⋉ σ(P)), of
+few groups, so that keeping them costs little (`kept_groups`) and saves reading R for each group touched. In TPC-H
+q20 these are how much of the parts with a certain name each supplier has shipped. It saves nothing where R is read near
+the same change for something else, as in q17, whose line items are compared with the average of their part: so it is
+done only where nothing else reads the sources of R.
+
+Where the partners are those of one source because of a semi-join, L ⋉ σ(P) with the same column, the groups have been
+asked for by then, and the semi-join says nothing more:
+(L ⋉_{a=p} σ(P)) ⋈_{a=k} γ_k(R ⋉ σ(P)) = L ⋈_{a=k} γ_k(R ⋉ σ(P)).
+Source: semi-join reduction as a rewriting of queries: Mumick, Finkelstein, Pirahesh, Ramakrishnan, Magic is Relevant,
+SIGMOD 1990.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from headrace.algebra.joins import equal_alike, equalities
+from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Project, Relation, Scan
+from headrace.algebra.scalar import as_column, column, compose, conjuncts
+from headrace.algebra.tree import over, transform, walk
+from headrace.ivm.change import Partners
+from headrace.optimizer.semijoin_reduction import partners_at_any_time
+
+_PARTNER = "__hr_partner_"
+"""Prefix of the columns that have the partners' values."""
+
+
+def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
+    """The query, in which such aggregates have only the groups that are asked for.
+
+    Args:
+        tree: The query.
+        types: Types of its columns by name, as far as known.
+    """
+    reads = _reads(tree)
+    found = partners_at_any_time(tree, types)
+    few = [each for each in found if each.calls and all(reads[of] == n for of, n in _reads(each).items())]
+    places: dict[Relation, Relation] = {}
+    for number, aggregate in enumerate(few, 1):
+        places[aggregate] = aggregate.with_inputs(_met(aggregate.input, found[aggregate], number))
+    few_only = transform(tree, lambda node: places.get(node, node) if isinstance(node, Aggregate) else node)
+    return transform(few_only, lambda node: _asked_once(node, types)) if places else tree
+
+
+def is_bound(rows: Relation) -> bool:
+    """Whether what is grouped are the rows of such groups only."""
+    return isinstance(rows, Existence) and rows.right.columns[0].startswith(_PARTNER)
+
+
+def _reads(tree: Relation) -> Counter[str]:
+    """How often each source is read."""
+    return Counter(str(node.source) for node in walk(tree) if isinstance(node, Scan))
+
+
+def _met(rows: Relation, partners: Partners, number: int) -> Relation:
+    for place, (key, values) in enumerate(partners, 1):
+        name = f"{_PARTNER}{number}_{place}"
+        met = Project(values, tuple((name, column(own)) for own in values.columns))
+        rows = Existence(rows, met, compose("{k} = {p}", k=column(key), p=column(name)))
+    return rows
+
+
+# semi-joins that say what groups say already
+
+
+def _asked_once(node: Relation, types: Mapping[str, str]) -> Relation:
+    """A join with few groups, whose other side does not look for the same partners again."""
+    if not isinstance(node, Join):
+        return node
+    left, right = node.inputs
+    for a, b, _ in equal_alike(node.condition, left.columns, right.columns, types):
+        left, right = _unasked(left, a, _partner_of(right, b), types), _unasked(right, b, _partner_of(left, a), types)
+    return over(node, left, right)
+
+
+def _partner_of(side: Relation, name: str) -> tuple[Relation, str] | None:
+    """Of a column of few groups, the relation and its column that have all of its values."""
+    while isinstance(side, Project | Filter):
+        if isinstance(side, Project):
+            read = as_column(dict(side.items)[name])
+            if read is None:
+                return None
+            name = read
+        side = side.input
+    rows = side.input if isinstance(side, Aggregate) and name in side.keys else None
+    while isinstance(rows, Existence) and is_bound(rows):
+        pairs = equalities(rows.condition, rows.left.columns, rows.right.columns)
+        if any(a == name for a, _, _ in pairs):
+            return _origin(rows.right, pairs[0][1])
+        rows = rows.left
+    return None
+
+
+def _origin(relation: Relation, name: str) -> tuple[Relation, str]:
+    """Where a column is read under its first name."""
+    while isinstance(relation, Project) and (own := as_column(dict(relation.items)[name])) is not None:
+        relation, name = relation.input, own
+    return relation, name
+
+
+def _unasked(side: Relation, name: str, partner: tuple[Relation, str] | None, types: Mapping[str, str]) -> Relation:
+    """A side without semi-joins of a column with its partner."""
+    match side:
+        case _ if partner is None:
+            return side
+        case Existence(anti=False):
+            below = _unasked(side.left, name, partner, types)
+            pairs = equalities(side.condition, side.left.columns, side.right.columns)
+            whole = len(conjuncts(side.condition)) == 1 and len(side.right.columns) == 1
+            if whole and pairs and pairs[0][0] == name and types.get(name) == types.get(pairs[0][1]):
+                return below if _origin(side.right, pairs[0][1]) == partner else over(side, below, side.right)
+            return over(side, below, side.right)
+        case Existence():
+            return over(side, _unasked(side.left, name, partner, types), side.right)
+        case Filter():
+            return over(side, _unasked(side.input, name, partner, types))
+        case Join():
+            return over(
+                side, *(_unasked(each, name, partner, types) if name in each.columns else each for each in side.inputs)
+            )
+    return side

@@ -1,0 +1,57 @@
+"""ORDER BY … LIMIT over GROUP BY: the companion keeps all groups, and the first of them are looked up there.
+
+τ(γ(R)) after a change is τ of the companion after it: its groups that were not touched, and the touched ones as they
+are now. So no change, however many of the first rows it takes away, makes the sources be read again. What is taken back
+is what the stream table holds. Where the companion is large, the first rows are looked for among those of the stream
+table and the touched groups, unless one of the former is lost.
+Source: Yi, Yu, Yang, Xia, Chen, Efficient Maintenance of Materialized Top-k Views, ICDE 2003.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Filter, Project, Relation, SemiJoin, Stored, TopK, Union
+from headrace.algebra.scalar import column
+from headrace.ivm.aggregates import root_aggregate
+from headrace.ivm.change import Change
+from headrace.ivm.consolidate import consolidate, difference
+from headrace.ivm.program import STATE, DeltaProgram, FullProgram, TableChange
+from headrace.ivm.query_root import Root, root_of
+from headrace.ivm.rules import top_k
+
+
+def grouped(tree: Relation) -> Root | None:
+    """The aggregate whose first groups a query shows; None for any other query."""
+    return root_of(tree.input) if isinstance(tree, TopK) else None
+
+
+def full(tree: TopK, root: Root) -> FullProgram:
+    """Compute the companion from the sources and the first rows from the companion."""
+    everything = root_aggregate.full(root)
+    assert everything.state is not None
+    return FullProgram(everything.companion, tree.with_inputs(everything.state))
+
+
+def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
+    """The program for a change of the aggregate's input."""
+    touched = root_aggregate.moved(root, change)
+    state = Stored(STATE, tree.columns)
+    now = tree.with_inputs(root_aggregate.shown(root, companion_after(root, touched)))
+    if tree.offset or change.companion_rows < root_aggregate.LARGE:
+        first = difference(state, now)
+    else:
+        rows = change.keep("moved", consolidate(root_aggregate.state_change(root, touched).change))
+        first = difference(state, top_k.from_state(tree, rows, state, now, change))
+    kept = change.keep("first", first)
+    return DeltaProgram(tuple(change.steps), TableChange(kept, None), root_aggregate.companion_change(root, touched))
+
+
+def companion_after(root: Root, touched: Stored) -> Relation:
+    """All groups as they are now; where nothing is grouped by, there is one, and it is touched whatever changed."""
+    keys = tuple(name for _, name in root.keys)
+    there = Filter(touched, root_aggregate.existed(root, root_aggregate.NEW)) if keys else touched
+    items = ((name, column(name if name in keys else root_aggregate.NEW + name)) for name in root.companion)
+    now = Project(there, tuple(items))
+    if not keys:
+        return now
+    others = SemiJoin(Stored(root.place, root.companion), touched, tuple((key, key) for key in keys), anti=True)
+    return Union((others, now))

@@ -1,0 +1,188 @@
+"""What is near a change is read once, however often a program asks for it.
+
+Rules ask for the rows of a source that have a change's keys: as they are, as they were, for one side of a join and for
+the other, one scan each. All of these are among N = S′ ⋉ K, with K all the keys that any of them asks for, and the rows
+as they were follow from the change. So N is read once and becomes a step (`near_rows`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from headrace.algebra.relations import Moment, Project, Relation, Replicate, Stored
+from headrace.algebra.scalar import Scalar, all_of, column
+from headrace.algebra.tree import walk
+from headrace.algebra.types import groupable, mentions
+from headrace.ivm.program import DeltaProgram, Key, Step, free_name
+from headrace.names import TableName
+from headrace.optimizer.common_subexpressions.semijoin_rows import AFTERWARDS, BEFOREHAND, near_step
+from headrace.optimizer.sideways.demand import Demand, Reading, Tracing
+from headrace.optimizer.sideways.value_domains import Domains, united
+
+NEAR = "near"
+"""Name of a step that holds rows near a change."""
+
+WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
+"""A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
+would be too many to keep even once."""
+
+MOST_STEPS, MOST_NODES = 40, 500
+"""A program of more steps or operators is left as it is: looking through it would take longer than it saves."""
+
+
+def read_once(
+    program: DeltaProgram,
+    changed: Set[TableName],
+    sizes: Mapping[TableName, int],
+    types: Mapping[str, str],
+    barred: Set[Key] = frozenset(),
+) -> DeltaProgram:
+    """The program, in which no two places read a source for the same keys.
+
+    Args:
+        program: What is derived and rewritten.
+        changed: The sources that changed.
+        sizes: Rows in each source, as far as known; small ones stay as they are.
+        types: Types of columns by name, as far as known.
+        barred: What is not to be read so, because too much of the source has such keys.
+    """
+    tried = set(barred)
+    while not is_large(program):
+        found = _Program(program, changed, types)
+        places: defaultdict[Key, list[int]] = defaultdict(list)
+        for place, reading in found.readings():
+            for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
+                if key not in tried and WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS:
+                    places[key].append(place)
+        most = max(places, key=lambda key: (len(places[key]), len(key[1])), default=None)
+        if most is None or len(places[most]) < 2:
+            return program
+        tried.add(most)
+        program = found.nearby(most, places[most][0]) or program
+    return program
+
+
+def is_large(program: DeltaProgram) -> bool:
+    """Whether looking through a program would take longer than it saves."""
+    nodes = (node for step in program.steps for node in walk(step.relation))
+    return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program that is looked through.
+
+    Args:
+        program: The program.
+        changed: The sources that changed.
+        types: Types of columns by name, as far as known.
+    """
+
+    program: DeltaProgram
+    changed: Set[TableName]
+    types: Mapping[str, str]
+
+    def readings(self, until: int | None = None) -> list[tuple[int, Reading]]:
+        """Every scan that is always needed, with the number of its step and what matters of it.
+
+        Args:
+            until: Where the values that matter come from is told by changes and the first so many steps; None: by all
+                steps before.
+        """
+        found: list[tuple[int, Reading]] = []
+        shared = None if until is None else self._domains(until)
+        for place, step in enumerate(self.program.steps):
+
+            def use(reading: Reading, place: int = place) -> Relation:
+                found.append((place, reading))
+                return reading.scan
+
+            if looked_into(step):
+                Tracing(shared or self._domains(place), use).visit(step.relation)
+        return found
+
+    def _domains(self, until: int) -> Domains:
+        steps = self.program.steps
+        kept = steps[:until]
+        always = frozenset(s.name for s in kept if s.only_if is None)
+        return Domains({s.name: s.relation for s in steps}, {s.name for s in kept}, self.types, always)
+
+    def nearby(self, key: Key, first: int) -> DeltaProgram | None:
+        """The program with one more step that is read instead of the source; None where that cannot be.
+
+        Args:
+            key: The source, and by which columns.
+            first: The first step that reads it so.
+        """
+        wanted = [(r, d) for _, r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
+        if len(wanted) < 2 or not self._exact(key[0], wanted):
+            return None
+        near = self._step(key, wanted)
+        domains = self._domains(first)
+        steps = [self._instead(key, near, step, domains) for step in self.program.steps]
+        return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
+
+    def _exact(self, source: TableName, wanted: list[tuple[Reading, Demand]]) -> bool:
+        """Whether rows as they were can be told from rows as they are: equal ones must be the same in every respect."""
+        if source not in self.changed:
+            return True
+        used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
+        return all(out in self.types and same_when_equal(self.types[out]) for out in used)
+
+    def _step(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Step:
+        source = key[0]
+        fields = {name: self.types.get(out, "") for reading, _ in wanted for out, name in reading.scan.fields}
+        condition = all_of(
+            c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
+        )
+        keys = united(demand.values for _, demand in wanted)
+        return near_step(
+            free_name(NEAR, self.program.steps), key, keys, fields, changed=source in self.changed, condition=condition
+        )
+
+    def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
+        """A step that reads what is near instead of the source."""
+        if not looked_into(step):
+            return step
+
+        def use(reading: Reading) -> Relation:
+            if not any((reading.scan.source, demand.columns) == key for demand in reading.demands):
+                return reading.scan
+            return read_from(near, reading, changed=key[0] in self.changed)
+
+        return replace(step, relation=Tracing(domains, use).visit(step.relation))
+
+
+def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
+    """What a scan reads, from a step that has rows near a change of its source.
+
+    Args:
+        near: The step.
+        reading: The scan.
+        changed: Whether the source has changed.
+    """
+    stored = Stored(near.name, near.relation.columns)
+    renamed = tuple((out, column(name)) for out, name in reading.scan.fields)
+    if not changed:
+        return Project(stored, renamed)
+    copies = AFTERWARDS if reading.scan.moment is Moment.AFTER else BEFOREHAND
+    return Replicate(Project(stored, (*renamed, (copies, column(copies)))), copies)
+
+
+def looked_into(step: Step) -> bool:
+    """Whether a step is always needed, and does not collect rows itself."""
+    return step.only_if is None and step.near is None
+
+
+def same_when_equal(type_: str) -> bool:
+    """Whether equal values of a type cannot be told apart: 0.0 and -0.0 can, and so can 'a' and 'A' in some order."""
+    return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
+
+
+def _quick(condition: Scalar) -> bool:
+    """Whether a condition is decided sooner than a key is looked up; others are left to those who read what is near."""
+    return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)

@@ -1,0 +1,156 @@
+"""Which rows of a relation matter to what is computed from it, passed down to the scans.
+
+Of a join, only rows with the other side's keys matter; of the other side of an outer join, a semi-join or an anti-join,
+those with the keys of the rows that are judged. Where a key's values come from is found by `delta.domain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    LookupJoin,
+    Moment,
+    OuterJoin,
+    Project,
+    Relation,
+    Replicate,
+    Scan,
+    SemiJoin,
+    Union,
+    Window,
+)
+from headrace.algebra.scalar import Scalar, as_column, column, conjuncts, substitute
+from headrace.algebra.tree import over
+from headrace.optimizer.sideways.value_domains import Domains, Names
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rows that matter: those whose columns have one of some combinations of values, NULL being one like any other.
+
+    Args:
+        columns: The columns.
+        values: A relation with as many columns, in this order.
+    """
+
+    columns: Names
+    values: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A scan, and what matters of it.
+
+    Args:
+        scan: The scan.
+        demands: By source column; each of them holds.
+        conditions: What else the rows must satisfy, over source columns.
+    """
+
+    scan: Scan
+    demands: tuple[Demand, ...]
+    conditions: tuple[Scalar, ...]
+
+
+Use = Callable[[Reading], Relation]
+"""What is put in the place of a scan."""
+
+Demands = tuple[Demand, ...]
+Conditions = tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Looks at every scan of a relation with what matters of it.
+
+    Args:
+        domains: Finds where values come from.
+        use: Asked of every scan of whole contents of which only a part matters.
+    """
+
+    domains: Domains
+    use: Use
+
+    def visit(self, node: Relation, demands: Demands = (), conditions: Conditions = ()) -> Relation:
+        """The relation with what `use` gives in the places of scans.
+
+        Args:
+            node: The relation.
+            demands: What matters of it.
+            conditions: Conditions that stand directly above it.
+        """
+        match node:
+            case Scan():
+                return self._scan(node, demands, conditions)
+            case Filter():
+                return over(node, self.visit(node.input, demands, conditions + conjuncts(node.condition)))
+            case Project():
+                own = dict(node.items)
+                kept = {name: read for name, scalar in own.items() if (read := as_column(scalar)) is not None}
+                return over(node, self.visit(node.input, _renamed(demands, kept)))
+            case Replicate() | Generate():
+                return over(node, self.visit(node.inputs[0], _within(demands, node.inputs[0].columns)))
+            case Window():
+                return over(node, self.visit(node.input, _within(demands, node.partition)))
+            case Aggregate():
+                return over(node, self.visit(node.input, _within(demands, node.keys)))
+            case Union():
+                own_names = [dict(zip(node.columns, each.columns, strict=True)) for each in node.branches]
+                below = zip(node.branches, own_names, strict=True)
+                return over(node, *(self.visit(branch, _renamed(demands, names)) for branch, names in below))
+            case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
+                return self._join(node, demands, conditions)
+        return over(node, *(self.visit(each) for each in node.inputs))
+
+    def _scan(self, scan: Scan, demands: Demands, conditions: Conditions) -> Relation:
+        if scan.moment is Moment.CHANGE or not demands:
+            return scan
+        fields = dict(scan.fields)
+        own = tuple(substitute(c, {out: column(name) for out, name in fields.items()}) for c in conditions)
+        return self.use(Reading(scan, _renamed(demands, fields), own))
+
+    def _join(
+        self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin, demands: Demands, conditions: Conditions
+    ) -> Relation:
+        of_left, of_right = _within(demands, join.left.columns), _within(demands, join.right.columns)
+        if isinstance(join, OuterJoin) and join.full:
+            return over(join, *map(self.visit, join.inputs))
+        equal = self.domains.linked(join)
+        right = self._across(join.left, of_left, equal)
+        left = self._across(join.right, of_right, tuple((b, a) for a, b in equal))
+        if isinstance(join, Join):
+            return over(join, self.visit(join.left, of_left + left), self.visit(join.right, of_right + right))
+        # rows of the left side stay or go by their partners; those without any, too, unless only they go
+        both = isinstance(join, SemiJoin | Existence) and not join.anti
+        above = conditions if isinstance(join, SemiJoin) else ()
+        seen = self.visit(join.left, of_left + (left if both else ()), above)
+        return over(join, seen, self.visit(join.right, right))
+
+    def _across(self, side: Relation, demands: Demands, equal: tuple[tuple[str, str], ...]) -> Demands:
+        """What the rows of one side say about the other: all pairs of equal columns together, else each by itself."""
+        pairs = tuple(dict(equal).items())
+        for chosen in (pairs, *((pair,) for pair in pairs)) if pairs else ():
+            here = tuple(a for a, _ in chosen)
+            known = next((d.values for d in demands if d.columns == here), None)
+            values = known or self.domains.of(side, here)
+            if values is not None and len({b for _, b in chosen}) == len(chosen):
+                return (Demand(tuple(b for _, b in chosen), values),)
+        return ()
+
+
+def _within(demands: Demands, columns: Names) -> Demands:
+    return tuple(demand for demand in demands if set(demand.columns) <= set(columns))
+
+
+def _renamed(demands: Demands, names: dict[str, str]) -> Demands:
+    """Demands below a renaming, as far as their columns are there, each another one."""
+    known = [d for d in demands if set(d.columns) <= names.keys()]
+    moved = [replace(d, columns=tuple(names[c] for c in d.columns)) for d in known]
+    return tuple(d for d in moved if len(set(d.columns)) == len(d.columns))

@@ -1,0 +1,220 @@
+"""Everything a refresh is planned from, gathered before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.definitions.details import Details
+from headrace.definitions.read_columns import held_to
+from headrace.frontier import Frontier
+from headrace.ivm.program import Key, Need
+from headrace.names import STAGING, TableName
+from headrace.physical.scan_reduction import Sparing
+from headrace.reasons import FullReason
+from headrace.results.refresh_results import RefreshMode
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a source (or the whole table) cannot be refreshed DIFFERENTIAL this time.
+
+    Args:
+        reason: The code.
+        detail: What it is about, in words.
+    """
+
+    reason: FullReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """A change that other stream tables read too, and that is kept for them.
+
+    Args:
+        view: Temporary name; the same for everyone who reads this change with these columns.
+        sql: The change, with every column that any of them reads.
+        own: What this table reads of `view`.
+        waiting: Who else has yet to read it.
+        columns: The columns it has.
+        sparing: Of rows near changes: what may make `sql` read less.
+        readers: How many tables read it, those that have read it already included.
+    """
+
+    view: str
+    sql: str
+    own: str
+    waiting: frozenset[TableName]
+    columns: frozenset[str] = frozenset()
+    sparing: Sparing = field(default_factory=Sparing)
+    readers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Rows of a source near changes that other stream tables read too, and that are kept for them.
+
+    Args:
+        need: What is collected.
+        common: How it is kept.
+    """
+
+    need: Need
+    common: Common
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """A source between the table's frontier and the cut.
+
+    Args:
+        name: The source.
+        before: Table expression of its rows at the frontier; None before the first load.
+        after: Table expression of its rows at the cut.
+        version: Version at the cut.
+        change: SQL of the rows that changed in between, with their weights; None when nothing did.
+        change_rows: Estimated number of changed rows.
+        carried: Whether that may count rows that were only carried over into other files.
+        rows: Rows at the cut, if known.
+        obstacle: Why the change cannot be read.
+        appended: Whether the change is known to add rows only, each listed with weight 1.
+        logged: Whether the change is read from a change log: nothing else has to be read to find it.
+        columns: The columns to which the user's own text is held, where the table has gained others since.
+        common: The change as it is kept for several readers, where that is better.
+        names: Names of all its columns.
+    """
+
+    name: TableName
+    before: str | None
+    after: str
+    version: int
+    change: str | None = None
+    change_rows: int | None = None
+    carried: bool = False
+    rows: int | None = None
+    obstacle: Obstacle | None = None
+    appended: bool = False
+    logged: bool = False
+    columns: tuple[str, ...] | None = None
+    common: Common | None = None
+    names: frozenset[str] = frozenset()
+
+    @property
+    def as_defined(self) -> str:
+        """Table expression of its rows at the cut, with the columns it had when the query was defined."""
+        return held_to(self.after, self.columns)
+
+
+MACHINES = 1.5
+"""By how much machines are taken to differ."""
+
+
+def of_machine(pace: float) -> float:
+    """As much of a pace as may be the machine's."""
+    return min(max(pace, 1 / MACHINES), MACHINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a table's refreshes have been, from its own history.
+
+    Args:
+        full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
+        differential: The same for DIFFERENTIAL ones.
+        full_age: How many refreshes ran since the last FULL one.
+        differential_age: The same for DIFFERENTIAL.
+    """
+
+    full: float | None = None
+    differential: float | None = None
+    full_age: int = 0
+    differential_age: int = 0
+
+    @property
+    def either(self) -> tuple[float, float]:
+        """What corrects the estimates of FULL and of DIFFERENTIAL.
+
+        Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
+        would have whatever was never measured look better than it is.
+        """
+        full = self.full or of_machine(self.differential or 1.0)
+        return full, self.differential or of_machine(self.full or 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One stream table, about to be refreshed.
+
+    Args:
+        name: The stream table.
+        details: Its facts from the catalog.
+        refresh_mode: What the user asked for.
+        sources: Its sources, in the definition's order.
+        state_rows: Rows in the state; None when unknown or not loaded.
+        companion: The companion's name, if it has one.
+        state_at: Table expression of the published state, which is `lake`'s: results kept by Spark are dropped when
+            a table they were computed from is written, and `staging` is written.
+        companion_at: Table expression of the published companion.
+        companion_rows: Rows in the companion, 0 when unknown.
+        companion_behind: Whether the companion is of an earlier state of the table, and nothing can follow from it.
+        log: The change log's name, if it has consumers.
+        readers: The consumers that will read the change from the table as it is.
+        version: The newest version of the table; None before the first load.
+        pace: How fast it has been.
+        recomputed: How many refreshes in a row have been FULL because that was expected to be cheaper.
+        forced: The user asked for a FULL refresh.
+        obstacle: Why the whole table must be recomputed.
+        tag: Suffix that makes temporary names unique to this refresh.
+        collected: Rows near changes that are kept for several readers.
+    """
+
+    name: TableName
+    details: Details
+    refresh_mode: RefreshMode
+    sources: tuple[SourceFacts, ...]
+    state_rows: int | None
+    companion: TableName | None
+    log: TableName | None
+    version: int | None
+    readers: frozenset[TableName] = frozenset()
+    state_at: str | None = None
+    companion_at: str | None = None
+    companion_rows: int = 0
+    companion_behind: bool = False
+    pace: Pace = field(default_factory=Pace)
+    recomputed: int = 0
+    forced: bool = False
+    obstacle: Obstacle | None = None
+    tag: str = ""
+    collected: Mapping[Key, Collected] = field(default_factory=dict)
+
+    @property
+    def first_load(self) -> bool:
+        """Whether the table has never been loaded."""
+        return self.version is None
+
+    @property
+    def next_version(self) -> int:
+        """The version this refresh would publish."""
+        return 0 if self.version is None else self.version + 1
+
+    @property
+    def state(self) -> TableName:
+        """Where the state is written."""
+        return self.name.within(STAGING)
+
+    @property
+    def changed(self) -> frozenset[TableName]:
+        """The sources with changes."""
+        return frozenset(s.name for s in self.sources if s.change is not None)
+
+    @property
+    def frontier(self) -> Frontier:
+        """The frontier this refresh would reach."""
+        return Frontier({s.name: s.version for s in self.sources})
+
+    @property
+    def by_name(self) -> Mapping[TableName, SourceFacts]:
+        """Sources by name."""
+        return {s.name: s for s in self.sources}

@@ -1,0 +1,94 @@
+"""Programs that were derived, kept by definition: refreshes of a table ask for the same few again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass
+from threading import Lock
+
+from headrace.compiler.compiled_view import CompiledView, DeltaProgram
+from headrace.ivm.program import Key, Need
+from headrace.names import TableName
+
+EACH = 8
+"""Programs that are kept of a definition: for what changes together, and with what others collect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a program depends on beside the definition.
+
+    Args:
+        changed: Sources that changed.
+        appended: Those among them that only gained rows.
+        sizes: Rows in each source, in two digits.
+        companion_rows: Rows in the companion, likewise.
+        barred: Sources and columns by which rows near a change are too many to be kept.
+        collected: What is collected for several stream tables: the key, what is followed, the fields and their types.
+    """
+
+    changed: frozenset[TableName]
+    appended: frozenset[TableName]
+    sizes: frozenset[tuple[TableName, int]]
+    companion_rows: int
+    barred: frozenset[Key]
+    collected: frozenset[tuple[Key, frozenset[Key], tuple[tuple[str, str], ...]]]
+
+    def of(self, view: CompiledView) -> DeltaProgram | None:
+        """The program of a definition; None when nothing can have changed."""
+        return view.delta_program(
+            self.changed,
+            self.appended,
+            dict(self.sizes),
+            self.companion_rows,
+            self.barred,
+            {key: Need(follows, dict(fields)) for key, follows, fields in self.collected},
+        )
+
+
+def rounded(rows: int) -> int:
+    """A number of rows in two digits: it decides between equal ways only, and tables that grow ask for the same."""
+    unit = int(10 ** max(0, len(str(rows)) - 2))
+    return rows // unit * unit
+
+
+class Programs:
+    """Derives programs and remembers them; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[TableName, tuple[CompiledView, OrderedDict[Asked, DeltaProgram | None]]] = {}
+
+    def delta(self, name: TableName, view: CompiledView, what: Asked) -> DeltaProgram | None:
+        """How a stream table follows a change; None when nothing can have changed.
+
+        Args:
+            name: The stream table.
+            view: Its definition; another one than last time starts anew.
+            what: What happened.
+        """
+        with self._lock:
+            known = self._known.get(name)
+            if known is None or known[0] is not view:
+                known = self._known[name] = (view, OrderedDict())
+            programs = known[1]
+            if what in programs:
+                programs.move_to_end(what)
+                return programs[what]
+        program = what.of(view)
+        with self._lock:
+            programs[what] = program
+            while len(programs) > EACH:
+                programs.popitem(last=False)
+        return program
+
+    def only(self, there: Collection[TableName]) -> None:
+        """Forget tables that are gone.
+
+        Args:
+            there: Those that are not.
+        """
+        with self._lock:
+            for name in self._known.keys() - there:
+                del self._known[name]

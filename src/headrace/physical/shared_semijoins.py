@@ -1,0 +1,153 @@
+"""Which rows near changes are collected for several stream tables: those that more than one was seen to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from threading import Lock
+
+from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.tree import walk
+from headrace.errors import InternalError
+from headrace.ivm.program import Key, Need, Step
+from headrace.names import TableName, quote
+from headrace.optimizer.common_subexpressions.across_programs import common_step, together
+from headrace.optimizer.common_subexpressions.read_once import same_when_equal
+from headrace.physical.facts import Collected, Common, Facts, SourceFacts
+from headrace.physical.key_ranges import WORTH_ROWS, spanned
+from headrace.physical.scan_reduction import WORTH_ASKING, Sparing, enclosed_sql
+from headrace.physical.shared_changes import view_named
+from headrace.semantics import Semantics
+from headrace.sql.lower import lower
+
+BROADCAST_ROWS = 500_000
+"""A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
+
+
+class Needs:
+    """What stream tables' programs needed when they were derived last; kept for a session, safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._needs: dict[TableName, tuple[Semantics, Mapping[Key, Need]]] = {}
+
+    def note(self, table: TableName, semantics: Semantics, needs: Mapping[Key, Need]) -> None:
+        """Remember what a table's program needs."""
+        with self._lock:
+            self._needs[table] = semantics, needs
+
+    def only(self, there: Collection[TableName]) -> None:
+        """Forget tables that are gone, which share nothing any more.
+
+        Args:
+            there: Those that are not.
+        """
+        with self._lock:
+            for name in self._needs.keys() - there:
+                del self._needs[name]
+
+    def under(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
+        """What is remembered of stream tables that are computed under the same settings; others share nothing."""
+        with self._lock:
+            return {table: needs for table, (own, needs) in self._needs.items() if own == semantics}
+
+
+def collected(
+    facts: Facts,
+    needs: Mapping[TableName, Mapping[Key, Need]],
+    there: Callable[[str], bool],
+    barred: Callable[[TableName, str], Set[tuple[str, ...]]],
+) -> dict[Key, Collected]:
+    """What to collect for several, or to read where others had it collected.
+
+    Args:
+        facts: The refresh, as it is going to be run.
+        needs: What each stream table was seen to need.
+        there: Whether something is kept under a name.
+        barred: Columns of a source by which too many of its rows are near changes; asked with its rows at the cut.
+    """
+    found = {}
+    changes = {s.name: s.common for s in facts.sources if s.change is not None and s.common is not None}
+    for key in needs.get(facts.name, {}):
+        sharing = {table: of[key] for table, of in needs.items() if key in of}
+        need = _possible(together(sharing.values()), key, facts, changes) if len(sharing) > 1 else None
+        if need is not None and key[1] not in barred(key[0], facts.by_name[key[0]].after):
+            common = _kept(key, need, facts, changes, sharing.keys())
+            if common.waiting or there(common.view):
+                found[key] = Collected(need, common)
+    return found
+
+
+def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
+    """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in sources if s.change)
+
+
+def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Common]) -> Need | None:
+    """The part of a need that can be collected now; others had changed when it was seen, and had other columns."""
+    follows = frozenset(each for each in need.follows if each[0] in facts.changed)
+    source = facts.by_name.get(key[0])
+    if source is None or not follows or not _read(key, follows, facts) <= changes.keys():
+        return None
+    there, fields = source.names, need.fields
+    if key[0] in changes:
+        there = there & changes[key[0]].columns
+        fields = {name: type_ for name, type_ in fields.items() if type_ and same_when_equal(type_)}
+    if not there.issuperset(key[1]) or not all(changes[table].columns.issuperset(own) for table, own in follows):
+        return None
+    fields = {name: type_ for name, type_ in fields.items() if name in there}
+    told_apart = len({name.lower() for name in (*fields, *key[1])}) == len({*fields, *key[1]})
+    return Need(follows, fields) if told_apart else None
+
+
+def near_sql(step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool) -> tuple[str, Sparing]:
+    """The statement of a step that collects rows near a change; and what may make it read less, where that is worth it.
+
+    Args:
+        step: The step.
+        bind: The table expression of each leaf.
+        facts: The refresh.
+        hints: Whether to ask Spark to broadcast what is expected to be small.
+    """
+    source = step.near[0] if step.near is not None else None
+    rows = (facts.by_name[source].rows or 0) if source is not None else 0
+    numbers = step.numbers if rows >= WORTH_ROWS and _reads_once(step, source) else None
+
+    def within(leaf: Scan | Stored) -> str:
+        return spanned(bind(leaf)) if numbers is not None and _is_of(leaf, source) else bind(leaf)
+
+    def lowered(relation: Relation) -> str:
+        return lower(relation, within, hints=hints)
+
+    spans = (numbers[0], lower(numbers[1], bind)) if numbers is not None else None
+    asked = step.enclosure if rows >= WORTH_ASKING else None
+    enclosed = enclosed_sql(asked, lowered) if asked is not None else None
+    return lowered(step.relation), Sparing(spans, enclosed)
+
+
+def _reads_once(step: Step, source: TableName | None) -> bool:
+    return sum(1 for leaf in walk(step.relation) if _is_of(leaf, source)) == 1
+
+
+def _is_of(leaf: Relation, source: TableName | None) -> bool:
+    """Whether a relation is the scan of all rows of a source."""
+    return isinstance(leaf, Scan) and leaf.source == source and leaf.moment is not Moment.CHANGE
+
+
+def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
+    """The sources whose changes are read to collect what is needed."""
+    return {key[0], *(table for table, _ in follows)} & facts.changed
+
+
+def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]) -> Common:
+    def bind(leaf: Scan | Stored) -> str:
+        if not isinstance(leaf, Scan):
+            raise InternalError("PLAN_INVALID", f"What is common reads {leaf.name}, which others do not have.")
+        is_change = leaf.moment is Moment.CHANGE
+        return quote(changes[leaf.source].view) if is_change else facts.by_name[leaf.source].after
+
+    read = _read(key, need.follows, facts)
+    hints = fit_to_broadcast(facts.by_name[table] for table in read)
+    step = common_step(key, need, facts.changed)
+    sql, sparing = near_sql(step, bind, facts, hints=hints)
+    waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
+    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), sparing)

@@ -1,0 +1,215 @@
+"""Is everything there that Headrace needs? Checks as data: what was found, and what to do about it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from headrace import config
+from headrace.errors import HeadraceError
+
+OLDEST_PYTHON = (3, 11)
+ROOMY = 5 * 2**30
+"""Free bytes below which a warehouse deserves a warning."""
+CRAMPED = 200 * 2**20
+"""Free bytes below which the next refresh may fail."""
+CLOCK_WARNS = 1.0
+CLOCK_FAILS = 10.0
+"""Seconds between this machine's clock and the catalog database's; leases and schedules compare the two."""
+BORN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+"""No machine's clock can rightly be before this."""
+
+
+class Outcome(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check.
+
+    Args:
+        name: What was looked at.
+        outcome: How it ended.
+        finding: What was found, one sentence.
+        remedy: What to do about it, or None.
+    """
+
+    name: str
+    outcome: Outcome
+    finding: str
+    remedy: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"name": self.name, "outcome": self.outcome.value, "finding": self.finding, "remedy": self.remedy}
+
+
+def examine(root: Path | str, *, spark: bool = False) -> tuple[Check, ...]:
+    """Examine a project and its surroundings; changes nothing.
+
+    Args:
+        root: The project folder.
+        spark: Whether to start a Spark session too.
+    """
+    found = [check_python()]
+    try:
+        settings = config.load(root)
+    except HeadraceError as error:
+        return (*found, _failed("Settings", error))
+    found.append(Check("Settings", Outcome.OK, f"{settings.root / config.FILE_NAME}"))
+    for name, check in CHECKS:
+        try:
+            found.append(check(settings))
+        except HeadraceError as error:
+            found.append(_failed(name, error))
+    if spark:
+        found.append(_checked_spark(settings))
+    return tuple(found)
+
+
+def _failed(name: str, error: HeadraceError) -> Check:
+    finding = f"{error.message} {error.detail}" if error.detail else error.message
+    return Check(name, Outcome.FAIL, f"{finding} [{error.code}]", error.hint)
+
+
+def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Check:
+    """Python is new enough."""
+    text = ".".join(map(str, version))
+    if version < OLDEST_PYTHON:
+        return Check("Python", Outcome.FAIL, f"Python {text}", "Use Python 3.11 or newer.")
+    return Check("Python", Outcome.OK, f"Python {text} at {sys.executable} on {platform.system()}")
+
+
+def check_java(settings: config.Settings) -> Check:
+    """Spark finds a Java it runs on."""
+    if settings.spark_remote:
+        return Check("Java", Outcome.OK, "not needed: Spark runs elsewhere (spark_remote)")
+    from headrace.spark.java import find_java
+
+    java = find_java()
+    return Check("Java", Outcome.OK, f"Java {java.version} at {java.home}")
+
+
+def check_jars(settings: config.Settings) -> Check:
+    """The jars are there and are what was pinned."""
+    if settings.spark_remote:
+        return Check("Jars", Outcome.OK, "not needed: Spark runs elsewhere (spark_remote)")
+    from headrace.spark import jars
+
+    if absent := jars.missing(settings.jars):
+        names = ", ".join(jar.file for jar in absent)
+        remedy = "They are fetched when Spark first starts; `headrace doctor --spark` does it now."
+        return Check("Jars", Outcome.WARN, f"{settings.jars} lacks {names}", remedy)
+    jars.verify(settings.jars)
+    return Check("Jars", Outcome.OK, f"{len(jars.JARS)} in {settings.jars}, checksums right")
+
+
+def check_catalog(settings: config.Settings) -> Check:
+    """The catalog answers and has this version's revision."""
+    from headrace.catalog.inspection import revision_of
+    from headrace.catalog.schema import REVISIONS
+
+    shown, revision = revision_of(settings.catalog_url)
+    if revision is None:
+        return Check("Catalog", Outcome.FAIL, f"{shown} holds no catalog.", "Run `headrace init` for a new project.")
+    if revision == REVISIONS[-1]:
+        return Check("Catalog", Outcome.OK, f"{shown}, revision {revision}")
+    if revision in REVISIONS:
+        remedy = "It is migrated, after a backup, when the project is next opened."
+        return Check("Catalog", Outcome.WARN, f"{shown} has the older revision {revision}.", remedy)
+    return Check("Catalog", Outcome.FAIL, f"{shown} has the unknown revision {revision}.", "Upgrade Headrace.")
+
+
+def check_warehouse(settings: config.Settings) -> Check:
+    """The warehouse can be written and has room."""
+    if "://" in settings.warehouse:
+        return Check("Warehouse", Outcome.OK, f"{settings.warehouse} (Spark reaches it; see --spark)")
+    folder = Path(settings.warehouse.removeprefix("file:"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"headrace")
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        remedy = f"Let {os.environ.get('USER') or 'this user'} write there, or set warehouse in headrace.toml."
+        return Check("Warehouse", Outcome.FAIL, f"{folder} cannot be written: {error.strerror}", remedy)
+    finding = f"{folder}, {free / 2**30:.1f} GiB free"
+    if free >= ROOMY:
+        return Check("Warehouse", Outcome.OK, finding)
+    outcome = Outcome.FAIL if free < CRAMPED else Outcome.WARN
+    return Check("Warehouse", outcome, finding, "Make room on that disk, or set warehouse in headrace.toml.")
+
+
+def check_clocks(settings: config.Settings) -> Check:
+    """This machine's clock is plausible and agrees with the catalog database's."""
+    wall, steady = time.time(), time.monotonic()
+    if dt.datetime.fromtimestamp(wall, dt.UTC) < BORN:
+        finding = f"This machine believes it is {dt.datetime.fromtimestamp(wall, dt.UTC):%Y-%m-%d}."
+        return Check("Clocks", Outcome.FAIL, finding, "Set the clock, or switch time synchronisation (NTP) on.")
+    if settings.catalog_url.startswith("sqlite"):
+        return judge_clocks((time.time() - wall) - (time.monotonic() - steady), "steady")
+    from headrace.catalog.inspection import clock_difference
+
+    return judge_clocks(clock_difference(settings.catalog_url), "against the catalog database's")
+
+
+def judge_clocks(difference: float, against: str) -> Check:
+    """Judge a difference between two clocks, in seconds."""
+    finding = f"this machine's clock is {difference:+.3f} s {against}"
+    size = abs(difference)
+    if size < CLOCK_WARNS:
+        return Check(
+            "Clocks", Outcome.OK, finding if "database" in against else "this machine's clock is plausible and steady"
+        )
+    outcome = Outcome.FAIL if size >= CLOCK_FAILS else Outcome.WARN
+    return Check("Clocks", outcome, finding, "Switch time synchronisation (NTP) on, on both machines.")
+
+
+def check_functions(settings: config.Settings) -> Check:
+    """The project's Python functions can be loaded."""
+    from headrace.functions import FILE_NAME, Functions
+
+    functions = Functions(settings.root / FILE_NAME)
+    names = ", ".join(functions.now())
+    if not functions.file.exists():
+        return Check("Functions", Outcome.OK, f"none: there is no {FILE_NAME}")
+    return Check("Functions", Outcome.OK, f"{functions.file} declares {names or 'none'}")
+
+
+def _checked_spark(settings: config.Settings) -> Check:
+    from headrace.api.facade import Headrace
+
+    began = time.monotonic()
+    try:
+        with Headrace(settings, create=False) as hr:
+            hr.sql("SELECT 1").collect()
+            version = hr.spark.version
+    except HeadraceError as error:
+        return _failed("Spark", error)
+    return Check("Spark", Outcome.OK, f"Spark {version} answered after {time.monotonic() - began:.1f} s")
+
+
+CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (
+    ("Java", check_java),
+    ("Jars", check_jars),
+    ("Catalog", check_catalog),
+    ("Warehouse", check_warehouse),
+    ("Clocks", check_clocks),
+    ("Functions", check_functions),
+)
+"""What `examine` checks after Python and the settings, in this order."""

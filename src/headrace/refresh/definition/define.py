@@ -1,0 +1,221 @@
+"""Turns the text of a stream table into its definition: what it reads, what it returns, what keeps it from IVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from headrace.algebra.relations import Relation, Scan
+from headrace.algebra.schema import Column
+from headrace.algebra.types import mentions
+from headrace.catalog import Catalog
+from headrace.compiler.compiled_view import CompiledView
+from headrace.definitions.compiled_views import Plans, pinned_free, places_as_written
+from headrace.definitions.details import Details, SourceUse
+from headrace.definitions.foreign_caches import look_anew
+from headrace.definitions.function_versions import functions_called
+from headrace.definitions.user_text import bind_text, relations_read
+from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
+from headrace.lake.views import read_view
+from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, TableName, invalid_name, quote
+from headrace.ports import Session
+from headrace.refresh.cut.cut import metadata
+from headrace.refresh.definition.refused_queries import refusals_of
+from headrace.refresh.definition.source_keys import KnownKeys
+from headrace.results.refresh_results import RefreshMode
+from headrace.semantics import Semantics
+from headrace.sql.references import references
+
+
+def check_name(name: TableName) -> None:
+    """Refuse names a stream table cannot have.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    if name.catalog != LAKE:
+        raise UserError(
+            "INVALID_NAME",
+            f"A stream table lives in catalog {LAKE}, not in {name.catalog}.",
+            hint=f"Write {'.'.join(name.parts[1:])}.",
+        )
+    if SYSTEM_NAMESPACE in name.namespace or not name.namespace:
+        raise invalid_name(str(name))
+
+
+def define(
+    query: str,
+    *,
+    catalog: Catalog,
+    session: Session,
+    plans: Plans,
+    namespace: tuple[str, ...] | None = None,
+    semantics: Semantics | None = None,
+) -> tuple[Details, CompiledView | None]:
+    """Analyse a query; nothing is created.
+
+    Args:
+        query: The defining query.
+        catalog: To find views.
+        session: The user's session.
+        plans: Compiles.
+        namespace: Current namespace; the session's when None.
+        semantics: Settings; the session's when None.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, …
+        Unsupported: `TIME_TRAVEL_SOURCE`.
+    """
+    query = query.rstrip().rstrip(";")
+    catalogs = session.catalogs()
+    namespace = session.namespace() if namespace is None else namespace
+    semantics = session.runner().semantics if semantics is None else semantics
+    refuse_time_travel(query)
+    sources, views = relations_read(
+        query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
+    )
+    for source in sources:
+        with suppress(HeadraceError):  # one that is not there is told of with its place in the query
+            look_anew((source,), session.runner())
+    if staged := next((s for s in sources if s.catalog == STAGING), None):
+        raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
+    details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
+    details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
+    runner = session.runner().under(semantics)
+    with places_as_written(details, catalogs):
+        output = runner.describe(pinned_free(details, catalogs))
+    _check_output(output, query)
+    details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
+    details = replace(details, source_keys=KnownKeys(catalog).of(sources))
+    view = plans.compile(details, output)
+    if view.tree is None:
+        every = tuple(_identified(use, catalog, session) for use in details.sources)
+        return replace(details, sources=every, refusals=refusals_of(view)), None
+    used = used_columns(view.tree)
+    narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
+    narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
+    details = replace(details, sources=narrowed, companion=view.companion)
+    return replace(details, rests_on_keys=view.rests_on_keys, keys=view.keys), view
+
+
+def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
+    return replace(use, columns=tuple(c for c in use.columns if c.name in columns))
+
+
+def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse:
+    """A source with what tells its columns from later ones of the same names."""
+    pointer = catalog.pointers(LAKE, [use.name]).get(use.name) if use.name.catalog == LAKE else None
+    location = pointer.metadata_location if pointer is not None else session.location(use.name)
+    if location is None:
+        return use
+    meta = metadata(location)
+    return replace(use, ids=meta.ids_of(c.name for c in use.columns), uuid=meta.uuid)
+
+
+def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
+    """The columns a query reads of every source."""
+    found: dict[TableName, frozenset[str]] = {}
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.inputs)
+        if isinstance(node, Scan):
+            found[node.source] = found.get(node.source, frozenset()) | {column for _, column in node.fields}
+    return found
+
+
+def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableName, ...]) -> tuple[SourceUse, ...]:
+    runner = session.runner().under(semantics)
+    found = ((name, runner.describe(f"SELECT * FROM {name.sql}")) for name in sources)
+    return tuple(SourceUse(name, columns, tuple(c.name for c in columns)) for name, columns in found)
+
+
+def refuse_time_travel(query: str) -> None:
+    """A source pinned by the user would never change: refuse it.
+
+    Raises:
+        Unsupported: `TIME_TRAVEL_SOURCE`.
+    """
+    for reference in references(query):
+        if reference.time_travel:
+            raise Unsupported(
+                "TIME_TRAVEL_SOURCE",
+                "A stream table cannot read a source at a fixed version, with options or by sample.",
+                hint="Read the table plainly; hr.at() reads the past.",
+                place=place_at(query, reference.start),
+            )
+
+
+def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableName, str]:
+    """The metadata files of views; those that are gone are left out."""
+    names = tuple(views)
+    return {n: p.metadata_location for n, p in catalog.pointers(LAKE, names).items()} if names else {}
+
+
+def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
+    """The text of a catalog view, all names written in full; None when it is no view."""
+    if name.catalog != LAKE:
+        return None
+    pointer = catalog.pointers(LAKE, [name]).get(name)
+    if pointer is None or not pointer.is_view:
+        return None
+    found = read_view(pointer.metadata_location)
+    text = bind_text(found.sql, namespace=found.namespace, catalogs=catalogs, views={}, bind=lambda inner: inner.sql)
+    columns = ", ".join(quote(c) for c in found.columns)
+    return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"
+
+
+def _check_output(output: tuple[Column, ...], query: str) -> None:
+    seen: set[str] = set()
+    for column in output:
+        if column.name.lower() in seen:
+            raise UserError(
+                "DUPLICATE_COLUMN",
+                f"The query returns two columns named {column.name}.",
+                hint="Give one of them another name with AS.",
+            )
+        seen.add(column.name.lower())
+        if column.name.startswith(RESERVED_PREFIX):
+            raise UserError(
+                "RESERVED_COLUMN", f"Column names beginning with {RESERVED_PREFIX} are Headrace's own: {column.name}."
+            )
+        if mentions(column.type, "void"):
+            raise Unsupported(
+                "TYPE_NOT_STORABLE",
+                f"Column {column.name} has no type: it is always NULL.",
+                hint=f"Give it one: CAST(NULL AS STRING) AS {column.name}.",
+            )
+        if mentions(column.type, "interval"):
+            raise Unsupported(
+                "TYPE_NOT_STORABLE",
+                f"Column {column.name} has type {column.type}, which no Iceberg table can hold.",
+                hint=f"Cast it in the query, for example CAST({column.name} AS STRING).",
+            )
+    if not output:
+        raise UserError("SYNTAX_ERROR", "The query returns no columns.", detail=query[:200])
+
+
+def require_differential(details: Details, mode: RefreshMode) -> None:
+    """Refuse DIFFERENTIAL for a query that cannot be maintained.
+
+    Raises:
+        Unsupported: `NOT_MAINTAINABLE` with the construct's place in the query.
+    """
+    if mode is not RefreshMode.DIFFERENTIAL or details.incremental:
+        return
+    first = details.refusals[0]
+    place = None
+    if first.line is not None and first.column is not None:
+        place = Place(first.line, first.column, (details.query.splitlines() or [""])[first.line - 1])
+    raise Unsupported(
+        "NOT_MAINTAINABLE",
+        f"This query cannot be refreshed DIFFERENTIAL: {first.message}",
+        hint=first.hint or "Use refresh mode AUTO or FULL.",
+        place=place,
+    )
+
+
+def sources_of(details: Details) -> tuple[TableName, ...]:
+    """The relations a definition reads."""
+    return tuple(use.name for use in details.sources)

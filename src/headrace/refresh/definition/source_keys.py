@@ -1,0 +1,101 @@
+"""Keys of the relations that a stream table reads: those that users declare, those of mirrored tables, which their
+database enforces, and those that follow from queries.
+
+A database's notion of equal values is never finer than Spark's of what is landed of them (every value has a text of its
+own), so that what is a key there is one here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+
+from headrace.catalog import Catalog, Mirror
+from headrace.definitions.details import Details, Keys, from_json
+from headrace.frontier import Frontier
+from headrace.graph.dag import Dag
+from headrace.names import TableName, quote
+from headrace.ports import Runner
+
+
+class KnownKeys:
+    """What is known of keys, as the catalog has it at the first question; for one look at many stream tables.
+
+    Args:
+        catalog: Knows what is declared, and the stream tables.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    @cached_property
+    def declared(self) -> Mapping[TableName, Keys]:
+        """The declared keys of sources."""
+        found: dict[TableName, Keys] = {}
+        for key in self._catalog.declared_keys():
+            found[key.source] = (*found.get(key.source, ()), key.columns)
+        return found
+
+    @cached_property
+    def _mirrors(self) -> Mapping[TableName, Mirror]:
+        with self._catalog.reading() as reader:
+            mirrors = [mirror for source in reader.sources() for mirror in source.mirrors]
+        return {mirror.name: mirror for mirror in mirrors if mirror.key}
+
+    @cached_property
+    def _reflected(self) -> tuple[Mapping[TableName, Frontier], Dag[TableName], Mapping[TableName, int]]:
+        """What stream tables reflect, what they read, and at which versions gates hold sources."""
+        with self._catalog.reading() as reader:
+            held = {name: gate.version for name, gate in reader.gates().items()}
+            return reader.frontiers(), Dag(reader.dependencies()), held
+
+    def _mirrored(self, name: TableName, sources: Collection[TableName]) -> Keys:
+        """The key of a mirror, where it holds in every version that who reads these sources may read from now on.
+
+        A gate may hold the mirror at a version from before its table had that key, and so may alignment: at what the
+        stream tables on other ways from the mirror reflect.
+        """
+        mirror = self._mirrors.get(name)
+        if mirror is None:
+            return ()
+        if mirror.key_since:
+            frontiers, graph, held = self._reflected
+            above = {*sources, *(each for source in sources for each in graph.upstream(source))}
+            versions = [frontiers[each].get(name) for each in above if each in frontiers]
+            if any(v is not None and v < mirror.key_since for v in (*versions, held.get(name))):
+                return ()
+        return (tuple(sorted(mirror.key)),)
+
+    @cached_property
+    def _derived(self) -> Mapping[TableName, Keys]:
+        return {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
+
+    def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
+        """All keys of some relations; those without any are left out."""
+        known = (self.declared, {n: self._mirrored(n, sources) for n in sources}, self._derived)
+        found = {name: dict.fromkeys(key for each in known for key in each.get(name, ())) for name in sources}
+        return {name: tuple(keys) for name, keys in found.items() if keys}
+
+
+def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> int:
+    """How many values of a key more than one row has.
+
+    Args:
+        runner: Runs the query.
+        rows: Table expression of the rows.
+        key: The columns.
+    """
+    columns = ", ".join(quote(c) for c in key)
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {columns} HAVING count(*) > 1)"
+    return int(runner.run(sql)[0][0])
+
+
+def out_of_date(details: Details, keys: KnownKeys) -> bool:
+    """Whether a stream table must be compiled again: it rests on a key that is gone, or one was declared since."""
+    known: Mapping[TableName, Keys] = details.source_keys
+    if any(not set(keys.declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):
+        return True
+    if not (known and details.rests_on_keys):
+        return False
+    now = keys.of([use.name for use in details.sources])
+    return any(not set(then) <= set(now.get(name, ())) for name, then in known.items())

@@ -1,0 +1,176 @@
+"""Explains how a stream table or a query is refreshed, by printing the very objects that would run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from headrace.algebra.relations import Moment, Scan, Stored
+from headrace.algebra.text import text as tree_text
+from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.strategies import kept_in_words
+from headrace.cost.mode_choice import Choice
+from headrace.definitions.details import Details
+from headrace.names import TableName, quote
+from headrace.physical import stage_planner
+from headrace.physical.facts import Facts
+from headrace.physical.stages import Compute, Stage
+from headrace.reasons import FullReason
+from headrace.results.refresh_results import Explanation, Mode
+from headrace.sql.lower import lower
+
+Section = tuple[str, str]
+
+
+def explain_refresh(
+    facts: Facts,
+    choice: Choice,
+    view: CompiledView | None,
+    catalogs: frozenset[str],
+    only: Mode | None = None,
+    functions: str = "",
+) -> Explanation:
+    """How the next refresh of a stream table would run, and how it would in the other mode.
+
+    Args:
+        facts: The refresh.
+        choice: The mode it would take.
+        view: Its compiled query; None when that is not maintained.
+        catalogs: Catalogs that the session knows.
+        only: Leave out all other modes.
+        functions: The project's functions that the query calls, in words.
+    """
+    modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, choice, view, catalogs)}
+    shown = sorted(modes, key=lambda mode: mode is not choice.mode)
+    sections = [
+        *_algebra(view, frozenset(s.name for s in facts.sources), stage_planner.sizes(facts)),
+        ("functions", functions),
+        ("keys", _keys(facts.details)),
+        ("choice", _choice(facts, choice)),
+        ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
+        *(section for mode in shown if only in (None, mode) for section in modes[mode]),
+    ]
+    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
+
+
+def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, view: CompiledView) -> Explanation:
+    """How the next refresh of a member of a cycle would run.
+
+    Args:
+        facts: The member, with its sources outside of the cycle.
+        cycle: All members.
+        choice: How the cycle is refreshed; where only reading a change tells whether it lost rows, taken to have none.
+        view: The member's query.
+    """
+    program = view.gains_program(frozenset(cycle).intersection(view.sources))
+    gains = "" if program is None else "\n".join(f"{s.name}:\n{tree_text(s.relation)}" for s in program.steps)
+    sections = (
+        ("cycle", f"{' ⇄ '.join(map(str, cycle))}: iterated together until no round gains a row, published together"),
+        ("algebra", tree_text(view.tree) if view.tree is not None else ""),
+        ("each round (others gained rows)", gains),
+        ("choice", _choice(facts, choice)),
+    )
+    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
+
+
+def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:
+    """How a query would be refreshed, were it a stream table; arguments as for `explain_refresh`."""
+    mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
+    reason = None if details.incremental else details.refusals[0].code
+    sources = frozenset(use.name for use in details.sources)
+    sections = [*_algebra(view, sources), ("functions", functions), ("keys", _keys(details)), *_outline(view, sources)]
+    return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.query.strip()};")])
+
+
+def _explanation(
+    name: str | None, mode: Mode, reason: FullReason | None, details: Details, sections: Iterable[Section]
+) -> Explanation:
+    return Explanation(name, mode, reason, details.refusals, tuple(section for section in sections if section[1]))
+
+
+def _algebra(
+    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
+) -> Iterator[Section]:
+    """The query, and its change before and after the rewrites."""
+    if view is None or view.tree is None:
+        return
+    yield "algebra", tree_text(view.tree)
+    yield "companion", "\n".join(kept_in_words(view.tree, view.types))
+    for title, program in (
+        ("delta by the rules (all sources changed)", view.delta_by_rules(sources, sizes=sizes)),
+        ("delta after the rewrites", view.delta_program(sources, sizes=sizes)),
+    ):
+        steps = () if program is None else program.steps
+        yield title, "\n".join(f"{step.name}:\n{tree_text(step.relation, 1)}" for step in steps)
+
+
+def _keys(details: Details) -> str:
+    """Keys of the sources, and what they are good for."""
+    known = [f"({', '.join(key)}) of {name}" for name, keys in details.source_keys.items() for key in keys]
+    if not known:
+        return ""
+    use = "the plan rests on them" if details.rests_on_keys else "they change nothing for this query"
+    return "\n".join((*known, use))
+
+
+def _outline(
+    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
+) -> Iterator[Section]:
+    """The SQL of a change of all sources, with words for what only a refresh can name."""
+    program = view.delta_program(sources, sizes=sizes) if view is not None else None
+    if program is not None:
+        text = "\n\n".join(f"-- compute {step.name}\n{lower(step.relation, _in_words)};" for step in program.steps)
+        yield "DIFFERENTIAL: SQL (all sources changed)", text
+
+
+def _in_words(leaf: Scan | Stored) -> str:
+    if isinstance(leaf, Stored):
+        return quote(leaf.name)
+    words = {Moment.AFTER: "{}", Moment.BEFORE: "{} before", Moment.CHANGE: "change of {}"}
+    return quote(words[leaf.moment].format(leaf.source))
+
+
+def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
+    known = not facts.first_load and all(s.change is not None for s in facts.sources if s.name in facts.changed)
+    program = stage_planner.asked(facts).of(view) if view is not None and known else None
+    if program is None:
+        yield from _outline(view, frozenset(s.name for s in facts.sources), stage_planner.sizes(facts))
+        return
+    stages = (*stage_planner.compute_stages(facts, program), *stage_planner.apply_outline(facts, program))
+    yield from _stages(Mode.DIFFERENTIAL, facts, stages)
+
+
+def _full(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: frozenset[str]) -> Iterator[Section]:
+    stages = stage_planner.full_stages(facts, view, catalogs, companion=not choice.leaves_companion)
+    yield from _stages(Mode.FULL, facts, stages)
+
+
+def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
+    titles = [stage.title for stage in (*stages, stage_planner.publish_stage(facts, stage_planner.stored(facts)))]
+    yield f"{mode}: stages", "\n".join(f"{i}. {title}" for i, title in enumerate(titles, 1))
+    yield f"{mode}: SQL", "\n\n".join(f"-- {title}\n{sql};" for stage in stages for title, sql in _titled(stage))
+
+
+def _choice(facts: Facts, choice: Choice) -> str:
+    lines = [f"mode {choice.mode}" + (f", because {choice.detail}" if choice.detail else "")]
+    full, differential = facts.pace.either
+    if choice.full_seconds is not None:
+        lines.append(f"FULL by the model: {choice.full_seconds:.2f} s × {full:.2f} (history)")
+    if choice.differential_seconds is not None:
+        lines.append(f"DIFFERENTIAL by the model: {choice.differential_seconds:.2f} s × {differential:.2f} (history)")
+    if facts.companion_behind or choice.leaves_companion:
+        now = "is" if facts.companion_behind else "will be"
+        lines.append(
+            f"the companion {now} behind: FULL does without it, and writes it once before changes are followed"
+        )
+    for source in facts.sources:
+        rows = "?" if source.change_rows is None else f"{source.change_rows:,}"
+        moved = "unchanged" if source.change is None else f"about {rows} rows changed"
+        lines.append(f"{source.name} at version {source.version}: {moved}")
+    return "\n".join(lines)
+
+
+def _titled(stage: Stage) -> Iterator[tuple[str, str]]:
+    """A stage's statements, each with what it is for; first those that may make the last one needless."""
+    if isinstance(stage, Compute):
+        yield from ((f"{stage.title}: {what}", sql) for what, sql in stage.sparing.titled)
+    yield from ((stage.title, sql) for sql in stage.statements)

@@ -1,0 +1,329 @@
+"""Gathers the facts of one refresh: from the catalog, pointers and metadata files, without a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
+from headrace.catalog.state.reader import Reader
+from headrace.cost.calibration import PACE_ENTRIES, pace, recomputed
+from headrace.definitions.details import Details, SourceUse, from_json, to_json
+from headrace.errors import UserError
+from headrace.frontier import Frontier
+from headrace.lake.metadata import TableMeta
+from headrace.lake.tables import VERSION
+from headrace.names import LAKE, WEIGHT, TableName, quote
+from headrace.physical.facts import Facts, Obstacle, SourceFacts
+from headrace.physical.shared_changes import common_change, followers, logged_change
+from headrace.reasons import FullReason
+from headrace.refresh.cut.cut import Head, metadata
+from headrace.sources.lakehouse.change_plan import AppendRange, NotIncremental, plan_changes
+from headrace.sources.lakehouse.changes_sql import changes_sql, rows_sql
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the catalog says about the table and its surroundings.
+
+    Args:
+        table: The stream table.
+        streams: All stream tables by name.
+        frontier: Its frontier.
+        frontiers: Those of all stream tables.
+        at_frontier: The version record of every source at the frontier.
+        newest: Its own newest version.
+        history: Its recent refreshes that ended well, newest first; failures, however many, tell nothing of its size.
+        locations: Metadata files in `lake` of its stored tables and of the change logs it reads.
+        logs: Change logs of the stream tables and mirrors that keep one.
+        redefined: Why it is recomputed, where its definition is a new one.
+    """
+
+    table: StreamTable
+    streams: Mapping[TableName, StreamTable]
+    frontier: Frontier
+    frontiers: Mapping[TableName, Frontier]
+    at_frontier: Mapping[TableName, Version]
+    newest: Version | None
+    history: tuple[HistoryEntry, ...]
+    locations: Mapping[TableName, str]
+    logs: Mapping[TableName, TableName]
+    redefined: FullReason | None = None
+
+
+def known(catalog: Catalog, name: TableName) -> Known:
+    """Read one stream table's surroundings from one state of the catalog."""
+    with catalog.reading() as reader:
+        streams = {t.name: t for t in reader.stream_tables()}
+        table = streams.get(name) or reader.stream_table(name)
+        frontiers = reader.frontiers()
+        frontier = frontiers.get(name, Frontier())
+        logs = {t.name: t.log for t in streams.values() if t.log is not None}
+        logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}
+        return Known(
+            table,
+            streams,
+            frontier,
+            frontiers,
+            reader.versions_at(frontier),
+            reader.newest_version(name),
+            reader.history(name, 4 * PACE_ENTRIES, succeeded=True),
+            _locations(reader, table, logs),
+            logs,
+        )
+
+
+def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, TableName]) -> dict[TableName, str]:
+    """Metadata files of a table's stored tables, and of the change logs it reads."""
+    names = [*table.stored, *(logs[s] for s in table.sources if s in logs)]
+    return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
+
+
+def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
+    """What the catalog will say of a table once a new definition is published: no frontier, the next generation.
+
+    Its surroundings are those of the new definition, too, for which versions agree is found out from them.
+    """
+    table = replace(
+        know.table,
+        query=definition.query,
+        sources=definition.sources,
+        refresh_mode=definition.refresh_mode,
+        schedule=definition.schedule,
+        details=definition.details,
+        companion=definition.companion,
+        log=definition.log,
+        options=know.table.options if definition.options is None else definition.options,
+        generation=know.table.generation + 1,
+        companion_behind=False,
+    )
+    return replace(
+        know,
+        table=table,
+        streams={**know.streams, table.name: table},
+        frontier=Frontier(),
+        frontiers={name: frontier for name, frontier in know.frontiers.items() if name != table.name},
+        at_frontier={},
+        redefined=reason,
+    )
+
+
+def outside(know: Known, cycle: Collection[TableName]) -> Known:
+    """The same without the sources that are in the table's own cycle, which are read as they become."""
+    return replace(know, table=replace(know.table, sources=tuple(s for s in know.table.sources if s not in cycle)))
+
+
+def still_read(know: Known, heads: Mapping[TableName, Head]) -> Known:
+    """The same with only those sources that it read so far and goes on reading, and of these the columns still there.
+
+    What changed in them can be told although the definition does not hold any more.
+
+    Args:
+        know: What the catalog says under the definition that is given up.
+        heads: Heads of what the new definition reads.
+    """
+    details = from_json(know.table.details)
+    uses = tuple(_still_there(use, heads[use.name].meta) for use in details.sources if use.name in heads)
+    names = tuple(use.name for use in uses)
+    return replace(know, table=replace(know.table, sources=names, details=to_json(replace(details, sources=uses))))
+
+
+def _still_there(use: SourceUse, meta: TableMeta) -> SourceUse:
+    there = {(c.name.lower(), c.type) for c in meta.columns}
+    return replace(use, columns=tuple(c for c in use.columns if (c.name.lower(), c.type) in there), ids=())
+
+
+def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:
+    """Build the facts.
+
+    Args:
+        know: What the catalog says.
+        heads: Heads of the table's sources.
+        forced: The user asked for FULL.
+        tag: Suffix for temporary names.
+
+    Raises:
+        UserError: `SOURCE_SCHEMA_CHANGED` when a used column is gone or has another type.
+    """
+    details = from_json(know.table.details)
+    uses = {use.name: use for use in details.sources}
+    sources = tuple(_source(know, uses[name], heads[name]) for name in know.table.sources)
+    loaded = len(know.frontier) > 0 or (not know.table.sources and know.redefined is None)
+    return Facts(
+        name=know.table.name,
+        details=details,
+        refresh_mode=know.table.refresh_mode,
+        sources=sources,
+        state_rows=know.newest.row_count if know.newest else None,
+        companion=know.table.companion,
+        log=know.table.log,
+        version=know.newest.version if know.newest else None,
+        readers=_readers(know),
+        state_at=_published(know, know.table.name),
+        companion_at=_published(know, know.table.companion),
+        companion_rows=_rows(know, know.table.companion),
+        companion_behind=know.table.companion is not None and know.table.companion_behind,
+        pace=pace(know.history),
+        recomputed=recomputed(know.history),
+        forced=forced,
+        obstacle=None if loaded or know.newest is None else _redefined(know),
+        tag=tag,
+    )
+
+
+def _readers(know: Known) -> frozenset[TableName]:
+    if know.newest is None or know.table.log is None:
+        return frozenset()
+    return followers(know.table.name, know.newest.version, know.streams, know.frontiers)
+
+
+def _published(know: Known, table: TableName | None) -> str | None:
+    if table is None or table not in know.locations:
+        return None
+    meta = metadata(know.locations[table])
+    return rows_sql(table, meta, meta.current_snapshot_id)
+
+
+def _rows(know: Known, table: TableName | None) -> int:
+    if table is None or table not in know.locations:
+        return 0
+    return metadata(know.locations[table]).row_count or 0
+
+
+def _redefined(know: Known) -> Obstacle:
+    reason = know.redefined or FullReason.DEFINITION_CHANGED
+    return Obstacle(reason, reason.sentence)
+
+
+def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
+    name, now = use.name, head.version
+    check_schema(know.table.name, use, head.meta)
+    if head.newer and not head.readable:
+        raise gone(know.table.name, name, aligned=head.aligned)
+    facts = SourceFacts(
+        name=name,
+        before=None,
+        after=rows_sql(head.found_at(name), head.meta, now.snapshot_id),
+        version=now.version,
+        rows=now.row_count,
+        columns=use.held_to(head.meta.columns),
+        names=frozenset(column.name for column in head.meta.columns),
+    )
+    old = know.at_frontier.get(name)
+    if old is None:
+        return facts if not know.frontier else _with(facts, obstacle=_redefined(know))
+    if old.table_uuid and old.table_uuid != head.meta.uuid:
+        detail = f"{name} was dropped and created again"
+        return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
+    if old.version == now.version:
+        return _with(facts, before=facts.after)
+    if name in know.streams or name in know.logs:
+        return _stream_change(facts, know, use, old, head)
+    return _table_change(facts, know, use, old, head)
+
+
+def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
+    """The error for a source that is held back, by a gate or for alignment, at a state that is not kept any more."""
+    gate, together = f"Open its gate: `headrace gate open {source}`", f"Refresh what {table} reads in one go"
+    return UserError(
+        "HISTORY_EXPIRED",
+        f"{source} cannot be read any more as of when it was held back, so {table} cannot be refreshed.",
+        hint=f"{together if aligned else gate}; and keep snapshots longer: headrace maintain --older-than.",
+    )
+
+
+def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    kept = know.logs.get(use.name)
+    location = know.locations.get(kept) if kept is not None else None
+    log = head.log or (metadata(location) if location is not None else None)
+    if kept is None:
+        detail = f"{use.name} keeps no change log"
+        return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
+    columns = tuple(column.name for column in use.columns)
+    listed = ", ".join((*map(quote, columns), WEIGHT))
+    entries = f"FROM {head.found_at(kept).sql} WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
+    before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
+    rows = _logged(head.version.version - old.version, head.newer, log)
+    common = log and logged_change(
+        know.table.name,
+        use.name,
+        (old, head.version),
+        columns=columns,
+        log=log,
+        sql=entries,
+        rows=rows,
+        streams=know.streams,
+        frontiers=know.frontiers,
+    )
+    change = f"SELECT {listed} {entries}"
+    return _with(facts, before=before, change=change, change_rows=rows, logged=True, common=common)
+
+
+def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:
+    """Rows in entries of a change log, but for the newest ones; each version is one appended snapshot."""
+    if log is None:
+        return None
+    appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
+    return sum(islice(appended, newer, newer + versions))
+
+
+def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    plan = plan_changes(head.meta, old.snapshot_id, head.version.snapshot_id, uuid=old.table_uuid)
+    if isinstance(plan, NotIncremental):
+        return _with(facts, obstacle=Obstacle(plan.reason, plan.detail))
+    before = rows_sql(use.name, head.meta, old.snapshot_id)
+    columns = tuple(c.name for c in use.columns)
+    change = changes_sql(use.name, head.meta, plan, columns)
+    appended = all(isinstance(part, AppendRange) for part in plan.parts)
+    common = common_change(
+        know.table.name,
+        use.name,
+        columns,
+        (old, head.version),
+        meta=head.meta,
+        plan=plan,
+        streams=know.streams,
+        frontiers=know.frontiers,
+    )
+    return _with(
+        facts,
+        before=before,
+        change=change,
+        change_rows=plan.rows,
+        carried=plan.carried,
+        appended=appended,
+        common=common,
+    )
+
+
+def _with(facts: SourceFacts, **changes: object) -> SourceFacts:
+    return replace(facts, **changes)  # type: ignore[arg-type]
+
+
+def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
+    """Refuse a source whose used columns are not what the query was defined over.
+
+    Raises:
+        UserError: `SOURCE_SCHEMA_CHANGED`.
+    """
+    found = {c.name.lower(): c.type for c in meta.columns}
+    ids = meta.ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
+    for place, column in enumerate(use.columns):
+        type_ = found.get(column.name.lower())
+        same = not use.ids or not ids or ids[place] == use.ids[place]
+        if type_ == column.type and same:
+            continue
+        what = "was dropped or renamed" if type_ is None else f"has type {type_} now, not {column.type}"
+        what = what if same else "is another column now, of the same name"
+        raise UserError(
+            "SOURCE_SCHEMA_CHANGED",
+            f"{table} is stopped: column {column.name} of {use.name} {what}.",
+            hint=f"Undo the change of {use.name}, or define the stream table again: "
+            f"CREATE OR REPLACE STREAM TABLE {table} AS …",
+        )
+
+
+def details_of(table: StreamTable) -> Details:
+    """The engine's facts of a stream table."""
+    return from_json(table.details)

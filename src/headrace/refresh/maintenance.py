@@ -1,0 +1,223 @@
+"""Maintenance of everything stored: compaction, expiry, log trimming, orphan files, pins on users' tables.
+
+Works table by table under the table's lease, in `staging`, and publishes like everything else. A table that is being
+refreshed is left for the next time: maintenance is never in the way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
+from headrace.errors import HeadraceError, UserError
+from headrace.frontier import Frontier
+from headrace.lake.maintenance_tasks import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
+from headrace.lake.pins import plan_pins
+from headrace.names import LAKE, STAGING, TableName
+from headrace.ports import Runner, Session
+from headrace.refresh.cut.align_cut import readable_later
+from headrace.refresh.cut.cut import Heads, metadata
+from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.held_leases import held
+from headrace.refresh.staging_tables import only_rewritten, untouched
+from headrace.refresh.staging_tables import staged as in_staging
+from headrace.results.refresh_results import Record
+
+BUSY = frozenset({"LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
+"""Somebody else works on a table, which is left alone this time; others are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceResult(Record):
+    """One thing maintenance did, or (dry run) would do.
+
+    Args:
+        name: The stored table, or the user's table that is pinned.
+        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `pin`, `skipped`.
+        detail: What exactly.
+    """
+
+    name: str
+    action: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What frontiers need, read once."""
+
+    tables: Mapping[TableName, StreamTable]
+    mirrors: Mapping[TableName, Mirror]
+    frontiers: Mapping[TableName, Frontier]
+    newest: Mapping[TableName, Version]
+    snapshots: Mapping[TableName, frozenset[int]]
+    streams: frozenset[TableName] = field(default_factory=frozenset)
+
+
+def maintain(
+    catalog: Catalog,
+    session: Session,
+    *,
+    older_than: dt.timedelta,
+    orphans_older_than: dt.timedelta,
+    dry_run: bool,
+    wanted: Callable[[TableName], bool] = lambda _: True,
+    defaults: Defaults | None = None,
+) -> tuple[MaintenanceResult, ...]:
+    """Do what is due.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        older_than: Snapshots replaced more recently than this stay readable.
+        orphans_older_than: Unreferenced files younger than this stay; at least a day.
+        dry_run: Only say what is due.
+        wanted: Asked before each stream table whether it is its turn.
+        defaults: What the project wants where a stream table says nothing.
+
+    Raises:
+        UserError: `INVALID_OPTION` for ages that would delete what running readers use.
+    """
+    if older_than < dt.timedelta(0) or orphans_older_than < dt.timedelta(days=1):
+        raise UserError(
+            "INVALID_OPTION",
+            "Snapshots cannot be kept for a negative time, nor orphan files for less than a day.",
+            hint="A refresh that runs right now writes files that nothing refers to yet.",
+        )
+    policy = Policy(keep=older_than, orphan_age=orphans_older_than)
+    needs, results = needs_of(catalog, defaults or Defaults()), []
+    stored: tuple[StreamTable | Mirror, ...] = (*needs.tables.values(), *needs.mirrors.values())
+    for table in stored:
+        if not wanted(table.name):
+            continue
+        try:
+            with held(catalog, [resource_of(table.name)]) as leases:
+                results += _table(catalog, session, needs, table, policy, leases(), dry_run)
+        except HeadraceError as error:
+            if error.code not in BUSY:
+                raise
+            results.append(MaintenanceResult(str(table.name), "skipped", error.message))
+    results += _remove_dropped(catalog, session, older_than, dry_run)
+    return (*results, *_pins(catalog, session, needs, dry_run))
+
+
+def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
+    """What frontiers, gates and aligned tables need."""
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
+        frontiers, newest = reader.frontiers(), reader.newest_versions()
+        needed: dict[TableName, set[int]] = {}
+        for frontier in frontiers.values():
+            for name, version in reader.versions_at(frontier).items():
+                if version.snapshot_id is not None:
+                    needed.setdefault(name, set()).add(version.snapshot_id)
+        later = list(reader.versions_at({name: gate.version for name, gate in reader.gates().items()}).values())
+        later += readable_later(reader, tables, frontiers, defaults)
+    for version in later:
+        if version.snapshot_id is not None:
+            needed.setdefault(version.relation, set()).add(version.snapshot_id)
+    for name, version in newest.items():
+        if (name in tables or name in mirrors) and version.snapshot_id is not None:
+            needed.setdefault(name, set()).add(version.snapshot_id)
+    return Needs(tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
+
+
+def _table(
+    catalog: Catalog,
+    session: Session,
+    needs: Needs,
+    table: StreamTable | Mirror,
+    policy: Policy,
+    leases: tuple[Lease, ...],
+    dry_run: bool,
+) -> list[MaintenanceResult]:
+    catalog.reset_staging(table.stored, held=leases)
+    if foreign := catalog.foreign_writes(table.stored):
+        return [MaintenanceResult(str(foreign[0].name), "skipped", "it was written by somebody else")]
+    pointers = {n: p.metadata_location for n, p in catalog.pointers(LAKE, table.stored).items()}
+    now = dt.datetime.now(dt.UTC)
+    results = []
+    for stored in (t for t in table.stored if t in pointers):
+        staged, meta = stored.within(STAGING), metadata(pointers[stored])
+        current = {meta.current_snapshot_id} if meta.current_snapshot_id is not None else set()
+        needed = needs.snapshots.get(stored, frozenset()) | current
+        if stored == table.log:
+            through = trimmable(needs, table.name)
+            tasks: tuple[Task, ...] = () if through is None else (trim_log(staged, through),)
+            tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
+        else:
+            tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
+        tasks += (remove_orphans(staged, now, policy),)
+        results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
+        if not dry_run:
+            before = untouched(catalog, stored)
+            if run_tasks(tasks, session.runner(), partial(in_staging, catalog, stored)):
+                after = only_rewritten(catalog, stored, before, trimmed=stored == table.log)
+                swap = Swap(stored, pointers[stored], staged=after.metadata_location)
+                catalog.publish(Publication(swaps=(swap,), leases=leases))
+    return results if isinstance(table, Mirror) else results + _unread_log(catalog, needs, table, leases, dry_run)
+
+
+def trimmable(needs: Needs, name: TableName) -> int | None:
+    """The newest log version that every consumer has seen; None when nothing can go.
+
+    A stream table's log without consumers is dropped; a mirror's stays, and is emptied.
+    """
+    seen = [f[name] for f in needs.frontiers.values() if name in f]
+    waiting = [t for t in needs.tables.values() if name in t.sources and name not in needs.frontiers.get(t.name, {})]
+    if name in needs.mirrors and not seen and not waiting and name in needs.newest:
+        seen = [needs.newest[name].version]
+    return min(seen) if seen and not waiting and min(seen) > 0 else None
+
+
+def _unread_log(
+    catalog: Catalog, needs: Needs, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
+) -> list[MaintenanceResult]:
+    """Drop a change log that nobody reads any more; a new consumer starts a new one."""
+    if table.log is None or any(table.name in t.sources for t in needs.tables.values()):
+        return []
+    if not dry_run:
+        catalog.set_log_table(table.name, None)
+        catalog.publish(Publication(deletes=(table.log,), leases=leases))
+    return [MaintenanceResult(str(table.log), "drop_log", f"nobody reads the changes of {table.name}")]
+
+
+def _remove_dropped(
+    catalog: Catalog, session: Session, older_than: dt.timedelta, dry_run: bool
+) -> list[MaintenanceResult]:
+    """Remove the files of tables that were dropped or replaced so long ago that nobody reads them any more."""
+    results = []
+    for gone in catalog.retired(dt.datetime.now(dt.UTC) - older_than):
+        if not dry_run:
+            try:
+                _run_all(session.runner(), purge(gone.metadata_location))
+            except HeadraceError as error:
+                results.append(MaintenanceResult(gone.name, "skipped", error.message))
+                continue
+            catalog.forget(gone)
+        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", f"files of {gone.folder}"))
+    return results
+
+
+def _pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
+    """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
+    sources = sorted({s for t in needs.tables.values() for s in t.sources} - needs.streams - needs.mirrors.keys())
+    heads = Heads(catalog, session.location)
+    there = heads.versions(sources)
+    results = []
+    for source in (s for s in sources if s in there):
+        meta = heads.of([source], needs.streams)[source].meta
+        statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()))
+        if not dry_run:
+            _run_all(session.runner(), statements)
+        results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]
+    return results
+
+
+def _run_all(runner: Runner, statements: tuple[str, ...]) -> None:
+    for sql in statements:
+        runner.run(sql)

@@ -1,0 +1,210 @@
+"""What a finished refresh publishes: a pure function from what was planned and done to one publication."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
+from headrace.cost.calibration import MODEL, PACES, RECOMPUTED, SHARED, remembered
+from headrace.cost.mode_choice import Choice
+from headrace.lake.metadata import TableMeta
+from headrace.names import TableName
+from headrace.physical.facts import Facts
+from headrace.refresh.cut.cut import Head
+from headrace.refresh.execution import Outcome
+from headrace.refresh.fuses.fuse import CHANGED
+from headrace.results.refresh_results import Mode, RefreshResult
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A refresh whose stages have run.
+
+    Args:
+        facts: What it was planned from.
+        choice: How it ran.
+        outcome: What it did.
+        generation: Generation of the definition that was computed.
+        expected: `lake` metadata file of every stored table when it began; None for a new one.
+        definition: A definition that is published with it.
+        started: When it began.
+        ended: When its stages had run.
+        gone: Stored tables of a former definition that are taken away with it.
+        session: How warm the session was before (`pace.warmth`).
+        seconds: How long it took, publishing not included.
+        changed: Rows that changed in the sources, by source.
+        skipped: How many of them were skipped: the frontier moves, the contents stay.
+    """
+
+    facts: Facts
+    choice: Choice
+    outcome: Outcome
+    generation: int
+    expected: Mapping[TableName, str | None]
+    definition: Definition | None
+    started: dt.datetime
+    ended: dt.datetime
+    gone: tuple[TableName, ...] = ()
+    session: int = 0
+    seconds: float = 0.0
+    changed: Mapping[TableName, int] = field(default_factory=dict)
+    skipped: int = 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the contents changed; a refresh that found the same rows makes no new version."""
+        if self.facts.name not in self.outcome.written:
+            return False
+        changed = bool(self.outcome.inserted + self.outcome.deleted)
+        unknown = self.choice.mode is not Mode.DIFFERENTIAL and not self.outcome.compared
+        return self.facts.first_load or unknown or changed
+
+    @property
+    def published(self) -> Mapping[TableName, TableMeta]:
+        """The stored tables whose new contents become visible."""
+        return {t: m for t, m in self.outcome.written.items() if self.moved or t != self.facts.name}
+
+    @property
+    def companion_behind(self) -> bool | None:
+        """Whether the companion stays what it was while the rest is recomputed; None where it follows, or is none."""
+        if self.facts.companion is None or self.choice.mode is not Mode.FULL:
+            return None
+        return self.facts.companion not in self.outcome.written
+
+    @property
+    def rows_after(self) -> int | None:
+        """Rows in the state, if known."""
+        meta = self.published.get(self.facts.name)
+        if meta is not None and meta.row_count is not None:
+            return meta.row_count
+        if self.facts.state_rows is None or self.choice.mode is Mode.FULL:
+            return None if self.moved else self.facts.state_rows
+        return self.facts.state_rows + self.outcome.inserted - self.outcome.deleted
+
+    @property
+    def estimate(self) -> float | None:
+        """What the cost model said of the mode that ran."""
+        full = self.choice.mode is Mode.FULL
+        return self.choice.full_seconds if full else self.choice.differential_seconds
+
+
+def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
+    """The publication that makes a refresh visible."""
+    facts = done.facts
+    foreign = facts.forced or done.definition is not None
+    meta = done.published.get(facts.name)
+    versions: tuple[NewVersion, ...] = ()
+    if meta is not None:
+        versions = (NewVersion(facts.name, facts.next_version, meta.current_snapshot_id, done.rows_after, meta.uuid),)
+    return Publication(
+        swaps=tuple(
+            Swap(table, done.expected.get(table), staged=m.metadata_location, overwrite_foreign=foreign)
+            for table, m in done.published.items()
+        ),
+        versions=versions,
+        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation, done.skipped, done.companion_behind),),
+        history=(entry_of(done),),
+        leases=leases,
+        definitions=(done.definition,) if done.definition else (),
+        deletes=done.gone,
+    )
+
+
+def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None) -> Publication:
+    """The publication that makes several refreshes visible at once.
+
+    Args:
+        done: The refreshes; what reads another of them comes after it.
+        leases: Leases on all the tables.
+        group: The group whose epoch is counted; None for a table that is in none.
+    """
+    each = [publication_of(one, ()) for one in done]
+    return Publication(
+        swaps=tuple(x for p in each for x in p.swaps),
+        versions=tuple(x for p in each for x in p.versions),
+        frontiers=tuple(x for p in each for x in p.frontiers),
+        history=tuple(x for p in each for x in p.history),
+        leases=leases,
+        definitions=tuple(x for p in each for x in p.definitions),
+        deletes=tuple(x for p in each for x in p.deletes),
+        groups=(group,) if group is not None else (),
+    )
+
+
+def staged_head(done: Finished) -> Head | None:
+    """What a table that is published together with this one reads of it; None where it finds it published."""
+    meta = done.published.get(done.facts.name)
+    if meta is None:
+        return None
+    version = Version(
+        relation=done.facts.name,
+        version=done.facts.next_version,
+        snapshot_id=meta.current_snapshot_id,
+        row_count=done.rows_after,
+        committed_at=done.ended,
+        publication_id=None,
+        table_uuid=meta.uuid,
+    )
+    log = done.facts.log
+    return Head(version, meta, staged=True, log=done.published.get(log) if log is not None else None)
+
+
+def entry_of(done: Finished) -> HistoryEntry:
+    """The refresh in the history."""
+    return HistoryEntry(
+        stream=done.facts.name,
+        started_at=done.started,
+        finished_at=done.ended,
+        mode=done.choice.mode,
+        reason=done.choice.reason.value if done.choice.reason else None,
+        reason_detail=done.choice.detail,
+        rows_inserted=done.outcome.inserted,
+        rows_deleted=done.outcome.deleted,
+        rows_after=done.rows_after,
+        stages=dict(done.outcome.seconds),
+        metrics=_metrics(done),
+        frontier=done.facts.frontier,
+    )
+
+
+def _metrics(done: Finished) -> dict[str, object]:
+    metrics: dict[str, object] = {
+        "jobs": done.outcome.jobs,
+        "estimate": done.estimate,
+        "model": MODEL,
+        "session": done.session,
+    }
+    if known := remembered(done.facts.pace):
+        metrics[PACES] = known
+    if done.facts.recomputed:
+        metrics[RECOMPUTED] = done.facts.recomputed
+    if done.outcome.shared:
+        metrics[SHARED] = round(done.outcome.shared, 4)
+    if done.skipped:
+        metrics["skipped"] = done.skipped
+    elif done.changed:
+        metrics[CHANGED] = {str(name): rows for name, rows in done.changed.items()}
+    return metrics
+
+
+def result_of(done: Finished, seconds: float) -> RefreshResult:
+    """The refresh as its caller sees it.
+
+    Args:
+        done: The refresh.
+        seconds: Its wall time, publishing included.
+    """
+    return RefreshResult(
+        name=str(done.facts.name),
+        mode=done.choice.mode,
+        reason=done.choice.reason,
+        detail=done.choice.detail,
+        rows_inserted=done.outcome.inserted,
+        rows_deleted=done.outcome.deleted,
+        seconds=seconds,
+        frontier=done.facts.frontier.as_dict(),
+        stages=dict(done.outcome.seconds),
+        jobs=done.outcome.jobs,
+    )

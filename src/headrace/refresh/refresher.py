@@ -1,0 +1,652 @@
+"""Refreshes stream tables, one or a group: gather, choose, run, publish; on any error put everything back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from headrace.catalog import (
+    Catalog,
+    Definition,
+    HistoryEntry,
+    Lease,
+    Outcome,
+    Publication,
+    Version,
+    resource_of,
+)
+from headrace.clock import Clock, SystemClock
+from headrace.compiler.compiled_view import CompiledView, DeltaProgram
+from headrace.cost.calibration import warmth
+from headrace.cost.mode_choice import Choice, choose, obstacle
+from headrace.definitions.compiled_views import Plans
+from headrace.definitions.foreign_caches import look_anew
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
+from headrace.frontier import Frontier
+from headrace.names import LAKE, TableName
+from headrace.physical import stage_planner
+from headrace.physical.facts import Facts
+from headrace.physical.program_cache import Programs
+from headrace.physical.shared_changes import CommonChanges
+from headrace.physical.shared_semijoins import collected
+from headrace.ports import Runner, Session
+from headrace.reasons import FullReason
+from headrace.refresh import gather_facts
+from headrace.refresh.cut.align_cut import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
+from headrace.refresh.cut.cut import Head, Heads
+from headrace.refresh.definition.refused_queries import as_compiled
+from headrace.refresh.execution import Outcome as RunOutcome
+from headrace.refresh.execution import Run
+from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
+from headrace.refresh.fuses.fuse_guard import guarded
+from headrace.refresh.groups.cycle_refresher import Circle, Circling
+from headrace.refresh.groups.cycle_rules import in_cycle, parts
+from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.held_leases import held
+from headrace.refresh.publication_builder import Finished, published_together, result_of, staged_head
+from headrace.results.refresh_results import Mode, RefreshResult, Status
+from headrace.statistics.session_statistics import Learnt
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A refresh that is being tried.
+
+    Args:
+        started: When it began.
+        clock: The same on the monotonic clock, in seconds.
+        mode: How it runs, once that is decided.
+        stages: Seconds per stage so far.
+    """
+
+    started: dt.datetime
+    clock: float
+    mode: Mode = Mode.FULL
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return time.perf_counter() - self.clock
+
+
+NOTHING_NEW: Mapping[TableName, Definition] = {}
+NOTHING_GONE: Mapping[TableName, tuple[TableName, ...]] = {}
+
+STOPPING = frozenset({"SOURCE_SCHEMA_CHANGED"})
+"""Errors that no later refresh can cure by itself; they stop the table."""
+
+OF_VALUES = frozenset(
+    {"ARITHMETIC_ERROR", "VALUE_ERROR", "SUBQUERY_TOO_MANY_ROWS", "RAISED_BY_QUERY", "FUNCTION_FAILED"}
+)
+"""Errors of a query that come of the rows it is computed on."""
+
+
+class Refresher:
+    """Refreshes stream tables of one catalog.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        plans: Compiled views.
+        events: Told what happens.
+        clock: Tells the time.
+        defaults: What the project wants where a stream table says nothing.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        session: Session,
+        plans: Plans,
+        events: Events,
+        clock: Clock | None = None,
+        defaults: Defaults | None = None,
+    ) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.plans = plans
+        self.events = events
+        self.clock = clock or SystemClock()
+        self.defaults = defaults or Defaults()
+        self.changes, self.learnt, self.programs = CommonChanges(), Learnt(), Programs()
+        self._ran = Counter[Mode]()
+        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
+
+    def heads(self) -> Heads:
+        """A new cut."""
+        return Heads(self.catalog, self.session.location)
+
+    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
+        """Move a stream table to the cut.
+
+        Args:
+            name: The stream table.
+            heads: The cut.
+            full: Recompute whatever changed.
+            patience: Seconds to wait for others who are refreshing it.
+
+        Raises:
+            HeadraceError: What went wrong; what was published before stays, and history has the failure.
+        """
+        return self.refresh_together((name,), heads, full=(name,) if full else (), patience=patience)[0]
+
+    def refresh_together(
+        self,
+        names: Sequence[TableName],
+        heads: Heads,
+        *,
+        full: Collection[TableName] = (),
+        group: str | None = None,
+        patience: float = 0.0,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+    ) -> tuple[RefreshResult, ...]:
+        """Move stream tables to the cut and publish them in one transaction, or none of them.
+
+        Args:
+            names: The stream tables; what reads another of them comes after it, and reads what is not published yet.
+            heads: The cut.
+            full: Those to recompute whatever changed.
+            group: The group that they are.
+            patience: Seconds to wait for others who are refreshing one of them.
+            resolved: What was decided about changes that are too large.
+
+        Raises:
+            HeadraceError: What went wrong with the first that failed; what was published before stays, everything
+                written is put back, and history has the failure.
+        """
+        trying = names[0]
+        attempt = self._attempt()
+        try:
+            if not full and (unchanged := self._nothing_to_do(names, heads, attempt)):
+                return unchanged
+            with held(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
+                done: list[Finished] = []
+                knows: list[gather_facts.Known] = []
+                results: dict[TableName, RefreshResult] = {}
+                try:
+                    seen = self._seen_by_all(names, heads)
+                    for part in self._parts(names):
+                        name = trying = part[0]
+                        attempt = attempt if name == names[0] else self._attempt()
+                        knows = [gather_facts.known(self.catalog, n) for n in part]
+                        for know in knows:
+                            self._recover(know, leases())
+                        recompute = not set(part).isdisjoint(full)
+                        if len(names) > 1 and not recompute and all(self._is_current(k, heads, seen) for k in knows):
+                            results |= {
+                                k.table.name: self._unchanged(k.table.name, k.frontier, attempt.seconds) for k in knows
+                            }
+                            continue
+                        if in_cycle(part, knows[0].streams):
+                            new = self._prepare_cycle(knows, heads, seen, forced=recompute, resolved=resolved)
+                        else:
+                            how = resolved.get(name)
+                            know = knows[0]
+                            new = [
+                                self._prepare(know, None, heads, recompute, attempt, leases, seen=seen, resolved=how)
+                            ]
+                        done += new
+                        seen |= {one.facts.name: head for one in new if (head := staged_head(one))}
+                    results |= self._publish(done, leases(), group)
+                except BaseException:
+                    written = [t for one in done for t in one.outcome.written]
+                    self._put_back([*written, *(t for know in knows for t in know.table.stored)], leases())
+                    raise
+                return tuple(results[name] for name in names)
+        except HeadraceError as error:
+            self._failed(trying, attempt, error)
+            raise
+
+    def replace(
+        self,
+        definition: Definition,
+        heads: Heads,
+        leases: tuple[Lease, ...],
+        gone: tuple[TableName, ...] = (),
+        reason: FullReason = FullReason.DEFINITION_CHANGED,
+        resolved: Mapping[TableName, Resolution] | None = None,
+    ) -> RefreshResult:
+        """Recompute a stream table under a new definition; both are published together, or neither is.
+
+        Args:
+            definition: The new definition; its new stored tables are in `staging` already.
+            heads: The cut.
+            leases: Leases of the caller, on the table.
+            gone: Stored tables of the former definition that this one has no use for.
+            reason: Why it is recomputed.
+            resolved: What was decided about changes that are too large; None where a user gave the definition, by
+                which nothing is a change.
+        """
+        attempt, name = self._attempt(), definition.name
+        before = gather_facts.known(self.catalog, name)
+        know = gather_facts.redefined(before, definition, reason)
+        try:
+            changed = {} if resolved is None else self._judged(before, self._observe(know, heads, {}), resolved)
+            done = self._prepare(know, definition, heads, True, attempt, lambda: leases, gone)
+            return self._publish([replace(done, changed=changed)], leases)[name]
+        except HeadraceError as error:
+            self._failed(definition.name, attempt, error)
+            raise
+
+    def replace_cycle(
+        self,
+        definitions: Mapping[TableName, Definition],
+        heads: Heads,
+        leases: tuple[Lease, ...],
+        gone: Mapping[TableName, tuple[TableName, ...]],
+        reason: FullReason = FullReason.DEFINITION_CHANGED,
+        resolved: Mapping[TableName, Resolution] | None = None,
+    ) -> tuple[RefreshResult, ...]:
+        """Recompute the members of a cycle under new definitions; all are published together, or none.
+
+        Args:
+            definitions: The new definition of every member; their new stored tables are in `staging` already.
+            heads: The cut.
+            leases: Leases of the caller, on all members.
+            gone: By member, stored tables of its former definition that this one has no use for.
+            reason: Why they are recomputed.
+            resolved: What was decided about changes that are too large; None where a user gave a definition.
+        """
+        attempt, first = self._attempt(), next(iter(definitions))
+        try:
+            before = [gather_facts.known(self.catalog, name) for name in definitions]
+            if resolved is not None:
+                for know in before:
+                    read = [s for s in definitions[know.table.name].sources if s not in definitions]
+                    self._judged(know, heads.of(read, frozenset(know.streams)), resolved)
+            knows = [gather_facts.redefined(know, definitions[know.table.name], reason) for know in before]
+            done = self._prepare_cycle(knows, heads, {}, definitions=definitions, gone=gone)
+            return tuple(self._publish(done, leases).values())
+        except HeadraceError as error:
+            self._failed(first, attempt, error)
+            raise
+
+    # ---- steps
+
+    def _parts(self, names: Sequence[TableName]) -> Sequence[tuple[TableName, ...]]:
+        """The tables in order, members of a cycle in one part."""
+        if len(names) == 1:
+            return [(names[0],)]
+        return parts(names, {t.name: t for t in self.catalog.stream_tables()})
+
+    def _prepare_cycle(
+        self,
+        knows: Sequence[gather_facts.Known],
+        heads: Heads,
+        seen: Mapping[TableName, Head],
+        *,
+        forced: bool = False,
+        definitions: Mapping[TableName, Definition] = NOTHING_NEW,
+        gone: Mapping[TableName, tuple[TableName, ...]] = NOTHING_GONE,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+    ) -> list[Finished]:
+        """Run the refresh of a cycle up to, and without, publishing."""
+        cycle = {know.table.name for know in knows}
+        outside = dict.fromkeys(s for know in knows for s in know.table.sources if s not in cycle)
+        rest = [s for s in outside if s not in seen]
+        observed = {**heads.of(rest, frozenset(knows[0].streams)), **{s: seen[s] for s in outside if s in seen}}
+        for know in knows:
+            if not definitions:
+                self._refuse_stopped(know)
+                self._refuse_missing(know)
+            self._refuse_overtaken(know, {s: h for s, h in observed.items() if s in know.table.sources})
+            self._refuse_apart(know)
+        expected = {know.table.name: self._published(know, full=forced or bool(definitions)) for know in knows}
+        return self._cycles.prepare(Circle(knows, observed, expected, forced, definitions, gone, resolved))
+
+    def _attempt(self) -> Attempt:
+        return Attempt(self.clock.now(), time.perf_counter())
+
+    def _nothing_to_do(
+        self, names: Sequence[TableName], heads: Heads, attempt: Attempt
+    ) -> tuple[RefreshResult, ...] | None:
+        """The results, if all tables stand at the cut already; found out without a lease."""
+        frontiers: list[Frontier] = []
+        for name in names:
+            if self._has_moved(name, heads):
+                return None
+            know = gather_facts.known(self.catalog, name)
+            self._refuse_stopped(know)
+            self._refuse_missing(know)
+            if not self._is_current(know, heads, {}):
+                return None
+            frontiers.append(know.frontier)
+        return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
+
+    def _has_moved(self, name: TableName, heads: Heads) -> bool:
+        """Whether what a table reads has certainly moved, as mostly it has; found out from little."""
+        with self.catalog.reading() as reader:
+            table, frontier = reader.stream_table(name), reader.frontier(name)
+        return heads.passed(frontier) and not wants_alignment(table, self.defaults)
+
+    def _seen_by_all(self, names: Sequence[TableName], heads: Heads) -> dict[TableName, Head]:
+        """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
+        if len(names) == 1:
+            return {}
+        newest = self.catalog.newest_versions()
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        read = {s for n in names if n in tables for s in tables[n].sources}
+        outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
+        return heads.of(outside, frozenset(outside))
+
+    def _observe(self, know: gather_facts.Known, heads: Heads, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
+        rest = [s for s in know.table.sources if s not in seen]
+        found = {**heads.of(rest, frozenset(know.streams)), **seen}
+        return self._aligned(know, {s: found[s] for s in know.table.sources})
+
+    def _aligned(self, know: gather_facts.Known, found: dict[TableName, Head]) -> dict[TableName, Head]:
+        """Heads, held back where the table wants versions that agree; what is staged for it is one cut already."""
+        if not wants_alignment(know.table, self.defaults) or any(head.staged for head in found.values()):
+            return found
+        name, newest = know.table.name, {s: head.version.version for s, head in found.items()}
+
+        def readable(version: Version) -> bool:
+            return replace(found[version.relation], version=version).readable
+
+        with self.catalog.reading() as reader:
+            agreed = alignment(reader, name, know.streams, know.frontiers, newest, readable)
+            if agreed.versions is None and not know.frontier:
+                raise nothing_agrees(name, know.table.sources)
+            if agreed.versions is None:  # as the table is, it is right; it waits
+                agreed = Alignment(know.frontier, agreed.tops)
+            return aligned_heads(found, agreed, reader)
+
+    def _is_current(self, know: gather_facts.Known, heads: Heads, seen: Mapping[TableName, Head]) -> bool:
+        if know.newest is None or know.table.status is not Status.ACTIVE:
+            return False
+        if any(s in know.streams and know.frontier.get(s) is None for s in know.table.sources):
+            return False
+        observed = self._observe(know, heads, seen)
+        return know.frontier == Frontier({s: h.version.version for s, h in observed.items()})
+
+    def _prepare(
+        self,
+        know: gather_facts.Known,
+        definition: Definition | None,
+        heads: Heads,
+        full: bool,
+        attempt: Attempt,
+        leases: Callable[[], tuple[Lease, ...]],
+        gone: tuple[TableName, ...] = (),
+        seen: Mapping[TableName, Head] | None = None,
+        resolved: Resolution | None = None,
+    ) -> Finished:
+        """Run a refresh up to, and without, publishing."""
+        if definition is None:
+            self._refuse_stopped(know)
+            self._refuse_missing(know)
+        name = know.table.name
+        self._forget_all_but(know.streams)
+        observed = self._observe(know, heads, seen or {})
+        self._refuse_overtaken(know, observed)
+        facts = gather_facts.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
+        changed = self._guarded(know, facts, resolved) if definition is None else {}
+        skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
+        detail = f"{skipped:,} changed rows were skipped"
+        expected = self._published(know, full=full and not skipped)
+        choice = Choice(Mode.NO_CHANGE, detail=detail)
+        if not skipped:
+            facts, choice = self._choice(facts, attempt)
+        self._begun(name, choice, attempt)
+        generation = know.table.generation
+        try:
+            outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
+        except HeadraceError as error:
+            if choice.mode is not Mode.DIFFERENTIAL or error.code not in OF_VALUES:
+                raise
+            # a change has rows that the query never sees, such as those that came and went again since the last refresh
+            self.catalog.reset_staging(know.table.stored, held=leases())
+            # what was estimated of FULL may have left the companion behind
+            why = FullReason.CHANGE_FAILED
+            choice = replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None)
+            self._begun(name, choice, attempt)
+            outcome = self._run(facts, choice, attempt)
+        done = Finished(
+            facts,
+            choice,
+            outcome,
+            generation,
+            expected,
+            definition,
+            attempt.started,
+            self.clock.now(),
+            gone,
+            warmth(self._ran, choice.mode),
+            attempt.seconds,
+            changed,
+            skipped,
+        )
+        if choice.mode is not Mode.NO_CHANGE:
+            self._ran[choice.mode] += 1
+        return done
+
+    def _choice(self, facts: Facts, attempt: Attempt) -> tuple[Facts, Choice]:
+        """How to refresh, and the facts, with what is known of the query since it was compiled."""
+        if not (facts.changed or obstacle(facts)) or not facts.details.incremental:
+            return facts, choose(facts, None, None)
+        runner = self._ready(attempt).under(facts.details.semantics)
+        view = self.plans.view(facts.name, facts.details)
+        facts = as_compiled(facts, view)
+        expected = self.changes.worth_it(facts, runner)
+        program = None if obstacle(facts) else self._program(expected, view)
+        return facts, choose(expected, view, program)
+
+    def _forget_all_but(self, streams: Collection[TableName]) -> None:
+        """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""
+        for memory in (self.plans, self.programs, self.learnt.needs, self.learnt.sizes):
+            memory.only(streams)
+
+    def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:
+        attempt.mode = choice.mode
+        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
+
+    def _guarded(
+        self, know: gather_facts.Known, facts: Facts, resolved: Resolution | None = None
+    ) -> dict[TableName, int]:
+        """How many rows changed, by source; stops at a blown fuse."""
+        return guarded(
+            know,
+            facts,
+            self.defaults.fuse,
+            catalog=self.catalog,
+            session=self.session,
+            events=self.events,
+            resolved=resolved,
+        )
+
+    def _judged(
+        self, know: gather_facts.Known, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
+    ) -> dict[TableName, int]:
+        """The same for a table that is defined again because its definition holds no more, not because a user said so.
+
+        Args:
+            know: What the catalog says of it as it was.
+            heads: Heads of what it is going to read.
+            resolved: What was decided about changes that are too large.
+        """
+        was = gather_facts.still_read(know, heads)
+        facts = gather_facts.gather(was, heads, forced=False, tag=uuid.uuid4().hex[:8])
+        return self._guarded(was, facts, resolved.get(know.table.name))
+
+    def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
+        runner = self._ready(attempt).under(facts.details.semantics)
+        look_anew((s.name for s in facts.sources), runner)
+        facts = self._with_common(facts, runner)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
+        attempt.stages = run.outcome.seconds
+        try:
+            with runner.jobs(f"refresh {facts.name}") as counted:
+                view = self.plans.view(facts.name, facts.details) if facts.details.incremental else None
+                program = self._program(facts, view) if view and choice.mode is Mode.DIFFERENTIAL else None
+                if program is not None:
+                    self.learnt.needs.note(facts.name, facts.details.semantics, program.needs)
+                if choice.mode is Mode.FULL:
+                    run.full(view, companion=not choice.leaves_companion)
+                elif program is not None:
+                    run.differential(program)
+            run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
+        except HeadraceError as error:
+            if choice.mode is Mode.DIFFERENTIAL and error.place is not None:
+                # a line and a column of SQL that we wrote mean nothing to who wrote the query; the expression does
+                error.detail = f"{error.detail or ''} While computing: {error.place.text.strip()}".strip()
+                error.place = None
+            raise
+        finally:
+            run.close()
+        return run.outcome
+
+    def _program(self, facts: Facts, view: CompiledView) -> DeltaProgram | None:
+        return self.programs.delta(facts.name, view, stage_planner.asked(facts, self.learnt.near))
+
+    def _with_common(self, facts: Facts, runner: Runner) -> Facts:
+        """The facts, with what is worth to be read together with other stream tables."""
+        facts = self.changes.worth_it(facts, runner)
+        needs, barred = self.learnt.needs.under(facts.details.semantics), self.learnt.collected.barred
+        return replace(
+            facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), barred)
+        )
+
+    def _ready(self, attempt: Attempt) -> Runner:
+        """The session's runner; starting Spark is no part of the time that a refresh takes."""
+        begin = time.perf_counter()
+        runner = self.session.runner()
+        spent = time.perf_counter() - begin
+        attempt.clock += spent
+        attempt.started += dt.timedelta(seconds=spent)
+        return runner
+
+    def _publish(
+        self, done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None
+    ) -> dict[TableName, RefreshResult]:
+        begin = time.perf_counter()
+        if done:
+            self._make_visible(published_together(done, leases, group))
+        took = time.perf_counter() - begin
+        results = {}
+        for one in done:
+            one.outcome.seconds["publish"] = round(took, 4)
+            if one.outcome.written.keys() != one.published.keys():
+                self.catalog.reset_staging(one.outcome.written, held=leases)
+            result = result_of(one, one.seconds + took)
+            self.events.emit(
+                RefreshFinished(
+                    result.name, result.mode.value, result.rows_inserted, result.rows_deleted, result.seconds
+                )
+            )
+            results[one.facts.name] = result
+        if group is not None and done:
+            self.events.emit(GroupPublished(group, tuple(str(one.facts.name) for one in done)))
+        return results
+
+    def _put_back(self, tables: Sequence[TableName], leases: tuple[Lease, ...]) -> None:
+        """What a group has written already, when it cannot be published."""
+        with suppress(HeadraceError):  # whoever refreshes these tables next puts them back first
+            self.catalog.reset_staging(tables, held=leases)
+
+    def _make_visible(self, publication: Publication) -> None:
+        """Publish; when the connection broke at the end, ask what became of it before calling it a failure."""
+        try:
+            self.catalog.publish(publication)
+        except HeadraceError as error:
+            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
+                raise
+
+    # ---- care
+
+    def _published(self, know: gather_facts.Known, *, full: bool) -> dict[TableName, str | None]:
+        """Where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""
+        stored = know.table.stored
+        if not full and (foreign := self.catalog.foreign_writes(stored)):
+            raise EnvironmentFault(
+                "FOREIGN_WRITER",
+                f"{foreign[0].name} was written by somebody else since Headrace published it; nothing was overwritten.",
+                hint="Keep those rows elsewhere if you need them, then run "
+                f"REFRESH STREAM TABLE {know.table.name} FULL.",
+            )
+        pointers = self.catalog.pointers(LAKE, stored)
+        return {t: pointers[t].metadata_location if t in pointers else None for t in stored}
+
+    def _recover(self, know: gather_facts.Known, leases: tuple[Lease, ...]) -> None:
+        """Put back what an unfinished refresh left in `staging`."""
+        if back := self.catalog.reset_staging(know.table.stored, held=leases):
+            names = ", ".join(str(t) for t in back)
+            self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
+
+    @staticmethod
+    def _refuse_stopped(know: gather_facts.Known) -> None:
+        table = know.table
+        if table.status is Status.STOPPED and table.stopped_code not in STOPPING:
+            raise UserError(table.stopped_code or "STOPPED", table.stopped_reason or f"{table.name} is stopped.")
+
+    @staticmethod
+    def _refuse_apart(know: gather_facts.Known) -> None:
+        """Two definitions at once closed the cycle, neither of which knew of the other."""
+        if not know.table.details.get("cyclic"):
+            raise EnvironmentFault(
+                "DEFINITION_CHANGED",
+                f"{know.table.name} has become part of a cycle and has to be defined again; nothing was changed.",
+                hint="Refresh again.",
+                retryable=True,
+            )
+
+    @staticmethod
+    def _refuse_missing(know: gather_facts.Known) -> None:
+        missing = [t for t in know.table.stored if t not in know.locations]
+        if missing:
+            raise EnvironmentFault(
+                "STORED_TABLE_DROPPED",
+                f"{missing[0]} was dropped behind Headrace's back.",
+                hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {know.table.name} AS …; "
+                f"or finish with DROP STREAM TABLE {know.table.name}.",
+            )
+
+    @staticmethod
+    def _refuse_overtaken(know: gather_facts.Known, observed: Mapping[TableName, Head]) -> None:
+        """Somebody who saw the sources later was faster; contents never go back."""
+        later = [s for s, head in observed.items() if know.frontier.get(s, -1) > head.version.version]
+        if later:
+            raise EnvironmentFault(
+                "CUT_OVERTAKEN",
+                f"{know.table.name} reflects a newer {later[0]} than this refresh has seen; nothing was changed.",
+                hint="Refresh again.",
+                retryable=True,
+            )
+
+    def _unchanged(self, name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:
+        return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)
+
+    def _failed(self, name: TableName, attempt: Attempt, error: HeadraceError) -> None:
+        if error.code == "LEASE_HELD":
+            return  # it never began; of two schedulers that look at one table this happens to one all the time
+        self.events.emit(RefreshFailed(str(name), error.code, error.message))
+        try:
+            self.catalog.record_failure(
+                HistoryEntry(
+                    stream=name,
+                    started_at=attempt.started,
+                    finished_at=self.clock.now(),
+                    mode=attempt.mode,
+                    outcome=Outcome.FAILED,
+                    stages=dict(attempt.stages),
+                    error_code=error.code,
+                    error_message=str(error),
+                )
+            )
+            if error.code in STOPPING:
+                self.catalog.stop(name, error.code, f"{error.message} {error.hint or ''}".strip())
+            table = self.catalog.find_stream_table(name)
+            if table is not None:
+                self.catalog.reset_staging(table.stored)
+        except HeadraceError:
+            return  # the catalog itself is the trouble; the error that is already on its way says so
+
+
+def _sum(parallel: int | None, own: int | None) -> int | None:
+    return None if own is None else own + (parallel or 0)

@@ -1,0 +1,208 @@
+"""Compares a stream table with its query at its frontier: the test of everything else, on demand.
+
+Both sides are read at the versions the frontier names, so it can be run at any time, while sources move on.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from headrace.algebra.relations import Stored
+from headrace.algebra.schema import Column
+from headrace.catalog import Care, Catalog
+from headrace.definitions.details import Details
+from headrace.definitions.function_versions import refuse_changed
+from headrace.definitions.read_columns import held_to
+from headrace.definitions.user_text import bind_text
+from headrace.errors import UserError
+from headrace.graph.dag import Dag
+from headrace.ivm.consolidate import difference
+from headrace.lake.apply_change import MEASURES, change_of
+from headrace.lake.compare import key_expressions
+from headrace.names import WEIGHT, TableName, quote
+from headrace.ports import Runner, Session
+from headrace.refresh import gather_facts
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.pinned_state import expired
+from headrace.refresh.definition.source_keys import values_in_several_rows
+from headrace.refresh.verify.verify_cycle import Text, TextFixpoint
+from headrace.results.refresh_results import VerifyResult
+from headrace.sources.lakehouse.changes_sql import rows_sql
+from headrace.sql.lower import lower
+
+SAMPLES = 5
+RELATIVE_TOLERANCE = 1e-9
+"""Floating-point sums depend on the order of addition, which Spark does not fix; so far apart they may be."""
+
+TABLE, QUERY = "table", "query"
+
+
+def verify(
+    name: TableName, *, catalog: Catalog, session: Session, heads: Heads, max_cycle_rounds: int = 100
+) -> VerifyResult:
+    """Verify one stream table; the member of a cycle is compared with the fixed point, computed from nothing.
+
+    Args:
+        name: The stream table.
+        catalog: The catalog.
+        session: The session.
+        heads: Gives metadata of the sources.
+        max_cycle_rounds: How many rounds of a cycle may make a difference.
+
+    Raises:
+        UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`, `FUNCTION_CHANGED`.
+    """
+    know = gather_facts.known(catalog, name)
+    if know.newest is None:
+        raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
+    details, observed = gather_facts.details_of(know.table), heads.of((name,), frozenset(know.streams))
+    table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
+    runner = session.runner().under(details.semantics)
+    care = catalog.cares().get(name, Care())
+    cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(name) if details.cyclic else ()
+    for member in cycle or (name,):
+        refuse_changed(member, gather_facts.details_of(know.streams[member]), session)
+    if cycle:
+        texts = {n: _text(gather_facts.known(catalog, n), heads, cycle) for n in cycle}
+        outside = texts[name].outside
+        fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)
+        try:
+            compared = _compare(name, runner, details.output, table, f"SELECT * FROM {quote(fixpoint.run()[name])}")
+        finally:
+            fixpoint.close()
+    else:
+        outside = _text(know, heads).outside
+        query = bind_text(
+            details.query,
+            namespace=details.namespace,
+            catalogs=session.catalogs(),
+            views=details.views,
+            bind=outside.__getitem__,
+        )
+        compared = _compare(name, runner, details.output, table, query)
+    broken = _broken_keys(details, outside, runner)
+    return replace(
+        compared,
+        ok=compared.ok and not broken,
+        skipped_rows=care.skipped_rows,
+        skipped_since=care.skipped_at,
+        broken_keys=broken,
+    )
+
+
+def _text(know: gather_facts.Known, heads: Heads, cycle: Collection[TableName] = ()) -> Text:
+    """A stream table's text, and its sources outside of its cycle as they were at its frontier."""
+    details = gather_facts.details_of(know.table)
+    uses = {use.name: use for use in details.sources}
+    sources = [s for s in know.table.sources if s not in cycle]
+    observed = heads.of(sources, frozenset(know.streams))
+    expressions = {}
+    for source in sources:
+        at = know.at_frontier.get(source)
+        meta = observed[source].meta
+        gather_facts.check_schema(know.table.name, uses[source], meta)
+        recreated = at is None or at.table_uuid not in (None, meta.uuid)
+        if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
+            raise expired(source)
+        rows = rows_sql(source, meta, at.snapshot_id if at else None)
+        expressions[source] = held_to(rows, uses[source].held_to(meta.columns))
+    return Text(details, expressions)
+
+
+def _broken_keys(details: Details, rows: Mapping[TableName, str], runner: Runner) -> tuple[str, ...]:
+    """Keys of sources that the plan rests on and that do not hold at the frontier, in words."""
+    found = []
+    for source, keys in details.source_keys.items() if details.rests_on_keys else ():
+        for key in keys:
+            if source in rows and (several := values_in_several_rows(runner, rows[source], key)):
+                found.append(
+                    f"key ({', '.join(key)}) of {source} does not hold: {several:,} values are in several rows"
+                )
+    return tuple(found)
+
+
+def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:
+    start = time.perf_counter()  # starting Spark is not counted
+    tag = uuid.uuid4().hex[:8]
+    query_view, difference_view = f"__hr_{tag}_query", f"__hr_{tag}_difference"
+    names = tuple(c.name for c in columns)
+    try:
+        listed = ", ".join(quote(n) for n in names)
+        runner.materialize(query_view, f"SELECT * FROM (\n{query}\n) AS q({listed})")
+        bind = {TABLE: _comparable(table, columns, stored=True), QUERY: _comparable(quote(query_view), columns)}
+        relation = difference(Stored(TABLE, names), Stored(QUERY, names))
+        sql = lower(relation, lambda leaf: bind[getattr(leaf, "name", "")])
+        change = change_of(difference_view, runner.materialize(difference_view, sql, MEASURES))
+        rows = int(runner.run(f"SELECT count(*) FROM {quote(query_view)}")[0][0])
+        rounded, missing, unexpected = 0, change.inserted, change.deleted
+        samples: Sequence[Mapping[str, Any]] = ()
+        if change.rows:
+            found = runner.run(f"SELECT {listed}, {quote(WEIGHT)} FROM {quote(difference_view)} LIMIT 10000")
+            rounded, left = pair_rounded([tuple(r) for r in found], columns)
+            missing, unexpected = missing - rounded, unexpected - rounded
+            samples = tuple({**dict(zip(names, r, strict=False)), "weight": r[-1]} for r in left[:SAMPLES])
+    finally:
+        runner.release(difference_view)
+        runner.release(query_view)
+    ok = missing == 0 and unexpected == 0
+    seconds = time.perf_counter() - start
+    return VerifyResult(str(name), ok, rows, missing, unexpected, rounded, seconds, tuple(samples))
+
+
+def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False) -> str:
+    """Rows whose columns can be compared: a table keeps no collation, a variant is compared as its JSON, a map by what
+    is in it."""
+    shown = [_as_comparable(column, stored=stored) for column in columns]
+    if all(value is None for value in shown):
+        return rows
+    items = (f"{value} AS {quote(c.name)}" if value else quote(c.name) for value, c in zip(shown, columns, strict=True))
+    return f"(SELECT {', '.join(items)} FROM {rows})"
+
+
+def _as_comparable(column: Column, *, stored: bool) -> str | None:
+    if "map<" in column.type.lower():
+        return key_expressions(column)[0]
+    if column.type.lower() == "variant":
+        return f"to_json({quote(column.name)})"
+    return f"CAST({quote(column.name)} AS {column.type})" if stored and "collate" in column.type.lower() else None
+
+
+def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:
+    """Match missing rows with unexpected ones that differ only in the last digits of floating-point columns.
+
+    Args:
+        rows: Differing rows, the weight last.
+        columns: Their columns.
+
+    Returns:
+        How many pairs matched, and the rows left over.
+    """
+    floats = [i for i, c in enumerate(columns) if c.type in ("double", "float")]
+    if not floats:
+        return 0, rows
+    exact = [i for i in range(len(columns)) if i not in floats]
+    buckets: dict[str, list[list[Any]]] = {}
+    for row in rows:
+        buckets.setdefault(repr([row[i] for i in exact]), []).append(list(row))
+    pairs, left = 0, []
+    for bucket in buckets.values():
+        plus = [r for r in bucket if r[-1] > 0]
+        for minus in (r for r in bucket if r[-1] < 0):
+            for candidate in plus:
+                if minus[-1] < 0 < candidate[-1] and all(_close(minus[i], candidate[i]) for i in floats):
+                    count = min(-minus[-1], candidate[-1])
+                    pairs, minus[-1], candidate[-1] = pairs + count, minus[-1] + count, candidate[-1] - count
+        left += [tuple(r) for r in bucket if r[-1]]
+    return pairs, left
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    if a != a or b != b:
+        return a != a and b != b
+    return abs(a - b) <= RELATIVE_TOLERANCE * max(abs(a), abs(b))

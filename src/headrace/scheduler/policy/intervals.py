@@ -1,0 +1,21 @@
+"""How often stream tables are refreshed by their schedules: a pure function."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+from headrace.names import TableName
+from headrace.schedule import Kind
+from headrace.scheduler.scheduler_state import Scene
+
+
+def interval(scene: Scene, name: TableName, now: dt.datetime) -> float:
+    """Seconds between two refreshes of a table, if its sources keep changing; infinite where nothing refreshes it."""
+    schedule, factor = scene.tables[name].schedule, scene.grouping.options[name].factor
+    if factor is None or schedule.kind is Kind.MANUAL:
+        return math.inf
+    if schedule.cron is not None:
+        following = schedule.cron.next_after(now)
+        return (schedule.cron.next_after(following) - following).total_seconds()
+    return schedule.seconds * factor

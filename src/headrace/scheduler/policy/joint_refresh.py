@@ -1,0 +1,44 @@
+"""What is refreshed along with others, so that what is read together comes to agree: a pure function.
+
+Members of an aligned diamond keep their own schedules, and so would hardly ever reflect the same version of what they
+have in common. So whenever a slower one is refreshed, the quicker ones are, too, against the same cut.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping
+
+from headrace.graph.diamonds import Diamond
+from headrace.names import TableName
+from headrace.scheduler.policy.intervals import interval
+from headrace.scheduler.scheduler_state import Scene
+
+
+def along(
+    scene: Scene, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
+) -> dict[TableName, str]:
+    """Further units to refresh, with the reason in words.
+
+    Args:
+        scene: The scene.
+        wanted: The units that are refreshed.
+        possible: The units that have something to bring, and that nothing holds up.
+        now: The time.
+    """
+    found: dict[TableName, str] = {}
+    unit_of = scene.grouping.units.unit_of
+    for diamond in _aligned(scene):
+        members = [name for name in diamond.between if name in scene.tables]
+        pace = {name: (interval(scene, name, now), str(name)) for name in members}
+        for slow in members:
+            if unit_of[slow] in wanted:
+                for quick in members:
+                    unit = unit_of[quick]
+                    if pace[quick] < pace[slow] and unit not in wanted and unit in possible:
+                        found.setdefault(unit, f"along with {slow}, for {diamond.bottom} to read both")
+    return found
+
+
+def _aligned(scene: Scene) -> Iterator[Diamond[TableName]]:
+    return (d for d in scene.grouping.diamonds if d.bottom in scene.tables and scene.tables[d.bottom].aligned)

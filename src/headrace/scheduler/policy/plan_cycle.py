@@ -1,0 +1,236 @@
+"""What is to be refreshed now, and why, or why not: a pure function of the scene and the time."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.catalog import Status
+from headrace.names import TableName
+from headrace.refresh.groups.grouping import keeps
+from headrace.schedule import Kind
+from headrace.schedule.due import due_at
+from headrace.schedule.options import Policy
+from headrace.scheduler.policy.joint_refresh import along
+from headrace.scheduler.scheduler_state import Scene, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a unit is not refreshed although it is behind.
+
+    Args:
+        table: The stream table that holds it up: a member, or one that a member reads.
+        reason: `paused`, `suspended`, `stopped`, `retrying`, `not loaded yet`, or for what it waits; what may follow
+            "is".
+    """
+
+    table: TableName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What is to be done at a moment.
+
+    Args:
+        wanted: Units to refresh, with the reason in words, producers first.
+        held: Units that are due, or would be pulled along, and wait.
+        next_due: When the next unit becomes due, if nothing else happens; None when nothing does.
+    """
+
+    wanted: Mapping[TableName, str] = field(default_factory=dict)
+    held: Mapping[TableName, Hold] = field(default_factory=dict)
+    next_due: dt.datetime | None = None
+
+
+def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
+    """Decide.
+
+    A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
+    be refreshed. It pulls along what it reads that has no schedule of its own. A unit in trouble (paused, suspended,
+    waiting for a retry) is left alone, and so is what reads from it: refreshing that would show old contents as new.
+    Only where a table wants no consistency of its diamonds does it go on. From what was never loaded nothing can be
+    computed; whoever reads it waits until it is, or comes after it.
+    """
+    units = scene.grouping.units
+    troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}
+    moments = {unit: at for unit in units.members if (at := unit_due_at(scene, unit, now)) is not None}
+    wanted: dict[TableName, str] = {}
+    held: dict[TableName, Hold] = {}
+    fruitful: set[TableName] = set()
+    for unit in units.dag.order():
+        if _brings_news(scene, unit, fruitful, wanted):
+            fruitful.add(unit)
+        if unit not in moments or moments[unit] > now:
+            continue
+        pulled = _pulled(scene, unit, fruitful)
+        well = [above for above in units.dag.order(pulled) if above not in troubles]
+        before, nothing = _loaded_before(scene, unit, well, wanted, {**troubles, **held})
+        if (hold := _hold(scene, unit, pulled, troubles) or nothing) is not None:
+            held[unit] = hold
+            continue
+        if unit not in fruitful:
+            continue
+        for above in before:
+            wanted.setdefault(above, f"for {unit}")
+        wanted[unit] = reason(scene, unit, now)
+    if any(table.aligned for table in scene.tables.values()):
+        free = {u for u in fruitful if _hold(scene, u, _pulled(scene, u, fruitful), troubles) is None}
+        wanted |= along(scene, wanted, free, now)
+    order = units.dag.order(wanted)
+    soon = [at for unit, at in moments.items() if at > now]
+    soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]
+    return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
+
+
+def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
+    """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
+    units = scene.grouping.units
+    found: dict[TableName, Hold] = {}
+    for unit in units.dag.order():
+        own = _trouble(scene, units.members[unit], now)
+        above = next((found[p] for p in units.dag.producers(unit) if p in found), None)
+        if own is not None:
+            found[unit] = own
+        elif above is not None and waits(scene, unit):
+            found[unit] = above
+        elif (hold := _nothing_to_read(scene, unit, (), found)) is not None:
+            found[unit] = hold
+    return found
+
+
+def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
+    """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
+    given = _moments(scene, unit, now).values()
+    if not given:
+        return None
+    return max(given) if scene.grouping.policy(unit) is Policy.SLOWEST else min(given)
+
+
+def not_due_yet(scene: Scene, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
+    """The members that keep a group from being due though others of it are."""
+    moments = _moments(scene, unit, now)
+    if scene.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
+        return ()
+    return tuple(name for name, at in moments.items() if at > now)
+
+
+def _moments(scene: Scene, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
+    """When the members of a unit are due, each for its own sake; without those that are not at all."""
+    found = {}
+    for name in scene.grouping.units.members[unit]:
+        table, factor = scene.tables[name], scene.grouping.options[name].factor
+        if factor is not None and (at := due_at(table.schedule, table.standing, now, factor=factor)) is not None:
+            found[name] = at
+    return found
+
+
+def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:
+    """Why a unit is due, in words."""
+    behind = [n for n in scene.grouping.units.members[unit] if scene.tables[n].schedule.kind is not Kind.DOWNSTREAM]
+    name = max(behind, key=lambda n: scene.tables[n].standing.lag(now), default=unit)
+    table = scene.tables[name]
+    if not table.standing.loaded:
+        return "not loaded yet"
+    return f"{table.standing.lag(now):.0f} s behind, schedule {table.schedule.text}"
+
+
+def _hold(
+    scene: Scene, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
+) -> Hold | None:
+    """Why a unit is not refreshed: its own trouble, or that of what it reads or pulls along, if it waits for that."""
+    if unit in troubles:
+        return troubles[unit]
+    above = (troubles[a] for a in (*pulled, *scene.grouping.units.dag.producers(unit)) if a in troubles)
+    return next(above, None) if waits(scene, unit) else None
+
+
+def _trouble(scene: Scene, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
+    for name in members:
+        if why := _troubled(scene.tables[name], now):
+            return Hold(name, why)
+    return None
+
+
+def _troubled(table: Table, now: dt.datetime) -> str | None:
+    if table.status is Status.STOPPED:
+        return "stopped"
+    held_up = table.care.held_up
+    if held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now:
+        held_up = None  # the pause is over; what else it waits for, it waits for still
+    if held_up is None and table.watermarks is not None:
+        return f"waiting for watermark group {table.watermarks}"
+    return held_up
+
+
+def _brings_news(scene: Scene, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]) -> bool:
+    """Whether refreshing a unit would change it, given what is refreshed before it."""
+    units = scene.grouping.units
+    if any(scene.tables[name].news for name in units.members[unit]):
+        return True
+    return any(above in fruitful and (above in wanted or _follows(scene, above)) for above in units.dag.producers(unit))
+
+
+def _follows(scene: Scene, unit: TableName) -> bool:
+    """Whether a unit is refreshed for the sake of what reads it."""
+    return any(scene.pulled(name) for name in scene.grouping.units.members[unit])
+
+
+def _pulled(scene: Scene, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
+    """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
+    found: list[TableName] = []
+    queue = [unit]
+    while queue:
+        for above in scene.grouping.units.dag.producers(queue.pop()):
+            if above not in found and above in fruitful and _follows(scene, above):
+                found.append(above)
+                queue.append(above)
+    return tuple(found)
+
+
+def _loaded_before(
+    scene: Scene,
+    unit: TableName,
+    pulled: Iterable[TableName],
+    wanted: Collection[TableName],
+    held: Mapping[TableName, Hold],
+) -> tuple[list[TableName], Hold | None]:
+    """Of the units that one pulls along, producers first, those that have something to read; and why it has nothing."""
+    before: list[TableName] = []
+    known = dict(held)
+    for one in (*pulled, unit):
+        if (nothing := _nothing_to_read(scene, one, {*wanted, *before}, known)) is not None:
+            known[one] = nothing
+        elif one != unit:
+            before.append(one)
+    return before, nothing
+
+
+def _nothing_to_read(
+    scene: Scene, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
+) -> Hold | None:
+    """That a unit reads what was never loaded and is not among the units that are refreshed before it."""
+    for name in _never_loaded(scene, unit):
+        above = scene.grouping.units.unit_of[name]
+        if above not in before:
+            return held.get(above) or Hold(name, "not loaded yet")
+    return None
+
+
+def _never_loaded(scene: Scene, unit: TableName) -> list[TableName]:
+    """The stream tables outside a unit that it reads and that were never loaded."""
+    members, graph = scene.grouping.units.members[unit], scene.grouping.graph
+    read = dict.fromkeys(s for name in members for s in graph.producers(name))
+    return [s for s in read if s in scene.tables and s not in members and not scene.tables[s].standing.loaded]
+
+
+def waits(scene: Scene, unit: TableName) -> bool:
+    """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not, once all of
+    that was loaded."""
+    if _never_loaded(scene, unit):
+        return True
+    grouping = scene.grouping
+    met = {d.bottom for d in grouping.diamonds}
+    return not any(n in met and not keeps(grouping.options, grouping.defaults, n) for n in grouping.units.members[unit])

@@ -1,0 +1,23 @@
+"""Which unit is to start before others: the one with the longest way behind it, and what is late so much the sooner."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from headrace.graph.critical import remaining
+from headrace.names import TableName
+from headrace.scheduler.scheduler_state import Scene, patience
+
+
+def urgency(scene: Scene, now: dt.datetime) -> dict[TableName, float]:
+    """By unit, seconds: the larger, the sooner it is to start.
+
+    Args:
+        scene: The scene.
+        now: The time.
+    """
+    units, late = scene.grouping.units, dict[TableName, float]()
+    for name, target in patience(scene).items():
+        unit = units.unit_of[name]
+        late[unit] = max(late.get(unit, 0.0), scene.tables[name].standing.lag(now) - target)
+    return remaining(units.dag, scene.unit_seconds(), late)

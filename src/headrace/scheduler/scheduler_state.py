@@ -1,0 +1,247 @@
+"""What a scheduler decides from: stream tables, how they hang together, where each stands; from the catalog alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
+from headrace.catalog.state.reader import Reader
+from headrace.errors import HeadraceError
+from headrace.frontier import Frontier
+from headrace.names import TableName
+from headrace.refresh.cut.align_cut import alignment, wants_alignment
+from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.watermark_alignment import waiting
+from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
+from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
+from headrace.schedule.due import Standing
+
+UNKNOWN_SECONDS = 1.0
+"""How long a refresh is taken to last before there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stream table as a scheduler sees it.
+
+    Args:
+        schedule: What decides when it is due.
+        standing: Where it stands, measured to the root sources, whoever holds it up.
+        news: Whether what it reads directly has moved, so that refreshing it alone would bring something.
+        seconds: How long its refresh takes.
+        care: Pauses and failures.
+        status: Its life.
+        watermarks: The watermark group for which it waits; None for none.
+        aligned: Whether it reads versions that agree, where ways meet at it.
+        trails: By how many versions it stays behind what it reads, because newer ones do not agree.
+    """
+
+    schedule: Schedule
+    standing: Standing
+    news: bool
+    seconds: float
+    care: Care
+    status: Status
+    watermarks: str | None = None
+    aligned: bool = False
+    trails: Mapping[TableName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything at one moment.
+
+    Args:
+        grouping: Which tables are refreshed together, and the graph.
+        tables: Every stream table.
+        bases: The relations they read that are none.
+    """
+
+    grouping: Grouping
+    tables: Mapping[TableName, Table] = field(default_factory=dict)
+    bases: tuple[TableName, ...] = ()
+
+    def pulled(self, name: TableName) -> bool:
+        """Whether a table is refreshed for the sake of what reads it."""
+        return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
+
+    def unit_seconds(self) -> dict[TableName, float]:
+        """How long each unit takes."""
+        members = self.grouping.units.members
+        return {unit: sum(self.tables[n].seconds for n in names) for unit, names in members.items()}
+
+
+def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
+    """The relations that stream tables read and that are none themselves."""
+    known = {t.name: t for t in tables}
+    return tuple(sorted({s for t in known.values() for s in t.sources if s not in known}))
+
+
+def read_scene(
+    catalog: Catalog,
+    heads: Heads,
+    defaults: Defaults,
+    default_schedule: Schedule,
+    unreadable: Callable[[TableName, HeadraceError], None] | None = None,
+) -> Scene:
+    """Read the scene.
+
+    Args:
+        catalog: The catalog.
+        heads: A new cut; it observes the sources.
+        defaults: What the project wants of diamonds.
+        default_schedule: For tables without a schedule that nothing reads.
+        unreadable: Told of sources that cannot be read, and are taken not to have moved; else that is raised.
+    """
+    bases = bases_of(catalog.stream_tables())
+    moved = heads.versions(bases, unreadable)
+    cares = catalog.cares()
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        cut = grouping(tables, defaults, reader.sources())
+        schedules = effective_schedules(cut, tables, default_schedule)
+        last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
+        lags = _Lags(reader, tables, moved, defaults)
+        apart = waiting(reader.watermark_groups(), cut.graph, tables)
+        found: dict[TableName, Table] = {}
+        for name in cut.graph.order(tables):
+            pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
+            done = last[name] if name in last and last[name].outcome is Outcome.OK else None
+            seconds = done.seconds if done is not None else UNKNOWN_SECONDS
+            standing = Standing(
+                loaded=name in lags.frontiers,
+                behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
+                refreshed=done.started_at if done is not None else None,
+                expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
+            )
+            care = cares.get(name, Care())
+            waits = apart[name].name if name in apart else None
+            found[name] = Table(
+                schedules[name],
+                standing,
+                lags.news(name),
+                seconds,
+                care,
+                tables[name].status,
+                waits,
+                name in lags.aligned,
+                lags.trails(name),
+            )
+            if (cycle := cut.graph.component(name)) and name == cycle[-1]:
+                _share(found, cycle)
+    return Scene(cut, found, bases)
+
+
+def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
+    """Of the members of a cycle none is fresher than any other: what one has not seen, the others lack."""
+    since = [at for name in cycle if (at := found[name].standing.behind_since) is not None]
+    for name in cycle if since else ():
+        standing = replace(found[name].standing, behind_since=min(since))
+        found[name] = replace(found[name], standing=standing)
+
+
+class _Lags:
+    """When changes were committed that tables do not reflect."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        tables: Mapping[TableName, StreamTable],
+        moved: Mapping[TableName, int],
+        defaults: Defaults,
+    ) -> None:
+        self._reader = reader
+        self._tables = tables
+        self.frontiers = reader.frontiers()
+        newest = {n: v.version for n, v in reader.newest_versions().items() if n in tables}
+        self._heads = {**newest, **moved}
+        self._times: dict[TableName, dict[int, dt.datetime]] = {}
+        wanted = [name for name, table in tables.items() if wants_alignment(table, defaults)]
+        found = {name: alignment(reader, name, tables, self.frontiers, self._heads) for name in wanted}
+        self.aligned = {name: agreed for name, agreed in found.items() if agreed.tops}
+
+    def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
+        """The oldest change that a table, or one above it, does not reflect."""
+        times = [standing.behind_since for standing in above if standing.behind_since is not None]
+        times += [self._committed(source, seen + 1) for source, seen in self._behind(name)]
+        return min(times, default=None)
+
+    def news(self, name: TableName) -> bool:
+        """Whether what a table may read has moved, or it was never loaded; nothing is news where no versions agree."""
+        if name in self.aligned and self.aligned[name].versions is None:
+            return False
+        if name in self.frontiers and name in self.aligned:
+            return any(self._behind(name, self.aligned[name].versions or {}))
+        return name not in self.frontiers or any(self._behind(name))
+
+    def trails(self, name: TableName) -> dict[TableName, int]:
+        """By how many versions a table would stay behind what it reads, were it refreshed now."""
+        if name not in self.aligned:
+            return {}
+        read = self.aligned[name].versions or self.frontiers.get(name, Frontier())
+        behind = {s: self._heads[s] - version for s, version in read.items() if s in self._heads}
+        return {s: versions for s, versions in behind.items() if versions > 0}
+
+    def _behind(self, name: TableName, heads: Mapping[TableName, int] | None = None) -> Iterator[tuple[TableName, int]]:
+        frontier, heads = self.frontiers.get(name, Frontier()), self._heads if heads is None else heads
+        for source in self._tables[name].sources:
+            seen, head = frontier.get(source), heads.get(source)
+            if seen is not None and head is not None and head > seen:
+                yield source, seen
+
+    def _committed(self, source: TableName, version: int) -> dt.datetime:
+        if source not in self._times:
+            oldest = min(f[source] for f in self.frontiers.values() if source in f)
+            self._times[source] = {v.version: v.committed_at for v in self._reader.versions(source, after=oldest)}
+        times = self._times[source]
+        return times.get(version) or min(at for number, at in times.items() if number > version)
+
+
+def effective_schedules(
+    cut: Grouping, tables: Mapping[TableName, StreamTable], default: Schedule
+) -> dict[TableName, Schedule]:
+    """What decides about each table: its own schedule; DOWNSTREAM where something scheduled reads it, else the default.
+
+    A table whose readers are all refreshed by hand is, too. The members of a cycle are refreshed together: what reads
+    any of them reads all, and a member with a schedule of its own decides for those without.
+    """
+    found: dict[TableName, Schedule] = {}
+    for part in reversed(cut.graph.parts):
+        names = [name for name in part if name in tables]
+        texts = {name: tables[name].schedule for name in names}
+        own = {name: DOWNSTREAM if text is None else parse_schedule(text) for name, text in texts.items()}
+        readers = [found[r].kind for name in names for r in cut.graph.consumers(name) if r not in part]
+        if all(schedule.kind is Kind.DOWNSTREAM for schedule in own.values()):
+            if not readers:
+                own = dict.fromkeys(names, default)
+            elif all(kind is Kind.MANUAL for kind in readers):
+                own = dict.fromkeys(names, MANUAL)
+        found |= own
+    return found
+
+
+def targets(scene: Scene) -> dict[TableName, int]:
+    """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
+    them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
+    return _strictest(scene, (Kind.LAG,))
+
+
+def patience(scene: Scene) -> dict[TableName, int]:
+    """How many seconds tables may lack a change before they are to go first: their targets, or the pauses they keep."""
+    return _strictest(scene, (Kind.LAG, Kind.ON_CHANGE))
+
+
+def _strictest(scene: Scene, kinds: Collection[Kind]) -> dict[TableName, int]:
+    found: dict[TableName, int] = {}
+    graph, options = scene.grouping.graph, scene.grouping.options
+    for part in reversed(graph.parts):
+        names = [name for name in part if name in scene.tables and options[name].factor is not None]
+        for name in names:
+            if (own := scene.tables[name].schedule).kind in kinds:
+                found[name] = round(own.seconds * (options[name].factor or 1.0))
+        wanted = [found[reader] for name in part for reader in graph.consumers(name) if reader in found]
+        if wanted:
+            found |= {name: min(wanted) for name in names if scene.tables[name].schedule.kind is Kind.DOWNSTREAM}
+    return found

@@ -1,0 +1,216 @@
+"""From what a user writes to options that the catalog keeps, and from those to a capture."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.errors import UserError
+from headrace.names import TableName
+from headrace.sources.postgres.connection import check_url
+from headrace.sources.postgres.remote_tables import from_json
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.snapshot.snapshots import Told
+from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
+from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
+from headrace.sources.table_syntax import split_table
+
+KIND = "postgres"
+
+WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
+    "wal": PostgresCapture,
+    "trigger": TriggerCapture,
+    "auto": AutoCapture,
+}
+"""How tables can be captured; the first is what is meant when nothing is said."""
+
+
+def options_of(
+    name: str,
+    url: str,
+    tables: Mapping[str, tuple[str, str]],
+    as_text: Sequence[str] = (),
+    parts: Mapping[str, Part] | None = None,
+    capture: str = next(iter(WAYS)),
+    failover: bool = False,
+) -> dict[str, Any]:
+    """What the catalog keeps of a new source.
+
+    Args:
+        name: The source.
+        url: Connection string, without a password.
+        tables: Schema and name of the tables by the names of their mirrors.
+        as_text: Columns to keep as text, as `schema.table.column`.
+        parts: What is captured of tables of which not all is, by the names of their mirrors.
+        capture: How: one of `WAYS`.
+        failover: Replicas keep the slot in step.
+
+    Raises:
+        UserError: `SOURCE_URL_INVALID`, `INVALID_NAME`, `INVALID_OPTION`.
+    """
+    if capture not in WAYS:
+        raise UserError("INVALID_OPTION", f"'{capture}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
+    _refuse_parts(capture, parts or {})
+    if failover and capture == "trigger":
+        raise UserError(
+            "INVALID_OPTION",
+            "failover is for capture from the write-ahead log: triggers have no slot.",
+            hint="Leave it out, or use capture = 'wal'.",
+        )
+    check_url(url)
+    check_names(name, *tables)
+    stem = re.sub(r"[^a-z0-9_]", "_", name.lower())[:40]
+    slot = f"headrace_{stem}_{uuid.uuid4().hex[:8]}"
+    listed = {mirror: list(of) for mirror, of in tables.items()}
+    options = {"url": url, "slot": slot, "tables": listed, "as_text": list(as_text), "capture": capture}
+    return options | {"parts": _kept(parts or {}), "failover": failover}
+
+
+def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
+    if parts and capture == "auto":
+        raise UserError(
+            "INVALID_OPTION",
+            f"COLUMNS and WHERE of {', '.join(sorted(parts))} are for capture in one way: what triggers can leave out, "
+            "the write-ahead log perhaps cannot.",
+            hint="Leave them out, or use capture = 'wal' or 'trigger'.",
+        )
+
+
+def _kept(parts: Mapping[str, Part]) -> dict[str, Any]:
+    return {mirror: {"columns": list(part.columns), "where": part.where} for mirror, part in parts.items()}
+
+
+def check_names(*names: str) -> None:
+    """Refuse what cannot be the name of a source or a mirror.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    for part in names:
+        if not re.fullmatch(r"[^\W\d]\w*", part) or part.startswith("_headrace"):
+            raise UserError(
+                "INVALID_NAME",
+                f"'{part}' cannot be the name of a source or a mirror.",
+                hint="Use letters, digits and underscores; AS gives a table's mirror another name.",
+            )
+
+
+def with_tables(
+    options: Mapping[str, Any],
+    tables: Mapping[str, tuple[str, str]],
+    as_text: Sequence[str] = (),
+    parts: Mapping[str, Part] | None = None,
+) -> dict[str, Any]:
+    """Options with further tables; arguments as for `options_of`.
+
+    Raises:
+        UserError: `INVALID_NAME`, `INVALID_OPTION`, `TABLE_EXISTS`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
+    """
+    _refuse_parts(way_of(options), parts or {})
+    check_names(*tables)
+    for mirror, of in tables.items():
+        if mirror in options["tables"]:
+            raise UserError(
+                "TABLE_EXISTS",
+                f"The source has a mirror {mirror} already.",
+                hint="Give this table's mirror another name: ADD TABLES (… AS name).",
+            )
+        if list(of) in options["tables"].values():
+            raise UserError(
+                "DUPLICATE_TABLE",
+                f"The source follows {'.'.join(of)} already.",
+                hint="Name each table once; stream tables may read one mirror as often as they like.",
+            )
+    added = {".".join(of) for of in tables.values()}
+    if strange := [column for column in as_text if column.rpartition(".")[0] not in added]:
+        raise UserError(
+            "COLUMN_NOT_FOUND",
+            f"No table that is added has the column {strange[0]}, which should be kept as text.",
+            hint="Write schema.table.column, of a table that is added.",
+        )
+    listed = {**options["tables"], **{mirror: list(of) for mirror, of in tables.items()}}
+    narrow = {**options.get("parts", {}), **_kept(parts or {})}
+    return {**options, "tables": listed, "as_text": sorted({*options["as_text"], *as_text}), "parts": narrow}
+
+
+def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[str, Any]:
+    """Options without some mirrors."""
+    left = {mirror: of for mirror, of in options["tables"].items() if mirror not in set(mirrors)}
+    stay = {".".join(of) for of in left.values()}
+    as_text = [column for column in options["as_text"] if column.rpartition(".")[0] in stay]
+    parts = {mirror: part for mirror, part in options.get("parts", {}).items() if mirror in left}
+    return {**options, "tables": left, "as_text": as_text, "parts": parts}
+
+
+def mirrors_of(source: str, options: Mapping[str, Any], tables: Sequence[str]) -> tuple[str, ...]:
+    """The mirrors that a user means: by their own names, or by those of their tables when they were added.
+
+    Args:
+        source: The source.
+        options: As `options_of` made them.
+        tables: `mirror`, `source.mirror` or `schema.table`, as PostgreSQL writes names.
+
+    Raises:
+        UserError: `SOURCE_TABLE_UNKNOWN`, `INVALID_NAME`.
+    """
+    found = []
+    for text in tables:
+        schema, name = split_table(text)
+        own = text.removeprefix(f"{source}.")
+        mirrors = [m for m, of in options["tables"].items() if tuple(of) == (schema, name)]
+        if own in options["tables"]:
+            mirrors = [own]
+        if not mirrors:
+            raise UserError(
+                "SOURCE_TABLE_UNKNOWN",
+                f"Source {source} has no table {text}.",
+                hint=f"It has {', '.join(sorted(options['tables']))}.",
+            )
+        found += mirrors
+    return tuple(dict.fromkeys(found))
+
+
+def open_capture(
+    options: Mapping[str, Any],
+    mirrors: Mapping[TableName, Mapping[str, Any] | None],
+    folder: str,
+    *,
+    gone: Iterable[TableName] = (),
+    position: Mapping[str, Any] | None = None,
+    told: Told = lambda _: None,
+) -> PostgresCapture | AutoCapture:
+    """The capture of a source.
+
+    Args:
+        options: As `options_of` made them.
+        mirrors: What the catalog keeps of each mirror; None for those never landed, or gone.
+        folder: Where landings of the source have their folders, for rows between reading and landing.
+        gone: Mirrors whose table was dropped.
+        position: What is landed; None before the first landing.
+        told: Told how far a snapshot is.
+    """
+    captured = Captured(
+        url=options["url"],
+        slot=options["slot"],
+        names={name: tuple(options["tables"][name.table]) for name in mirrors},
+        as_text=tuple(options["as_text"]),
+        known={name: from_json(details) for name, details in mirrors.items() if details is not None},
+        gone=frozenset(gone),
+        position=position,
+        failover=bool(options.get("failover")),
+        parts={
+            name: Part(tuple(part["columns"]), part["where"])
+            for name in mirrors
+            if (part := options.get("parts", {}).get(name.table)) is not None
+        },
+    )
+    return WAYS[way_of(options)](captured, Spool(folder), told=told)
+
+
+def way_of(options: Mapping[str, Any]) -> str:
+    """How a source is captured; those of former versions do not say."""
+    return str(options.get("capture", next(iter(WAYS))))

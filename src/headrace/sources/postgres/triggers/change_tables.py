@@ -1,0 +1,242 @@
+"""Change tables and the triggers that fill them: the SQL of both. Pure.
+
+Every captured table has a change table in a schema of the source's own, and statement-level triggers whose transition
+tables are written there by one `INSERT … SELECT`. A row of it has
+
+- `xid`: the transaction that wrote it (the outermost one, as snapshots count them);
+- `moment`: a number drawn from a sequence when the trigger ran, one per statement;
+- `op`: 1 inserted, -1 deleted; -2 and 2 the old and the new row of an update;
+- the captured columns `c0`, `c1`, …, typed as in the table, but for domains (their base type, as constraints of a
+  domain must not be asked of old rows) and types of users and extensions (text, so that they can be dropped).
+
+A trigger must never make a writer's statement fail, also not between ALTER TABLE and the landing that notices it. So
+its query stands whatever became of the columns:
+
+- one that is no longer there is found one level further out, in `missing`, as NULL;
+- one that has another type falls, by PostgreSQL's rules for overloaded functions, to the `keep_…(anyelement, text)`
+  that gives NULL; of its own type, to the one that gives it back. Both are inlined when a session plans the statement,
+  so that neither costs anything afterwards. Modifiers (`varchar(10)`) are left out, so that longer values fit, too.
+
+Rows that are wrong because of this are never landed: the table's shape is another one, so it is taken anew.
+
+A row filter is a condition in the names of the captured columns, asked of these values rather than of the table's own
+columns, for the same reason. Old and new rows are asked one by one, so that a row which an update takes into the filter
+is inserted, and one which it takes out is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from headrace.sources.postgres.connection import OPTIONS
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.type_mapping import place_of
+
+MOMENTS, EMPTIED, LANDINGS = "moments", "emptied", "landings"
+"""The sequence, the table of TRUNCATEs, and the one in which landings leave a row (`witness.py`)."""
+
+_STORAGE = (
+    "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1"
+)
+_SETTINGS = ("datestyle", "intervalstyle", "timezone", "bytea_output", "extra_float_digits")
+_TRIGGERS = (
+    ("i", "INSERT", "NEW TABLE AS new_rows", ((1, "new_rows"),)),
+    ("u", "UPDATE", "OLD TABLE AS old_rows NEW TABLE AS new_rows", ((-2, "old_rows"), (2, "new_rows"))),
+    ("d", "DELETE", "OLD TABLE AS old_rows", ((-1, "old_rows"),)),
+)
+PER_TABLE, PER_PARTITION = 4, 3
+"""Triggers of a table, and of each partition below it; TRUNCATE of a partition is seen by its file instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How a column is held in the change table.
+
+    Args:
+        type: Name of a type of PostgreSQL's own.
+        converted: The column is of another type, and held as the text of it.
+        settled: That text is the same under all settings of a session.
+    """
+
+    type: str
+    converted: bool = False
+    settled: bool = True
+
+
+def suffix_of(schema: str, name: str) -> str:
+    """What names the change table and functions of a table: the same after dump and restore."""
+    return hashlib.sha256(f"{schema}.{name}".encode()).hexdigest()[:16]
+
+
+def changes_of(schema: str, suffix: str) -> sql.Identifier:
+    """The change table."""
+    return sql.Identifier(schema, f"t_{suffix}")
+
+
+def surroundings(schema: str) -> Iterator[sql.Composed]:
+    """Statements that make a source's schema."""
+    yield sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema))
+    yield sql.SQL("CREATE SEQUENCE {}").format(sql.Identifier(schema, MOMENTS))
+    for name, columns in (
+        (EMPTIED, "xid xid8 NOT NULL, moment bigint NOT NULL, suffix text NOT NULL"),
+        (LANDINGS, "xid xid8 NOT NULL, text text NOT NULL"),
+    ):
+        table = sql.Identifier(schema, name)
+        yield sql.SQL("CREATE TABLE {} (" + columns + ")").format(table)
+        yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(table)
+
+
+def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
+    """Statements that make the functions `keep_…` for columns."""
+    for type_ in sorted({h.type for h in held if not h.converted}):
+        for arguments, body in (
+            (f'pg_catalog."{type_}", integer', "SELECT $1"),
+            ("anyelement, text", "SELECT NULL::{}"),
+        ):
+            kind = sql.Identifier("pg_catalog", type_)
+            yield sql.SQL(
+                "CREATE OR REPLACE FUNCTION {} ("
+                + arguments
+                + ") RETURNS {} LANGUAGE sql IMMUTABLE PARALLEL SAFE AS {}"
+            ).format(_keeper(schema, type_), kind, sql.Literal(sql.SQL(body).format(kind).as_string(None)))
+
+
+def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
+    """Statements that make an empty change table.
+
+    Its replica identity is for publications FOR ALL TABLES, which would keep us from deleting what is landed.
+    """
+    name = changes_of(schema, suffix)
+    columns = sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(place_of(i)), sql.Identifier("pg_catalog", h.type))
+        for i, h in enumerate(held)
+    )
+    yield sql.SQL("DROP TABLE IF EXISTS {}").format(name)
+    yield sql.SQL(
+        "CREATE TABLE {} (xid xid8 NOT NULL, moment bigint NOT NULL, op smallint NOT NULL, {}) WITH (" + _STORAGE + ")"
+    ).format(name, columns)
+    yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(name)
+
+
+def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]) -> Iterator[sql.Composed]:
+    """Statements that make the trigger functions of a table."""
+    plain = table.filter is None and all(h.settled for h in held)
+    settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
+    if table.filter is not None:  # whoever writes, its names mean PostgreSQL's own
+        settings += " SET search_path = pg_catalog, pg_temp"
+    missing = sql.SQL(", ").join(
+        sql.SQL("NULL::{} AS {}").format(sql.Identifier("pg_catalog", h.type), sql.Identifier(c.name))
+        for c, h in zip(table.columns, held, strict=True)
+    )
+    for kind, _, _, parts in _TRIGGERS:
+        rows = sql.SQL(" UNION ALL ").join(_rows(schema, table, held, op, relation) for op, relation in parts)
+        body = sql.SQL(
+            "INSERT INTO {} SELECT pg_catalog.pg_current_xact_id(), __hr_moment, r.* "
+            "FROM (SELECT {}) AS missing, LATERAL ({}) AS r;"
+        ).format(changes_of(schema, suffix), missing, rows)
+        yield from _function(schema, f"{kind}_{suffix}", body, settings)
+    emptied = sql.SQL("INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), __hr_moment, {});")
+    body = emptied.format(sql.Identifier(schema, EMPTIED), sql.Literal(suffix))
+    yield from _function(schema, f"x_{suffix}", body, "")
+
+
+def _rows(schema: str, table: RemoteTable, held: Sequence[Held], op: int, relation: str) -> sql.Composed:
+    shown, placed = [], []
+    for number, (column, h) in enumerate(zip(table.columns, held, strict=True)):
+        name = sql.Identifier(column.name)
+        if h.converted:
+            value = sql.SQL("{}::pg_catalog.text").format(name)
+        else:  # '0' is of a type yet to be found: it settles which function is meant where several would do
+            value = sql.SQL("{}({}, '0')").format(_keeper(schema, h.type), name)
+        place = sql.Identifier(place_of(number))
+        shown.append(sql.SQL("{} AS {}").format(value, name if table.filter is not None else place))
+        placed.append(sql.SQL("{} AS {}").format(name, place))
+    listed, rows = sql.SQL(", ").join(shown), sql.Identifier(relation)
+    if table.filter is None:
+        return sql.SQL("SELECT {}::pg_catalog.int2 AS op, {} FROM {}").format(sql.Literal(op), listed, rows)
+    return sql.SQL("SELECT {}::pg_catalog.int2 AS op, {} FROM (SELECT {} FROM {}) AS whole WHERE {}").format(
+        sql.Literal(op), sql.SQL(", ").join(placed), listed, rows, sql.SQL("(" + table.filter + ")")
+    )
+
+
+def _keeper(schema: str, type_: str) -> sql.Identifier:
+    return sql.Identifier(schema, f"keep_{type_}")
+
+
+def _function(schema: str, name: str, body: sql.Composed, settings: str) -> Iterator[sql.Composed]:
+    moments = sql.Literal(sql.Identifier(schema, MOMENTS).as_string(None))
+    text = sql.SQL(
+        "#variable_conflict use_column\n"
+        "DECLARE __hr_moment bigint := pg_catalog.nextval({}::pg_catalog.regclass);\n"
+        "BEGIN {} RETURN NULL; END"
+    ).format(moments, body)
+    function = sql.Identifier(schema, name)
+    yield sql.SQL(
+        "CREATE OR REPLACE FUNCTION {} () RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER" + settings + " AS {}"
+    ).format(function, sql.Literal(text.as_string(None)))
+    yield sql.SQL("REVOKE ALL ON FUNCTION {} () FROM PUBLIC").format(function)
+
+
+def triggers(
+    schema: str, suffix: str, table: tuple[str, str], owned: bool, *, partition: bool = False
+) -> Iterator[sql.Composed]:
+    """Statements that put triggers on a table.
+
+    Args:
+        schema: The source's schema.
+        suffix: Names the functions.
+        table: Schema and name of the table, or of a partition.
+        owned: It belongs to the connecting role, so that the triggers can fire where `session_replication_role` is
+            `replica`, too.
+        partition: It is a partition of what is captured; statements that name it fire its own triggers only.
+    """
+    on = sql.Identifier(*table)
+    kinds = [(kind, event, f"REFERENCING {relations}") for kind, event, relations, _ in _TRIGGERS]
+    if not partition:
+        kinds.append(("x", "TRUNCATE", ""))
+    for kind, event, referencing in kinds:
+        name = sql.Identifier(f"{schema}_{kind}")
+        yield sql.SQL(
+            f"CREATE OR REPLACE TRIGGER {{}} AFTER {event} ON {{}} {referencing} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION {} ()"
+        ).format(name, on, sql.Identifier(schema, f"{kind}_{suffix}"))
+        if owned:
+            yield sql.SQL("ALTER TABLE ONLY {} ENABLE ALWAYS TRIGGER {}").format(on, name)
+
+
+def reading(schema: str, suffix: str, columns: int, snapshot: str, after: int | None) -> sql.Composed:
+    """The COPY of what a snapshot did not have yet: `xid`, `op` and the columns.
+
+    Args:
+        schema: The source's schema.
+        suffix: Names the change table.
+        columns: How many columns it has.
+        snapshot: What is landed, as text of type `pg_snapshot`.
+        after: Only rows of later moments: the table was emptied then.
+    """
+    later = sql.SQL("" if after is None else " AND moment > {}").format(sql.Literal(after))
+    places = sql.SQL(", ").join(sql.Identifier(place_of(i)) for i in range(columns))
+    return sql.SQL(
+        "COPY (SELECT xid, op, {} FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}){}) TO STDOUT (FORMAT csv)"
+    ).format(places, changes_of(schema, suffix), sql.Literal(snapshot), later)
+
+
+def reading_keys(schema: str, suffix: str, places: Sequence[int]) -> sql.Composed:
+    """The COPY of all keys in a change table, as they are written: equal ones may be written in several ways.
+
+    Args:
+        schema: The source's schema.
+        suffix: Names the change table.
+        places: Places of the key's columns.
+    """
+    keys = sql.SQL(", ").join(sql.Identifier(place_of(place)) for place in places)
+    return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(keys, changes_of(schema, suffix))
+
+
+def held_of(described: Mapping[int, Held], table: RemoteTable) -> tuple[Held, ...]:
+    """How the columns of a table are held, in their order; one that has been dropped by now stays NULL."""
+    return tuple(described.get(column.number, Held("text", True)) for column in table.columns)

@@ -1,0 +1,124 @@
+"""Puts triggers on tables and takes them away, without keeping writers waiting.
+
+Both need a lock that waits for transactions which have written to the table, and everybody who comes later waits behind
+whoever waits for it. So the lock is asked for with a patience of a fraction of a second, again and again.
+
+What a table's installation promises when it has returned: every transaction that is not over yet has all its changes
+of the table captured. One that had written before would still hold its lock, and the installation would wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+
+import psycopg
+from psycopg import sql
+
+from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.triggers import change_tables
+from headrace.sources.postgres.triggers.trigger_requirements import change_tables as change_tables_of
+from headrace.sources.postgres.triggers.trigger_requirements import described, fitness, functions, strays
+
+BRIEFLY = "200ms"
+"""How long others may be kept waiting by an attempt."""
+
+BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+"""What is raised where others have what is asked for."""
+
+PATIENCE_SECONDS = 60.0
+PAUSE_SECONDS = 0.3
+
+
+def patiently(connection: Connection, work: Callable[[], None], patience: float | None = None) -> None:
+    """Do something in one transaction that needs locks, in short attempts.
+
+    Raises:
+        psycopg.errors.LockNotAvailable: Nobody made room in time; nothing was done.
+        psycopg.errors.DeadlockDetected: The same.
+    """
+    until = time.monotonic() + (PATIENCE_SECONDS if patience is None else patience)
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{BRIEFLY}'")
+                work()
+            return
+        except BUSY:
+            # the server may tell a lock's time-out late, as the answer to COMMIT or ROLLBACK, which then did nothing,
+            # and the driver keeps that of a ROLLBACK to itself
+            connection.rollback()
+            if time.monotonic() >= until:
+                raise
+        time.sleep(PAUSE_SECONDS)
+
+
+def create_schema(connection: Connection, schema: str) -> None:
+    """Make a source's schema, empty."""
+    with connection.transaction():
+        for statement in change_tables.surroundings(schema):
+            connection.execute(statement)
+
+
+def install(
+    connection: Connection, schema: str, suffix: str, table: RemoteTable, patience: float | None = None
+) -> None:
+    """Capture a table from now on, into an empty change table; also anew, as the table is now.
+
+    Args:
+        connection: The connection.
+        schema: The source's schema.
+        suffix: Names the change table and the functions.
+        table: The table.
+        patience: Seconds to wait for others; `PATIENCE_SECONDS` when None.
+
+    Raises:
+        EnvironmentFault: `SOURCE_IN_MOTION` when the table was dropped just now.
+    """
+
+    def work() -> None:
+        fit = fitness(connection, [table.oid])[table.oid]
+        held = change_tables.held_of(described(connection, table.oid), table)
+        for name in strays(connection, schema, suffix, table.oid):
+            connection.execute(sql.SQL("DROP FUNCTION {} CASCADE").format(sql.Identifier(schema, name)))
+        for statement in (
+            *change_tables.keepers(schema, held),
+            *change_tables.functions(schema, suffix, table, held),
+            *change_tables.triggers(schema, suffix, (table.schema, table.name), fit.owned),
+            *(s for p in fit.partitions for s in change_tables.triggers(schema, suffix, p, fit.owned, partition=True)),
+            *change_tables.change_table(schema, suffix, held),
+        ):
+            connection.execute(statement)
+
+    patiently(connection, work, patience)
+
+
+def remove(connection: Connection, schema: str, patience: float | None = None) -> None:
+    """Take away everything of a source; nothing when there is nothing.
+
+    Args:
+        connection: The connection.
+        schema: The source's schema.
+        patience: Seconds to wait for others, for each table; `PATIENCE_SECONDS` when None.
+    """
+    names = [sql.SQL("FUNCTION IF EXISTS {}").format(sql.Identifier(schema, f)) for f in functions(connection, schema)]
+    for what in (*names, sql.SQL("SCHEMA IF EXISTS {}").format(sql.Identifier(schema))):
+        patiently(connection, partial(_drop, connection, what), patience)
+
+
+def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> None:
+    """Take away what captures other tables than those."""
+    for kind, found in (
+        ("FUNCTION", functions(connection, schema)),
+        ("TABLE", [t.name for t in change_tables_of(connection, schema)]),
+    ):
+        for name in found:
+            if name not in (change_tables.EMPTIED, change_tables.LANDINGS) and name.partition("_")[2] not in suffixes:
+                what = sql.SQL(kind + " IF EXISTS {}").format(sql.Identifier(schema, name))
+                patiently(connection, partial(_drop, connection, what))
+
+
+def _drop(connection: Connection, what: sql.Composed) -> None:
+    connection.execute(sql.SQL("DROP {} CASCADE").format(what))

@@ -1,0 +1,87 @@
+"""Which alterations of a table can be followed in the stream, so that its mirror need not be copied again.
+
+Pure. As long as a table's rows lie in the same file (`RemoteTable.filenode`), ALTER TABLE has changed the catalog only:
+columns were dropped, renamed, or added, and rows older than an added column are NULL there, unless it came with a
+default. Rows of the stream that have the former shape are brought to the new one by the columns' numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable, is_kept_back
+from headrace.sources.postgres.server import Found
+from headrace.sources.postgres.wal.pgoutput import Delete, Insert, Update, Values
+
+TEXTS = frozenset({"text", "varchar"})
+"""Types whose values are written alike, and which become each other without being rewritten."""
+
+Places = tuple[int | None, ...]
+"""For every column of the new shape its place in the former one; None for an added column."""
+
+
+def followed(now: Found, before: RemoteTable) -> bool:
+    """Whether the mirror of a table is made right for its new shape by altering the mirror's columns alone.
+
+    Args:
+        now: The table as it is now.
+        before: The table as the mirror was made of it.
+    """
+    table = now.table
+    former = {c.number: c for c in before.columns}
+    same = (table.oid, table.identity, table.partitioned, table.filenode, _other_marks(table), _key(table))
+    return (
+        before.filenode is not None
+        and not _names_again(table, before)
+        and not any(is_kept_back(c.name) for c in table.columns)
+        and same
+        == (before.oid, before.identity, before.partitioned, before.filenode, _other_marks(before), _key(before))
+        and all(
+            _alike(c, former[c.number]) if c.number in former else c.number not in now.filled for c in table.columns
+        )
+    )
+
+
+def places(now: RemoteTable, before: RemoteTable) -> Places:
+    """Where the values of a table's columns are in rows of its former shape."""
+    former = {c.number: place for place, c in enumerate(before.columns)}
+    return tuple(former.get(c.number) for c in now.columns)
+
+
+def brought(message: Insert | Update | Delete, to: Places) -> Insert | Update | Delete:
+    """A message of the former shape in the new one."""
+    if isinstance(message, Insert):
+        return Insert(message.oid, _row(message.new, to))
+    if isinstance(message, Delete):
+        return Delete(message.oid, _row(message.old, to))
+    old = None if message.old is None else _row(message.old, to)
+    return Update(message.oid, old, _row(message.new, to))
+
+
+def _row(values: Values, to: Sequence[int | None]) -> Values:
+    return [None if place is None else values[place] for place in to]
+
+
+def _names_again(now: RemoteTable, before: RemoteTable) -> bool:
+    """Whether a name stands for another column than before; columns of the mirror are told apart by name."""
+    former = {c.name.lower(): (c.number, c.name) for c in before.columns}
+    return any(former.get(c.name.lower(), (c.number, c.name)) != (c.number, c.name) for c in now.columns)
+
+
+def _alike(now: RemoteColumn, before: RemoteColumn) -> bool:
+    if now.as_text != before.as_text:
+        return False
+    same = (now.type, now.modifier, now.base, now.base_modifier, now.element)
+    return same == (before.type, before.modifier, before.base, before.base_modifier, before.element) or (
+        {now.base, before.base} <= TEXTS and now.element is before.element is None
+    )
+
+
+def _key(table: RemoteTable) -> tuple[int, ...]:
+    numbers = {c.name: c.number for c in table.columns}
+    return tuple(numbers[name] for name in table.key)
+
+
+def _other_marks(table: RemoteTable) -> str:
+    """Marks of partitions and enums: after the first blank; before it are those of columns."""
+    return table.marks.partition(" ")[2]

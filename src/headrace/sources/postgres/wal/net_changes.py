@@ -1,0 +1,225 @@
+"""Changes of one table within a batch of whole transactions, brought down to what is left of them at its end.
+
+Two ways, by what the stream says of old rows:
+
+- **by key** (REPLICA IDENTITY DEFAULT or USING INDEX): the last image of every key that was touched. An UPDATE that
+  moves a row to another key takes the row along. Values that were not sent (`UNCHANGED`) come from the image before,
+  or, where the batch has none, from the mirror's row of the key that the row had when the batch began (its *origin*).
+- **by weight** (FULL, which sends whole old rows; NOTHING, under which the server allows INSERT and TRUNCATE only):
+  every row that came and every row that went. This needs no key, keeps equal rows apart, and stays right where a
+  deferrable key is violated for a moment inside a transaction.
+
+Pure: no connection, no Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headrace.errors import InternalError
+from headrace.sources.postgres.wal.pgoutput import (
+    UNCHANGED,
+    Delete,
+    Insert,
+    Packed,
+    Update,
+    Value,
+    Values,
+    unpacked,
+)
+
+Key = tuple[Value, ...]
+
+
+class Changes(Protocol):
+    """What is collected of one table."""
+
+    truncated: bool
+
+    def insert(self, message: Insert) -> None:
+        """Take in an INSERT."""
+        ...
+
+    def update(self, message: Update) -> None:
+        """Take in an UPDATE."""
+        ...
+
+    def delete(self, message: Delete) -> None:
+        """Take in a DELETE."""
+        ...
+
+    def truncate(self) -> None:
+        """Take in a TRUNCATE: nothing before counts."""
+        ...
+
+    def __len__(self) -> int:
+        """How many rows (or keys) are held."""
+        ...
+
+
+@dataclass(slots=True)
+class KeyedChanges:
+    """Changes of a table whose old rows are known by their key.
+
+    Args:
+        key: Places of the key's columns.
+        truncated: The table was emptied: whatever the mirror holds is gone.
+        rows: The last image per touched key, packed as long as nothing is asked of it; None for a deleted row.
+        fresh: Keys under which the mirror has no row, because the batch began with their INSERT.
+        origins: For images that hold UNCHANGED: the key of the mirror's row that has the values.
+    """
+
+    key: tuple[int, ...]
+    truncated: bool = False
+    rows: dict[Key, Values | Packed | None] = field(default_factory=dict)
+    fresh: set[Key] = field(default_factory=set)
+    origins: dict[Key, Key] = field(default_factory=dict)
+
+    def insert(self, message: Insert) -> None:
+        """Take in an INSERT."""
+        self._put(self._key(message.new), message.new, None)
+
+    def update(self, message: Update) -> None:
+        """Take in an UPDATE, also one that moves the row to another key."""
+        new, old = message.new, message.old
+        if old is not None:
+            for place in self.key:  # a large key value that stayed the same is in the old key only
+                if new[place] is UNCHANGED:
+                    new[place] = old[place]
+        key = self._key(new)
+        before = key if old is None else self._key(old)
+        origin = self._fill(new, before) if UNCHANGED in new else None
+        if before != key:
+            self._remove(before)
+            self._put(key, new, origin)
+            return
+        self.rows[key] = new
+        if origin is not None:
+            self.origins[key] = origin
+        elif self.origins:
+            self.origins.pop(key, None)
+
+    def delete(self, message: Delete) -> None:
+        """Take in a DELETE."""
+        self._remove(self._key(message.old))
+
+    def many(self, changes: Iterable[tuple[bool, Key, Packed | None]]) -> None:
+        """Take in changes that move no row to another key.
+
+        Args:
+            changes: For each, in order: whether it is an INSERT, the key, and the new row; no row for a DELETE.
+        """
+        rows, fresh, origins = self.rows, self.fresh, self.origins
+        for inserted, key, row in changes:
+            if row is None:
+                self._remove(key)
+                continue
+            if inserted and key not in rows:
+                fresh.add(key)
+            rows[key] = row
+            if origins:
+                origins.pop(key, None)
+
+    def truncate(self) -> None:
+        """Take in a TRUNCATE: nothing before counts."""
+        self.truncated = True
+        for held in (self.rows, self.fresh, self.origins):
+            held.clear()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _key(self, values: Values) -> Key:
+        return tuple(values[place] for place in self.key)
+
+    def _put(self, key: Key, values: Values, origin: Key | None) -> None:
+        if key not in self.rows:
+            self.fresh.add(key)
+        self.rows[key] = values
+        if origin is not None:
+            self.origins[key] = origin
+
+    def _remove(self, key: Key) -> None:
+        if key in self.fresh:
+            self.fresh.discard(key)
+            del self.rows[key]
+        else:
+            self.rows[key] = None
+        if self.origins:
+            self.origins.pop(key, None)
+
+    def _fill(self, new: Values, before: Key) -> Key | None:
+        """Give unsent values what the row had under its former key; the origin of those that only the mirror has."""
+        if before not in self.rows and not self.truncated:
+            return before
+        image = self.rows.get(before)
+        if image is None:
+            raise lost_row()
+        known = unpacked(image)
+        for place, value in enumerate(new):
+            if value is UNCHANGED:
+                new[place] = known[place]
+        return self.origins.get(before) if UNCHANGED in new else None
+
+
+@dataclass(slots=True)
+class WeighedChanges:
+    """Changes of a table whose old rows are sent whole, or that has none.
+
+    Args:
+        truncated: The table was emptied.
+        added: Rows that came, packed or not.
+        removed: Rows that went.
+    """
+
+    truncated: bool = False
+    added: list[Values | Packed] = field(default_factory=list)
+    removed: list[Values | Packed] = field(default_factory=list)
+
+    def insert(self, message: Insert) -> None:
+        """Take in an INSERT."""
+        self.added.append(message.new)
+
+    def update(self, message: Update) -> None:
+        """Take in an UPDATE; what it did not send is in the old row."""
+        new, old = message.new, message.old
+        if old is None:
+            raise lost_row()
+        if UNCHANGED in new:
+            new = [before if value is UNCHANGED else value for value, before in zip(new, old, strict=True)]
+        self.removed.append(old)
+        self.added.append(new)
+
+    def delete(self, message: Delete) -> None:
+        """Take in a DELETE."""
+        self.removed.append(message.old)
+
+    def truncate(self) -> None:
+        """Take in a TRUNCATE: nothing before counts."""
+        self.truncated = True
+        self.added.clear()
+        self.removed.clear()
+
+    def __len__(self) -> int:
+        return len(self.added) + len(self.removed)
+
+
+def changes_for(identity: str, key: Sequence[int]) -> KeyedChanges | WeighedChanges:
+    """The way that fits a table.
+
+    Args:
+        identity: Its replica identity: `d`, `i`, `f` or `n`.
+        key: Places of the identity's columns; none under FULL and NOTHING.
+    """
+    return KeyedChanges(tuple(key)) if identity in "di" and key else WeighedChanges()
+
+
+def lost_row() -> InternalError:
+    """The error for a change that speaks of a row nobody has seen."""
+    return InternalError(
+        "CAPTURE_DIVERGED",
+        "PostgreSQL changed a row that the capture knows nothing of; nothing was landed.",
+        hint="Take a new snapshot with `headrace source resnapshot`, and please report this.",
+    )

@@ -1,0 +1,75 @@
+"""Filling in types: of aggregate calls, of outer joins, and of the branches of a union.
+
+Types come from Spark itself, through a callback. Branches of UNION are cast to the type that Spark gives the union,
+because a refresh may evaluate a branch alone, where Spark would not widen it; so is the step of a recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headrace.algebra.relations import Aggregate, OuterJoin, Project, Recursive, Relation, Union
+from headrace.algebra.scalar import Scalar, as_column, column
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import transform
+from headrace.names import quote
+from headrace.sql.reader.functions.ties import equal_means_same
+
+DescribeRelation = Callable[[Relation], tuple[Column, ...]]
+
+
+def with_types(tree: Relation, describe_relation: DescribeRelation) -> Relation:
+    """The tree with every type filled in that rules rely on.
+
+    Args:
+        tree: What the reader gave.
+        describe_relation: Spark's column types of a relation; called for aggregates, their inputs, outer joins, unions,
+            recursions.
+    """
+
+    def fill(node: Relation) -> Relation:
+        match node:
+            case Aggregate() if node.calls:
+                return _aggregate(node, describe_relation)
+            case OuterJoin():
+                return replace(node, types=tuple((c.name, c.type) for c in describe_relation(node)))
+            case Union():
+                return _union(node, describe_relation)
+            case Recursive():
+                return _recursive(node, describe_relation)
+        return node
+
+    return transform(tree, fill)
+
+
+def _aggregate(node: Aggregate, describe_relation: DescribeRelation) -> Aggregate:
+    inputs = {c.name: c.type for c in describe_relation(node.input)}
+    outputs = {c.name: c.type for c in describe_relation(node)}
+    calls = []
+    for call in node.calls:
+        argument = None if call.argument is None else as_column(call.argument)
+        calls.append(replace(call, argument_type=inputs.get(argument) if argument else None, type=outputs[call.name]))
+    return replace(node, calls=tuple(calls))
+
+
+def _union(node: Union, describe_relation: DescribeRelation) -> Union:
+    wanted = [c.type for c in describe_relation(node)]
+    return Union(tuple(_cast(branch, wanted, describe_relation) for branch in node.branches))
+
+
+def _recursive(node: Recursive, describe_relation: DescribeRelation) -> Recursive:
+    types = [c.type for c in describe_relation(node)]
+    again = _cast(node.again, types, describe_relation)
+    return replace(node, again=again, settled=all(map(equal_means_same, types)))
+
+
+def _cast(branch: Relation, wanted: list[str], describe_relation: DescribeRelation) -> Relation:
+    columns = describe_relation(branch)
+    if [c.type for c in columns] == wanted:
+        return branch
+    items = []
+    for own, target in zip(columns, wanted, strict=True):
+        text = f"CAST({quote(own.name)} AS {target.upper()})"
+        items.append((own.name, column(own.name) if own.type == target else Scalar(text, frozenset({own.name}))))
+    return Project(branch, tuple(items))

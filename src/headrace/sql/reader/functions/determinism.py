@@ -1,0 +1,59 @@
+"""What makes a scalar's value depend on more than its row."""
+
+from __future__ import annotations
+
+from headrace.sql.reader.functions.builtin_functions import AGGREGATES
+from headrace.sql.reader.syntax.tokens import words
+
+NON_DETERMINISTIC: dict[str, str] = dict.fromkeys(
+    words("rand randn random uniform randstr uuid shuffle aes_encrypt"), "gives another result each time it runs"
+)
+"""Scalar functions that are not functions of their arguments, with the reason."""
+
+NON_DETERMINISTIC |= dict.fromkeys(
+    words("now current_timestamp current_date curdate current_time localtimestamp"), "depends on when it runs"
+)
+NON_DETERMINISTIC |= dict.fromkeys(
+    words(
+        """
+        current_user user session_user current_catalog current_database current_schema current_timezone version
+        """
+    ),
+    "depends on the session that runs it",
+)
+NON_DETERMINISTIC |= dict.fromkeys(
+    words(
+        """
+        monotonically_increasing_id spark_partition_id input_file_name input_file_block_start
+        input_file_block_length
+        """
+    ),
+    "depends on how Spark splits the data",
+)
+NON_DETERMINISTIC |= dict.fromkeys(
+    ["reflect", "java_method", "try_reflect"], "calls code that Headrace cannot look into"
+)
+
+ORDER_DEPENDENT = words(
+    """
+    any_value first first_value last last_value array_agg collect_list listagg string_agg mode max_by min_by
+    approx_percentile percentile_approx approx_top_k
+    """
+)
+"""Aggregates whose result may depend on the order in which rows arrive."""
+
+assert ORDER_DEPENDENT <= AGGREGATES
+
+WITHOUT_BRACKETS = words("current_date current_timestamp current_time localtimestamp current_user session_user user")
+"""Functions that may be written as a bare word; a column of that name wins."""
+
+_MOVING_LITERALS = words("now today yesterday tomorrow")
+
+
+def moving_literal(string: str) -> bool:
+    """Whether the string of a typed literal, such as `DATE 'today'`, means another moment each time."""
+    return string.strip("\"'").strip().lower() in _MOVING_LITERALS
+
+
+NON_DETERMINISTIC_WITHOUT_ARGUMENTS = words("unix_timestamp to_unix_timestamp")
+"""Functions of the clock when they are called without arguments."""

@@ -1,0 +1,38 @@
+"""Column names inside the algebra: unique within a relation, readable, and safe to store."""
+
+from __future__ import annotations
+
+import re
+
+from headrace.sql.reader.scalars.pieces import Pieces, Role
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Names:
+    """Hands out names that differ by more than case."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, wanted: str) -> str:
+        """The wanted name, with a number added when it is taken."""
+        name, number = wanted, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name.lower())
+        return name
+
+
+def plain_name(pieces: Pieces) -> str | None:
+    """The bare name of a column or of its field, when the expression is nothing else and the name needs no quotes."""
+    if not pieces or pieces[0].role is not Role.INPUT:
+        return None
+    if len(pieces) == 1:
+        name = pieces[0].parts[0].rpartition(".")[2]
+    elif len(pieces) % 2 and all(p.text == "." for p in pieces[1::2]):
+        name = pieces[-1].text
+    else:
+        return None
+    return name if _PLAIN.fullmatch(name) else None

@@ -1,0 +1,106 @@
+"""Common table expressions that read themselves.
+
+Spark takes `start UNION ALL again`, each round reading what the round before it gave. It is maintained where `again`
+takes each of these rows by itself: through projections, conditions, joins with other relations, unions and generators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from headrace.algebra.relations import (
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Recursive,
+    Relation,
+    Round,
+    Union,
+)
+from headrace.algebra.scalar import column
+from headrace.algebra.tree import walk
+from headrace.sql.reader.context import BoundCte, Context, Output
+from headrace.sql.reader.syntax.query_shape import Body, Query, SetOperation
+
+CONSTRUCT = "WITH RECURSIVE"
+
+
+def recursion(context: Context, bound: BoundCte) -> Output | None:
+    """The expression as a recursion; None where it does not read itself.
+
+    Args:
+        context: The text.
+        bound: The expression, which may.
+    """
+    cte = bound.cte
+    operation = _operation(cte.query)
+    if operation is None:
+        return None
+    trial = context.trial()
+    start = trial.read_query(trial, _query(operation.left, cte.at), bound.env)
+    name = f"__hr_r{cte.at}"
+    shown = replace(start, relation=Round(name, start.relation), names=cte.columns or start.names)
+    trial.read_ctes[cte.at] = shown
+    again = trial.read_query(trial, _query(operation.right, cte.at), {**bound.env, context.fold(cte.name): bound})
+    if not _reads(again.relation, name) and not (again.opaque or trial.findings.all()):
+        return None
+    context.findings.refusals.extend(trial.findings.refusals)
+    context.findings.doubts.extend(trial.findings.doubts)
+    same = len(start.relation.columns) == len(again.relation.columns) == len(shown.names)
+    if not same:
+        context.doubt(CONSTRUCT, "Start and step differ in their number of columns.", context.cursor.offset(cte.at))
+    if start.opaque or again.opaque or trial.findings.all() or not same:
+        return replace(start, opaque=True)
+    if not (operation.operator == "UNION" and operation.all and not operation.by_name):
+        context.refuse_at(CONSTRUCT, cte.at, "A recursion is maintained when it is start UNION ALL step.")
+    elif not _by_itself(again.relation, name):
+        message = "A recursion is maintained when its step takes each row of the round before by itself."
+        context.refuse_at(CONSTRUCT, cte.at, message)
+    elif _without_limit(context):
+        context.refuse_at(CONSTRUCT, cte.at, "LIMIT ALL lifts Spark's limit on the rows of a recursion.")
+    pairs = zip(start.relation.columns, again.relation.columns, strict=True)
+    step = Project(again.relation, tuple((new, column(old)) for new, old in pairs))
+    return Output(Recursive(start.relation, step, name, cte.levels), start.names)
+
+
+def _operation(query: Query) -> SetOperation | None:
+    body: Body = query
+    while isinstance(body, Query):
+        if body.ctes or body.extras:
+            return None
+        body = body.body
+    return body if isinstance(body, SetOperation) else None
+
+
+def _query(body: Body, at: int) -> Query:
+    return Query((), False, body, (), at)
+
+
+def _reads(relation: Relation, name: str) -> bool:
+    return any(isinstance(node, Round) and node.name == name for node in walk(relation))
+
+
+def _by_itself(relation: Relation, name: str) -> bool:
+    """Whether it gives for some rows of a round, taken together, what it gives for each of them."""
+    match relation:
+        case Round():
+            return relation.name == name
+        case Project() | Filter() | Generate():
+            return _by_itself(relation.input, name)
+        case Union():
+            return all(_by_itself(branch, name) for branch in relation.branches)
+        case Join():
+            sides = [side for side in relation.inputs if _reads(side, name)]
+            return len(sides) == 1 and _by_itself(sides[0], name)
+        case OuterJoin(full=False) | Existence():
+            return not _reads(relation.right, name) and _by_itself(relation.left, name)
+    return False
+
+
+def _without_limit(context: Context) -> bool:
+    words = [token.word for token in context.cursor.tokens]
+    return any(a == "LIMIT" and b == "ALL" for a, b in pairwise(words))

@@ -1,0 +1,68 @@
+"""Where inside an expression a condition stands: CASE WHEN …, the first argument of if(), FILTER (WHERE …).
+
+There NULL means the same as false, as it does in WHERE, so subqueries are read as they are there. Elsewhere the
+difference between NULL and false may show, and Spark's own answer depends on what its optimiser made of the query.
+"""
+
+from __future__ import annotations
+
+from headrace.sql.reader.scalars.booleans import has_subquery
+from headrace.sql.reader.scalars.pieces import Pieces, Role, closing_bracket, split_arguments
+from headrace.sql.reader.syntax.query_shape import Range
+
+
+def inner_conditions(pieces: Pieces) -> tuple[Range, ...]:
+    """The outermost conditions that hold subqueries, as ranges of pieces, in order."""
+    found: list[Range] = []
+    at = 0
+    while at < len(pieces):
+        end = _end(pieces, at)
+        if end > at and has_subquery(pieces[at:end]):
+            found.append((at, end))
+            at = end
+        else:
+            at += 1
+    return tuple(found)
+
+
+def _end(pieces: Pieces, at: int) -> int:
+    """The end of the condition that begins at `at`; `at` itself where none begins."""
+    if at < 2 or pieces[at - 1].role is not Role.OPERATOR:
+        return at
+    before = pieces[at - 1].text.upper()
+    if before == "WHEN" and _searched(pieces, at - 1):
+        return _then(pieces, at)
+    if before == "WHERE" and pieces[at - 2].text == "(":
+        return closing_bracket(pieces, at - 2)
+    if before == "(" and pieces[at - 2].role is Role.CALL and pieces[at - 2].parts[0] == "if":
+        inside = pieces[at : closing_bracket(pieces, at - 1)]
+        return at + len(split_arguments(inside)[0]) if inside else at
+    return at
+
+
+def _searched(pieces: Pieces, when: int) -> bool:
+    """Whether the WHEN belongs to a CASE without an operand."""
+    depth = 0
+    for at in range(when - 1, -1, -1):
+        text = pieces[at].text.upper()
+        if pieces[at].role is Role.LITERAL and text == "END" and pieces[at - 1].text != ".":
+            depth += 1
+        elif pieces[at].role is Role.OPERATOR and text == "CASE":
+            if depth == 0:
+                return pieces[at + 1].role is Role.OPERATOR and pieces[at + 1].text.upper() == "WHEN"
+            depth -= 1
+    return False
+
+
+def _then(pieces: Pieces, at: int) -> int:
+    """The THEN that ends a condition, past those of CASEs inside it."""
+    depth = 0
+    for i in range(at, len(pieces)):
+        text = pieces[i].text.upper()
+        if pieces[i].role is Role.OPERATOR and text == "CASE":
+            depth += 1
+        elif pieces[i].role is Role.LITERAL and text == "END" and pieces[i - 1].text != "." and depth:
+            depth -= 1
+        elif pieces[i].role is Role.OPERATOR and text == "THEN" and depth == 0:
+            return i
+    return at

@@ -1,0 +1,95 @@
+"""Finding a grouping expression inside another expression.
+
+`GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, not in `2 * a % 10`. The
+pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
+putting a column in its place cannot change what binds to what.
+"""
+
+from __future__ import annotations
+
+from headrace.sql.reader.scalars.pieces import Pieces, Role, keys
+from headrace.sql.reader.syntax.tokens import words
+
+_TIGHTEST = 100
+_UNARY = 90
+_BINDING: dict[str, int] = {
+    **dict.fromkeys(["OR"], 10),
+    **dict.fromkeys(["AND"], 20),
+    **dict.fromkeys(["!"], 30),
+    **dict.fromkeys(words("NOT IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE ANY SOME ALL DISTINCT FROM"), 40),
+    **dict.fromkeys(["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="], 45),
+    "|": 50,
+    "^": 52,
+    "&": 54,
+    **dict.fromkeys(["+", "-", "||"], 60),
+    **dict.fromkeys(["*", "/", "%", "DIV"], 70),
+    "~": _UNARY,
+    "COLLATE": 95,
+    **dict.fromkeys([".", "[", "]", "::"], _TIGHTEST),
+}
+_OPENING = frozenset(["(", ",", "CASE", "WHEN", "THEN", "ELSE", "WHERE", "[", "BY"])
+_CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
+    "AS PARTITION DISTRIBUTE CLUSTER ORDER SORT ROWS RANGE ASC DESC NULLS"
+)
+
+
+def match_at(pieces: Pieces, at: int, key: Pieces) -> bool:
+    """Whether the grouping expression `key` stands at index `at` as an operand of its own."""
+    end = at + len(key)
+    if not key or end > len(pieces) or keys(pieces[at:end]) != keys(key):
+        return False
+    inside = binding(key)
+    return _left_binding(pieces, at) < inside and _right_binding(pieces, end) <= inside and _whole(pieces, at, key)
+
+
+def binding(pieces: Pieces) -> int:
+    """How tightly the loosest operator outside brackets binds."""
+    loosest, depth = _TIGHTEST, 0
+    for i, piece in enumerate(pieces):
+        text = piece.text.upper()
+        if piece.role is Role.OPERATOR and text in ("(", "[", "CASE"):
+            depth += 1
+        elif (piece.role is Role.OPERATOR and text in (")", "]")) or (depth and text == "END"):
+            depth -= 1
+        elif piece.role is Role.OPERATOR and depth == 0:
+            loosest = min(loosest, _prefix_binding(pieces, i))
+    return loosest
+
+
+def _prefix_binding(pieces: Pieces, at: int) -> int:
+    text = pieces[at].text.upper()
+    unary = at == 0 or not pieces[at - 1].ends_operand
+    if text == "NOT":
+        # before a predicate (`a NOT IN`) it binds like the predicate
+        return 30 if unary and not (at and pieces[at - 1].text.upper() == "IS") else 40
+    if text in ("+", "-") and unary:
+        return _UNARY
+    return _BINDING.get(text, 0)
+
+
+def _left_binding(pieces: Pieces, at: int) -> int:
+    if at == 0 or pieces[at - 1].text.upper() in _OPENING:
+        return -1
+    before = pieces[at - 1]
+    # a call's bracket follows its name; anything that is no operator here is not understood
+    return _prefix_binding(pieces, at - 1) if before.role is Role.OPERATOR else _TIGHTEST
+
+
+def _right_binding(pieces: Pieces, end: int) -> int:
+    if end == len(pieces):
+        return -1
+    after = pieces[end].text.upper()
+    if pieces[end].role is Role.OPERATOR and after in ("[", ".", "::"):
+        return _TIGHTEST
+    if after in _CLOSING:
+        return -1
+    doubled = after in ("<", ">") and end + 1 < len(pieces) and pieces[end + 1].text == after
+    return _BINDING.get(after, _TIGHTEST + 1) if not doubled else _TIGHTEST + 1
+
+
+def _whole(pieces: Pieces, at: int, key: Pieces) -> bool:
+    """Whether the match begins and ends with operands: `-a` in `b -a` is no operand."""
+    if at == 0:
+        return True
+    binary = key[0].role is Role.OPERATOR and pieces[at - 1].ends_operand
+    return not binary and pieces[at - 1].role is not Role.CALL

@@ -1,0 +1,342 @@
+"""From the expressions of a grouped SELECT to keys, aggregate calls, and expressions over both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation, SortKey
+from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.tree import identity
+from headrace.errors import Place
+from headrace.sql.reader.functions.aggregate_functions import (
+    ACCUMULATED,
+    COLLECTING,
+    COPIES_DO_NOT_MATTER,
+    ORDER_TAKERS,
+    ORDERED,
+    RECOMPUTED,
+    settled_mode,
+)
+from headrace.sql.reader.functions.builtin_functions import AGGREGATES
+from headrace.sql.reader.functions.determinism import ORDER_DEPENDENT
+from headrace.sql.reader.names.column_names import Names, plain_name
+from headrace.sql.reader.scalars.matching import match_at
+from headrace.sql.reader.scalars.pieces import (
+    Piece,
+    Pieces,
+    Role,
+    bracketed,
+    closing_bracket,
+    input_piece,
+    keys,
+    render,
+    scalar,
+    split_arguments,
+)
+from headrace.sql.reader.select.grouping_sets import Copies, GroupingSets
+from headrace.sql.reader.select.windows import directed
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An aggregate call found in an expression.
+
+    Args:
+        function: Its lower-case name.
+        arguments: Its arguments.
+        distinct: Whether DISTINCT was written.
+        filter: The FILTER condition.
+        end: Index after its last piece.
+        within: What stands after ORDER BY in WITHIN GROUP.
+    """
+
+    function: str
+    arguments: tuple[Pieces, ...]
+    distinct: bool
+    filter: Pieces | None
+    end: int
+    within: Pieces = ()
+
+
+def has_aggregate(pieces: Pieces) -> bool:
+    """Whether an expression calls an aggregate function."""
+    return any(piece.role is Role.CALL and piece.parts[0] in AGGREGATES for piece in pieces)
+
+
+def call_at(pieces: Pieces, at: int) -> Call:
+    """The aggregate call whose name stands at `at`."""
+    closing = closing_bracket(pieces, at + 1)
+    inside = pieces[at + 2 : closing]
+    distinct = bool(inside) and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "DISTINCT"
+    if distinct or (inside and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "ALL"):
+        inside = inside[1:]
+    condition, end = None, closing + 1
+    within: Pieces = ()
+    if end + 2 < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "WITHIN":
+        last = closing_bracket(pieces, end + 2)
+        within, end = pieces[end + 5 : last], last + 1
+    if end < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "FILTER":
+        last = closing_bracket(pieces, end + 1)
+        condition, end = pieces[end + 3 : last], last + 1
+    return Call(pieces[at].parts[0], split_arguments(inside), distinct, condition, end, within)
+
+
+class UnsupportedCallError(Exception):
+    """An aggregate call that is not maintained.
+
+    Args:
+        construct: Its name in SQL words.
+        piece: Where it stands.
+        unordered: Whether the reason is that rows have no order.
+    """
+
+    def __init__(self, construct: str, piece: Piece, *, unordered: bool = False) -> None:
+        super().__init__(construct)
+        self.construct = construct
+        self.piece = piece
+        self.unordered = unordered
+
+
+class UngroupedError(Exception):
+    """A column that is neither grouped by nor inside an aggregate, as far as can be seen."""
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__(piece.text)
+        self.piece = piece
+
+
+@dataclass
+class Grouping:
+    """Collects what one grouped SELECT needs from its input.
+
+    Args:
+        grouped: The grouping expressions.
+        sets: Grouping sets over them; None for a plain GROUP BY.
+        names: Hands out column names.
+        place_of: Where an offset of the text is; None where nobody asks.
+    """
+
+    grouped: list[Pieces]
+    sets: GroupingSets | None = None
+    names: Names = field(default_factory=Names)
+    place_of: Callable[[int], Place] | None = None
+    _key_names: list[str] = field(default_factory=list)
+    _arguments: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
+    _calls: dict[tuple[object, ...], AggregateCall] = field(default_factory=dict)
+    _bits: dict[str, Scalar] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unique = {keys(pieces): pieces for pieces in self.grouped}
+        self.grouped = list(unique.values())
+        for i, pieces in enumerate(self.grouped, 1):
+            self._key_names.append(self.names.take(plain_name(pieces) or f"key_{i}"))
+        self._copies = None if self.sets is None else Copies.named(self.sets, self.names)
+
+    def over(self, pieces: Pieces) -> Pieces:
+        """An expression of the SELECT list or HAVING, over the aggregate's columns.
+
+        Raises:
+            UnsupportedCallError: It calls an aggregate that is not maintained.
+            UngroupedError: It reads a column that is gone after grouping.
+        """
+        out: list[Piece] = []
+        at = 0
+        while at < len(pieces):
+            piece = pieces[at]
+            if (key := self._key_at(pieces, at)) is not None:
+                out.append(input_piece(self._key_names[key], piece))
+                at += len(self.grouped[key])
+            elif (taken := order_taken(pieces, at)) is not None:
+                end, inside = taken
+                out.append(input_piece(self._call(call_at(pieces, at + 2), pieces[at + 2], inside), piece))
+                at = end
+            elif piece.role is Role.CALL and piece.parts[0] in ("grouping", "grouping_id"):
+                call = call_at(pieces, at)
+                out.append(input_piece(self._grouping(call, piece), piece))
+                at = call.end
+            elif piece.role is Role.CALL and piece.parts[0] in AGGREGATES:
+                call = call_at(pieces, at)
+                if call.end < len(pieces) and pieces[call.end].text.upper() in ("IGNORE", "RESPECT"):
+                    raise UnsupportedCallError(f"{piece.parts[0]}() {pieces[call.end].text.upper()} NULLS", piece)
+                out.append(input_piece(self._call(call, piece), piece))
+                at = call.end
+            elif piece.role is Role.INPUT:
+                raise UngroupedError(piece)
+            else:
+                out.append(piece)
+                at += 1
+        return tuple(out)
+
+    def key(self, pieces: Pieces) -> str:
+        """The column of a grouping expression."""
+        return self._key_names[[keys(each) for each in self.grouped].index(keys(pieces))]
+
+    def relation(self, source: Relation) -> Relation:
+        """The aggregate over its input, once every expression has been through `over`."""
+        items = [(name, scalar(pieces)) for name, pieces in zip(self._key_names, self.grouped, strict=True)]
+        items += self._arguments.values()
+        calls = tuple(self._calls.values())
+        if not self._key_names and not calls:
+            calls = (AggregateCall(self.names.take("rows"), "count"),)
+        rows = Project(source, tuple(items))
+        if self._copies is None:
+            return Aggregate(rows, tuple(self._key_names), calls)
+        keys = (*self._key_names, *self._copies.columns)
+        grouped = Aggregate(self._copies.of(rows, self._key_names), keys, calls)
+        return Project(grouped, (*identity(grouped.columns), *self._bits.items()))
+
+    def _grouping(self, call: Call, piece: Piece) -> str:
+        """The column that `grouping(x)` or `grouping_id(…)` reads."""
+        asked = [keys(each) for each in call.arguments]
+        own = [keys(each) for each in self.grouped]
+        if self._copies is None or (asked and call.function == "grouping_id" and asked != own):
+            raise UnsupportedCallError(f"{call.function}()", piece)
+        if call.function == "grouping_id":
+            return self._copies.number
+        if len(asked) != 1 or asked[0] not in own:
+            raise UnsupportedCallError("grouping()", piece)
+        at = own.index(asked[0])
+        name = f"grouping.{at}"
+        self._bits[name] = compose("CAST({bit} AS tinyint)", bit=self._copies.bit(at))
+        return name
+
+    def _key_at(self, pieces: Pieces, at: int) -> int | None:
+        """The longest grouping expression that stands here."""
+        fitting = [i for i, key in enumerate(self.grouped) if match_at(pieces, at, key) and _reads(key)]
+        return max(fitting, key=lambda i: len(self.grouped[i]), default=None)
+
+    def _call(self, call: Call, piece: Piece, inside: str = "{}") -> str:
+        function = _supported(call, piece, ordered=inside != "{}")
+        if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
+            call, function = _counting(call, piece)
+        argument = self._first(call)
+        condition = None if call.filter is None else self._argument(call.filter, "filter")
+        more = tuple(self._argument(each, "arg") if _reads(each) else scalar(each) for each in call.arguments[1:])
+        distinct = call.distinct and function not in COPIES_DO_NOT_MATTER
+        order = (directed(each) for each in split_arguments(call.within))
+        within = tuple(SortKey(self._argument(each, "order"), direction) for each, direction in order)
+        identity = (function, argument, condition, more, distinct, inside, within)
+        if identity not in self._calls:
+            stem = f"{function}_{argument.sql.strip('`')}" if argument and argument.columns else function
+            stem = "count_all" if argument is None and not within else stem
+            name = self.names.take(stem)
+            self._calls[identity] = AggregateCall(
+                name,
+                function,
+                argument,
+                condition,
+                more=more,
+                distinct=distinct,
+                inside=inside,
+                within=within,
+                place=None if self.place_of is None else self.place_of(piece.at),
+            )
+        return self._calls[identity].name
+
+    def _first(self, call: Call) -> Scalar | None:
+        """The first argument; a constant beside WITHIN GROUP must stay one."""
+        if not call.arguments or call.arguments[0][0].role is Role.STAR:
+            return None
+        first = call.arguments[0]
+        return scalar(first) if call.within and not _reads(first) else self._argument(first, "arg")
+
+    def _argument(self, pieces: Pieces, stem: str) -> Scalar:
+        """A column of the projection below the aggregate that holds the argument."""
+        same = keys(pieces)
+        for name, grouped in zip(self._key_names, self.grouped, strict=True):
+            # with grouping sets an argument means the value, also where the set leaves the key out
+            if keys(grouped) == same and self.sets is None:
+                return column(name)
+        if same not in self._arguments:
+            self._arguments[same] = (self.names.take(plain_name(pieces) or f"{stem}_1"), scalar(pieces))
+        return column(self._arguments[same][0])
+
+
+def _reads(key: Pieces) -> bool:
+    return any(piece.role is Role.INPUT for piece in key)
+
+
+def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
+    """The canonical function name.
+
+    Raises:
+        UnsupportedCallError: It is not maintained.
+    """
+    function = ACCUMULATED.get(call.function, call.function)
+    found = _arguments_of(call, ordered=ordered)
+    if found is None:
+        raise UnsupportedCallError(f"{call.function}()", piece, unordered=call.function in ORDER_DEPENDENT)
+    least, most = found
+    if not least <= len(call.arguments) <= most or not all(call.arguments):
+        raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", piece)
+    if call.within and function not in ORDERED:
+        raise UnsupportedCallError(f"{call.function}() WITHIN GROUP", piece)
+    first = call.arguments[0] if call.arguments else (piece,)
+    if first[0].role is Role.STAR and (call.function != "count" or len(first) != 1 or first[0].text != "*"):
+        raise UnsupportedCallError(f"{call.function}({first[0].text})", piece)
+    if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for each in call.arguments for p in each):
+        raise UnsupportedCallError("aggregate of an aggregate", piece)
+    return function
+
+
+def _arguments_of(call: Call, *, ordered: bool) -> tuple[int, int] | None:
+    """The least and greatest number of arguments; None for a call that is not maintained."""
+    if call.within:
+        return ORDERED.get(call.function, (0, MANY))
+    if call.function == "count":
+        return 1, MANY
+    if call.function in ACCUMULATED or (call.function == "count_if" and not call.distinct):
+        return 1, 1
+    if call.function in COLLECTING and ordered:
+        return 1, 1
+    if call.function == "mode" and settled_mode(call.arguments):
+        return 2, 2
+    return RECOMPUTED.get(call.function)
+
+
+MANY = 1000
+"""More arguments than anybody writes."""
+
+
+def _counting(call: Call, piece: Piece) -> tuple[Call, str]:
+    """`count_if(x)` as a count of rows with a filter, `count(a, b)` as one of rows in which neither is NULL."""
+    if call.distinct:
+        return call, "count"
+    if call.function == "count_if":
+        wanted = [call.arguments[0]]
+    else:
+        wanted = [(*bracketed(each, piece), *_words(piece, "IS", "NOT", "NULL")) for each in call.arguments]
+    wanted += [call.filter] if call.filter else []
+    condition = list(bracketed(wanted[0], piece))
+    for each in wanted[1:]:
+        condition += [*_words(piece, "AND"), *bracketed(each, replace(piece, spaced=True))]
+    star = Piece(Role.STAR, "*", piece.at, False)
+    return Call("count", ((star,),), False, tuple(condition), call.end), "count"
+
+
+def _words(like: Piece, *texts: str) -> Pieces:
+    roles = {"NULL": Role.LITERAL}
+    return tuple(Piece(roles.get(text, Role.OPERATOR), text, like.at, True) for text in texts)
+
+
+def order_taken(pieces: Pieces, at: int) -> tuple[int, str] | None:
+    """Whether a function that does not look at the order of an array stands around an aggregate that gives one.
+
+    Returns:
+        The end of the outer call, and its text with `{}` in the place of the aggregate; None when it is not so.
+    """
+    outer = pieces[at]
+    inner = at + 2
+    if outer.role is not Role.CALL or outer.parts[0] not in ORDER_TAKERS or inner >= len(pieces):
+        return None
+    if pieces[inner].role is not Role.CALL or pieces[inner].parts[0] not in COLLECTING:
+        return None
+    closing = closing_bracket(pieces, at + 1)
+    arguments = split_arguments(pieces[inner:closing])
+    least, most = ORDER_TAKERS[outer.parts[0]]
+    whole = call_at(pieces, inner).end - inner == len(arguments[0])
+    if not (whole and least <= len(arguments) <= most) or any(_reads(each) for each in arguments[1:]):
+        return None
+    rest = "".join(f", {render(each)}" for each in arguments[1:])
+    return closing + 1, f"{outer.text}({{}}{rest})"

@@ -1,0 +1,164 @@
+"""GROUPING SETS, ROLLUP and CUBE: one GROUP BY over copies of the rows, one copy for each set.
+
+Each row is joined with the numbers of the sets; in a copy the columns that its set leaves out are NULL. The number's
+bits say which: a bit is set for a column that is left out, the first column having the highest, which is what
+`grouping_id()` returns. Sets that are written twice count twice. As the number is a column that is grouped by, there is
+no row for the empty set where there are no rows, as in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from headrace.algebra.relations import Join, Project, Relation, Values
+from headrace.algebra.scalar import Scalar, column, compose, literal
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.scalars.pieces import Pieces, Role, cells, closing_bracket, keys, split_arguments, unbracketed
+from headrace.sql.reader.syntax.cursor import Cursor
+from headrace.sql.reader.syntax.query_shape import Group
+
+Sets = tuple[tuple[Pieces, ...], ...]
+"""Grouping sets, each a row of expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingSets:
+    """What a GROUP BY with grouping sets groups by.
+
+    Args:
+        expressions: All grouping expressions, each once, in order.
+        sets: Indices into them, set by set.
+    """
+
+    expressions: tuple[Pieces, ...]
+    sets: tuple[frozenset[int], ...]
+
+    def number(self, members: frozenset[int]) -> int:
+        """What `grouping_id()` returns for a set."""
+        last = len(self.expressions) - 1
+        return sum(1 << (last - i) for i in range(len(self.expressions)) if i not in members)
+
+
+def grouping_sets(elements: Sequence[Sets], first: Sequence[Pieces] = ()) -> GroupingSets | None:
+    """The grouping sets of GROUP BY elements that stand side by side: each set of one with each of the others.
+
+    Args:
+        elements: The sets of each element.
+        first: Expressions that come first in order, whether in a set or not.
+
+    Returns:
+        None when one set names an expression twice.
+    """
+    rows = [tuple(each for part in parts for each in part) for parts in product(*elements)]
+    expressions = {keys(each): each for each in first}
+    for element in elements:
+        for row in element:
+            for each in row:
+                expressions.setdefault(keys(each), each)
+    places = {key: i for i, key in enumerate(expressions)}
+    if any(len({keys(each) for each in row}) < len(row) for row in rows):
+        return None
+    sets = tuple(frozenset(places[keys(each)] for each in row) for row in rows)
+    return GroupingSets(tuple(expressions.values()), sets)
+
+
+def sets_of(pieces: Pieces) -> Sets:
+    """The sets that one element of GROUP BY stands for."""
+    word = pieces[0].parts[0].lower() if pieces and pieces[0].parts else ""
+    if pieces and pieces[0].role is Role.CALL and word in ("rollup", "cube"):
+        parts = [_row(each) for each in _arguments(pieces, 0)]
+        return _rollup(parts) if word == "rollup" else _cube(parts)
+    if word == "grouping" and len(pieces) > 1 and pieces[1].role is Role.CALL and pieces[1].parts[0] == "sets":
+        return tuple(row for each in _arguments(pieces, 1) for row in sets_of(each))
+    return (_row(pieces),)
+
+
+def hive_sets(construct: str, items: Sequence[Pieces], pieces: Pieces) -> Sets:
+    """The sets of `GROUP BY a, b WITH ROLLUP`, `… WITH CUBE`, `… GROUPING SETS (…)`."""
+    if construct == "GROUPING SETS":
+        return sets_of(pieces)
+    parts = [(each,) for each in items]
+    return _rollup(parts) if construct == "WITH ROLLUP" else _cube(parts)
+
+
+def trails(cursor: Cursor, group: Group) -> bool:
+    """Whether the sets follow the expressions, as Hive writes it, instead of standing among them."""
+    if len(group.extras) != 1:
+        return False
+    extra = group.extras[0]
+    return extra.construct.startswith("WITH ") or (
+        bool(group.items) and cursor.tokens[extra.at - 1].text != "," and cursor.tokens[extra.at - 1].word != "BY"
+    )
+
+
+def _arguments(pieces: Pieces, at: int) -> tuple[Pieces, ...]:
+    return split_arguments(pieces[at + 2 : closing_bracket(pieces, at + 1)])
+
+
+def _row(pieces: Pieces) -> tuple[Pieces, ...]:
+    return tuple(unbracketed(each) for each in cells(pieces) if each)
+
+
+def _rollup(parts: Sequence[tuple[Pieces, ...]]) -> Sets:
+    return tuple(_joined(parts[:n]) for n in range(len(parts), -1, -1))
+
+
+def _cube(parts: Sequence[tuple[Pieces, ...]]) -> Sets:
+    sizes = range(len(parts), -1, -1)
+    return tuple(_joined(some) for size in sizes for some in combinations(parts, size))
+
+
+def _joined(parts: Sequence[tuple[Pieces, ...]]) -> tuple[Pieces, ...]:
+    return tuple(each for part in parts for each in part)
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The copies of the rows.
+
+    Args:
+        sets: The sets.
+        number: Column that holds the number of a copy's set.
+        place: Column that tells equal sets apart; None where there are none.
+    """
+
+    sets: GroupingSets
+    number: str
+    place: str | None
+
+    @classmethod
+    def named(cls, sets: GroupingSets, names: Names) -> Copies:
+        """Hand out names for the columns."""
+        place = names.take("set_place") if len(set(sets.sets)) < len(sets.sets) else None
+        return cls(sets, names.take("set_number"), place)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to group by besides the expressions."""
+        return (self.number,) if self.place is None else (self.number, self.place)
+
+    def of(self, rows: Relation, key_names: Sequence[str]) -> Project:
+        """The copies.
+
+        Args:
+            rows: Rows with the grouping expressions in columns.
+            key_names: Those columns, in order.
+        """
+        numbers = [self.sets.number(members) for members in self.sets.sets]
+        values = [
+            (Scalar(f"CAST({n} AS bigint)"), *([literal(i)] if self.place else [])) for i, n in enumerate(numbers)
+        ]
+        joined = Join(rows, Values(self.columns, tuple(tuple(row) for row in values)))
+        shown = [(name, column(name)) for name in joined.columns if name not in key_names]
+        nulled = [(name, self._key(i, name)) for i, name in enumerate(key_names)]
+        return Project(joined, (*nulled, *shown))
+
+    def _key(self, at: int, name: str) -> Scalar:
+        return compose("CASE WHEN {left_out} = 0 THEN {k} END", left_out=self.bit(at), k=column(name))
+
+    def bit(self, at: int) -> Scalar:
+        """Whether an expression is left out: 1 or 0."""
+        power = 1 << (len(self.sets.expressions) - 1 - at)
+        return Scalar(f"(`{self.number}` DIV {power}) % 2", frozenset({self.number}))

@@ -1,0 +1,103 @@
+"""ORDER BY … LIMIT … OFFSET: maintained where it counts in plain numbers.
+
+It orders by columns of the result, or by others of the rows that the result is made of: these are carried along until
+the rows are cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headrace.algebra.relations import Project, SortKey, TopK
+from headrace.algebra.scalar import column
+from headrace.algebra.tree import identity
+from headrace.sql.reader.context import Context, Output
+from headrace.sql.reader.names.resolve import window_pieces
+from headrace.sql.reader.refusals import not_maintained
+from headrace.sql.reader.scalars.pieces import Pieces, Role, is_integer, split_arguments
+from headrace.sql.reader.select.windows import directed
+from headrace.sql.reader.syntax.query_shape import Extra, Query
+from headrace.sql.reader.syntax.tokens import counts
+
+Find = Callable[[Pieces], int | None]
+"""The position of the result's column that an expression is."""
+
+
+def limited(context: Context, query: Query, output: Output, find: Find) -> Output:
+    """The first rows of a query's result; the result itself for a query without LIMIT and OFFSET.
+
+    Args:
+        context: Where refusals go.
+        query: The query.
+        output: Its result before LIMIT.
+        find: Finds what is no name and no number among the columns.
+    """
+    extras, cuts = _cuts(query)
+    if not cuts:
+        return output
+    numbers = {extra.construct: _number(context, extra) for extra in cuts}
+    order = _order(context, extras.get("ORDER BY"), output, find)
+    if order is None or None in numbers.values():
+        for extra in cuts:
+            message = f"{extra.construct} is maintained with plain numbers, after an ORDER BY of columns."
+            context.refuse(not_maintained(extra.construct, context.place(extra.at), message))
+        return _shown(output)
+    place = context.place(cuts[0].at)
+    cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, place)
+    return _shown(replace(output, relation=cut))
+
+
+def _shown(output: Output) -> Output:
+    """The result without what only ORDER BY reads."""
+    if not output.hidden:
+        return output
+    pairs = zip(output.relation.columns, output.names, strict=True)
+    kept = [(column, name) for column, name in pairs if column not in output.hidden]
+    relation = Project(output.relation, identity(tuple(column for column, _ in kept)))
+    return replace(output, relation=relation, names=tuple(name for _, name in kept))
+
+
+def ordering(context: Context, query: Query) -> tuple[Pieces, ...]:
+    """What the rows that a query cuts off are ordered by, none for a query that cuts nothing off."""
+    extras, cuts = _cuts(query)
+    return tuple(expression for expression, _ in _ordered(context, extras.get("ORDER BY"))) if cuts else ()
+
+
+def _cuts(query: Query) -> tuple[dict[str, Extra], list[Extra]]:
+    extras = {extra.construct: extra for extra in query.extras}
+    return extras, [extras[name] for name in ("LIMIT", "OFFSET") if name in extras]
+
+
+def _number(context: Context, extra: Extra) -> int | None:
+    tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
+    return int(tokens[0].text) if len(tokens) == 1 and counts(tokens[0].text) else None
+
+
+def _order(context: Context, extra: Extra | None, output: Output, find: Find) -> tuple[SortKey, ...] | None:
+    keys = _ordered(context, extra)
+    places = [_place(context, expression, output, find) for expression, _ in keys]
+    names = output.relation.columns
+    if not places or any(place is None or place >= len(names) for place in places):
+        return None
+    pairs = zip(places, keys, strict=True)
+    return tuple(SortKey(column(names[place]), direction) for place, (_, direction) in pairs if place is not None)
+
+
+def _ordered(context: Context, extra: Extra | None) -> list[tuple[Pieces, str]]:
+    """The expressions of ORDER BY, each with its direction."""
+    if extra is None:
+        return []
+    pieces = window_pieces(context, (extra.range[0] - 2, extra.range[1]))[2:]
+    return [directed(each) for each in split_arguments(pieces)]
+
+
+def _place(context: Context, pieces: Pieces, output: Output, find: Find) -> int | None:
+    if is_integer(pieces):
+        return int(pieces[0].text) - 1 if int(pieces[0].text) else None
+    if len(pieces) == 1 and pieces[0].role is Role.NAME and len(pieces[0].parts) == 1:
+        wanted = context.fold(pieces[0].parts[0])
+        fitting = [i for i, name in enumerate(output.names) if name is not None and context.fold(name) == wanted]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else None
+    return find(pieces)

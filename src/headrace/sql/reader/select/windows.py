@@ -1,0 +1,200 @@
+"""From the window functions of a SELECT to windows, one below the other for each PARTITION BY.
+
+A function of another PARTITION BY reads the rows that the one below it passes on, so their order does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from headrace.algebra.relations import Project, Relation, SortKey, Window, WindowCall
+from headrace.algebra.scalar import Scalar
+from headrace.algebra.tree import identity
+from headrace.sql.reader.context import Context
+from headrace.sql.reader.functions.ties import POSITIONAL, SETTLED
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.refusals import not_deterministic, not_maintained
+from headrace.sql.reader.scalars.pieces import (
+    Piece,
+    Pieces,
+    Role,
+    closing_bracket,
+    input_piece,
+    keys,
+    scalar,
+    split_arguments,
+)
+from headrace.sql.reader.syntax.over_clause import DIRECTION, FRAME, ORDER, PARTITION
+
+Definitions = Mapping[str, Pieces]
+"""Named windows, folded, with what stands inside their brackets."""
+
+
+def has_window(pieces: Pieces) -> bool:
+    """Whether an expression calls a window function."""
+    return any(piece.role is Role.WINDOW for piece in pieces)
+
+
+def with_definitions(context: Context, pieces: Pieces, definitions: Definitions) -> Pieces:
+    """Put the definitions of named windows in the place of their names: `OVER w`, `OVER (w)`."""
+    out: list[Piece] = []
+    for i, piece in enumerate(pieces):
+        after_over = _is(pieces, i - 1, "OVER")
+        inside = _is(pieces, i - 1, "(") and _is(pieces, i - 2, "OVER") and _is(pieces, i + 1, ")")
+        if piece.role is not Role.LITERAL or not (after_over or inside):
+            out.append(piece)
+            continue
+        found = definitions.get(context.fold(piece.text.strip("`")))
+        if found is None:
+            context.refuse(not_maintained("window function", context.place_of(piece.at)))
+        elif inside:
+            out.extend(found)
+        else:
+            bracket = Piece(Role.OPERATOR, "(", piece.at, True)
+            out += [bracket, *found, Piece(Role.OPERATOR, ")", piece.at, False)]
+    return tuple(out)
+
+
+def _is(pieces: Pieces, at: int, text: str) -> bool:
+    return 0 <= at < len(pieces) and pieces[at].role is Role.OPERATOR and pieces[at].text.upper() == text
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """An OVER clause.
+
+    Args:
+        partition: The expressions of PARTITION BY.
+        order: The expressions of ORDER BY.
+        frame: The frame as written.
+    """
+
+    partition: tuple[Pieces, ...]
+    order: tuple[SortKey, ...]
+    frame: str
+
+
+@dataclass
+class Windowing:
+    """Collects the window functions of one SELECT.
+
+    Args:
+        context: Where refusals go.
+        relation: The rows they are computed over.
+        divided: Columns that every PARTITION BY begins with.
+    """
+
+    context: Context
+    relation: Relation
+    divided: tuple[str, ...] = ()
+    _names: Names = field(default_factory=Names)
+    _keys: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
+    _calls: dict[tuple[str, ...], list[WindowCall]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.relation.columns:
+            self._names.take(name)
+
+    def over(self, pieces: Pieces) -> Pieces:
+        """An expression with columns in the place of its window functions."""
+        out: list[Piece] = []
+        at = 0
+        while at < len(pieces):
+            if pieces[at].role is not Role.WINDOW:
+                out.append(pieces[at])
+                at += 1
+                continue
+            clause = next((i for i in range(at, len(pieces)) if _ends_call(pieces, at, i)), len(pieces) - 1)
+            end = closing_bracket(pieces, clause + 1) + 1
+            out.append(input_piece(self._call(pieces[at:clause], _over(pieces[clause + 2 : end - 1])), pieces[at]))
+            at = end
+        return tuple(out)
+
+    def windows(self) -> Relation:
+        """The windows over the relation, once every expression has been through `over`."""
+        result: Relation = Project(self.relation, (*identity(self.relation.columns), *self._keys.values()))
+        for partition, calls in self._calls.items():
+            result = Window(result, partition, tuple(calls))
+        return result
+
+    def _call(self, call: Pieces, over: Over) -> str:
+        function = call[0].parts[0]
+        self._judge(call)
+        partition = tuple(dict.fromkeys((*self.divided, *(self._key(key) for key in over.partition))))
+        calls = self._calls.setdefault(partition, [])
+        text = scalar(call)
+        for known in calls:
+            if (known.call, known.order, known.frame) == (text, over.order, over.frame):
+                return known.name
+        name = self._names.take(function)
+        place = self.context.place_of(call[0].at)
+        calls.append(WindowCall(name, function, text, over.order, over.frame, place))
+        return name
+
+    def _judge(self, call: Pieces) -> None:
+        function, place = call[0].parts[0], self.context.place_of(call[0].at)
+        if function in ("mode", "collect_set", "listagg", "string_agg"):
+            self.context.refuse(not_deterministic(f"{function}()", place, "depends on the order of its rows"))
+        elif function not in POSITIONAL | SETTLED:
+            self.context.refuse(not_maintained(f"{function}() OVER", place))
+        elif has_window(call[1:]):
+            self.context.refuse(not_maintained("window function of a window function", place))
+
+    def _key(self, pieces: Pieces) -> str:
+        if len(pieces) == 1 and pieces[0].role is Role.INPUT:
+            return pieces[0].parts[0]
+        return self._keys.setdefault(keys(pieces), (self._names.take("partition"), scalar(pieces)))[0]
+
+
+def _ends_call(pieces: Pieces, start: int, at: int) -> bool:
+    """Whether the OVER of the call at `start` stands here; what is inside its brackets is passed over."""
+    closing = closing_bracket(pieces, start + 1)
+    if at <= closing or not _is(pieces, at, "OVER"):
+        return False
+    if _is(pieces, closing + 1, "FILTER"):
+        return at > closing_bracket(pieces, closing + 2)
+    return True
+
+
+def _over(pieces: Pieces) -> Over:
+    """Read what stands inside the brackets of OVER."""
+    partition: tuple[Pieces, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame = ""
+    starts = [i for i in range(len(pieces)) if _begins(pieces, i)]
+    for start, end in pairwise((*starts, len(pieces))):
+        word = pieces[start].text.upper()
+        if word in FRAME:
+            frame = " ".join(piece.text for piece in pieces[start:end])
+        elif word in ORDER:
+            order = tuple(_sort_key(each) for each in split_arguments(pieces[start + 2 : end]))
+        else:
+            partition = split_arguments(pieces[start + 2 : end])
+    return Over(partition, order, frame)
+
+
+def _begins(pieces: Pieces, at: int) -> bool:
+    piece = pieces[at]
+    if piece.role is not Role.OPERATOR or _depth(pieces, at):
+        return False
+    return piece.text.upper() in FRAME or (piece.text.upper() in PARTITION | ORDER and _is(pieces, at + 1, "BY"))
+
+
+def _depth(pieces: Pieces, at: int) -> int:
+    brackets = [piece.text for piece in pieces[:at] if piece.role is Role.OPERATOR]
+    return sum((text in ("(", "[")) - (text in (")", "]")) for text in brackets)
+
+
+def _sort_key(pieces: Pieces) -> SortKey:
+    expression, direction = directed(pieces)
+    return SortKey(scalar(expression), direction)
+
+
+def directed(pieces: Pieces) -> tuple[Pieces, str]:
+    """An expression of ORDER BY and the direction that follows it."""
+    last = len(pieces)
+    while last and pieces[last - 1].role is Role.OPERATOR and pieces[last - 1].text.upper() in DIRECTION:
+        last -= 1
+    return pieces[:last], " ".join(piece.text.upper() for piece in pieces[last:])

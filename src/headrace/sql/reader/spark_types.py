@@ -1,0 +1,25 @@
+"""Asking Spark for types while a query is read: only where the meaning of a clause depends on them."""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Relation, Scan, Stored
+from headrace.algebra.schema import Column
+from headrace.sql.lower import lower
+from headrace.sql.reader.context import Context
+
+
+def types_in(context: Context, relation: Relation) -> tuple[Column, ...] | None:
+    """The columns of a relation; None where nobody can be asked, or the query is refused already.
+
+    Args:
+        context: Knows whom to ask.
+        relation: What has been read so far.
+    """
+    if context.describe is None or context.findings.any:
+        return None
+    return context.describe(lower(relation, _by_name))
+
+
+def _by_name(leaf: Scan | Stored) -> str:
+    assert isinstance(leaf, Scan), "a query reads sources only"
+    return leaf.source.sql

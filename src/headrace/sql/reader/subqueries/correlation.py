@@ -1,0 +1,231 @@
+"""Reading a subquery of an expression: by itself where it can be, else with its outer references told apart.
+
+A name means a column of the subquery if there is one, else of the query around it. So a subquery that can be read by
+itself has no outer references; of any other, FROM is read, and those conditions of WHERE that read outer columns are
+set apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from headrace.algebra.relations import Project, Relation
+from headrace.algebra.scalar import Scalar, as_column, column
+from headrace.algebra.tree import identity
+from headrace.sql.reader.context import Context, Ctes, Output
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.names.resolve import pieces_of, resolved
+from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
+from headrace.sql.reader.refusals import not_maintained
+from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
+from headrace.sql.reader.scalars.pieces import SCALAR, Piece, Pieces, Role
+from headrace.sql.reader.select.aggregates import has_aggregate
+from headrace.sql.reader.select.windows import has_window
+from headrace.sql.reader.syntax.query_shape import Query, Range, Select
+from headrace.sql.reader.tables.from_reader import FromReader
+from headrace.sql.reader.tables.generators import as_generator, is_generator, more_than_views
+
+DEEPEST = 5
+"""How deep subqueries may be nested: each level is read twice, with and without outer references."""
+
+
+class RefusedError(Exception):
+    """The reason is in the findings; the tree is thrown away."""
+
+
+@dataclass
+class Rows:
+    """Rows that subqueries are joined to.
+
+    Args:
+        relation: The rows so far.
+        scope: What names mean.
+        names: Hands out columns that are free here, and in the queries around.
+        values: Scalar subqueries whose value is a column already, by their place.
+    """
+
+    relation: Relation
+    scope: Scope
+    names: Names
+    values: dict[Range, Pieces] = field(default_factory=dict)
+
+    def fresh(self, wanted: str, value: Scalar) -> str:
+        """A column that holds a value: itself, if it is a column already."""
+        own = as_column(value)
+        if own is not None:
+            return own
+        name = self.names.take(wanted)
+        self.relation = Project(self.relation, (*identity(self.relation.columns), (name, value)))
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A subquery with outer references.
+
+    Args:
+        rows: Its rows, before any condition with outer references.
+        conditions: The conditions with outer references, all names resolved.
+        items: Its select list, names resolved.
+    """
+
+    rows: Rows
+    conditions: tuple[Pieces, ...]
+    items: tuple[Pieces, ...]
+
+
+def query_at(context: Context, piece: Piece) -> Query:
+    """The query that a piece stands for."""
+    context.cursor.at = piece.tokens[0]
+    return context.cursor.parse_query()
+
+
+def deeper(context: Context, piece: Piece) -> Context:
+    """The context of a subquery of an expression.
+
+    Raises:
+        RefusedError: It is nested too deep.
+    """
+    if context.depth >= DEEPEST:
+        message = f"Subqueries are nested more than {DEEPEST} deep."
+        refuse(context, piece, "nested subqueries", message)
+    return replace(context, depth=context.depth + 1)
+
+
+def refuse(context: Context, piece: Piece, construct: str, message: str | None = None) -> None:
+    """Take down why a subquery is not maintained.
+
+    Raises:
+        RefusedError: always.
+    """
+    context.refuse(not_maintained(construct, context.place_of(piece.at), message))
+    raise RefusedError
+
+
+def alone(context: Context, query: Query, ctes: Ctes) -> Output | None:
+    """The subquery read by itself; None when it has outer references.
+
+    Raises:
+        RefusedError: Something in it is not maintained.
+    """
+    trial = context.trial()
+    output = trial.read_query(trial, query, ctes)
+    if trial.findings.refusals:
+        context.findings.refusals.extend(trial.findings.refusals)
+        raise RefusedError
+    if trial.findings.doubts:
+        return None
+    context.read_ctes.update(trial.read_ctes)
+    return output
+
+
+Filtered = Callable[[Rows, Pieces], None]
+"""Applies a condition without outer references, which may hold subqueries itself."""
+
+
+def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: Piece, filtered: Filtered) -> Inner:
+    """The subquery with its outer references told apart.
+
+    Args:
+        context: The subquery's.
+        query: The subquery.
+        ctes: The common table expressions in sight.
+        outer: The rows it is evaluated for.
+        piece: Where it stands.
+        filtered: Applies the conditions that concern the subquery alone.
+
+    Raises:
+        RefusedError: It has another shape than SELECT … FROM … WHERE.
+    """
+    body = _plain(context, query, piece)
+    read = FromReader(context, ctes).block(body)
+    if read.scope.opaque:
+        raise RefusedError
+    fresh = {c: outer.names.take(c) for c in read.relation.columns}
+    visible = tuple(replace(c, internal=fresh[c.internal]) for c in read.scope.columns)
+    renamed = Project(read.relation, tuple((new, column(old)) for old, new in fresh.items()))
+    rows = Rows(renamed, replace(read.scope, columns=visible), outer.names)
+    conditions: list[Pieces] = []
+    for part in conjuncts(pieces_of(context, body.where)) if body.where else ():
+        told, reads_outer = _outer_names(context, part, rows.scope, outer.scope)
+        if not reads_outer:
+            filtered(rows, part)
+        elif has_subquery(part):
+            refuse(context, piece, "correlated subquery", "A condition reads outer columns beside another subquery.")
+        else:
+            conditions.append(understood(context, told, rows.scope))
+    if not conditions:
+        refuse(context, piece, "correlated subquery", "It reads outer columns elsewhere than in its own WHERE.")
+    return Inner(rows, tuple(conditions), tuple(_item(context, item, rows.scope, piece) for item in body.items))
+
+
+def understood(context: Context, pieces: Pieces, scope: Scope) -> Pieces:
+    """The pieces with every name resolved.
+
+    Raises:
+        RefusedError: One could not be.
+    """
+    known = resolved(context, pieces, scope)
+    if any(piece.role in (Role.NAME, Role.SUBQUERY) for piece in known):
+        raise RefusedError
+    return known
+
+
+def _plain(context: Context, query: Query, piece: Piece) -> Select:
+    body = plain(query)
+    if body is None:
+        message = "A subquery that reads outer columns is maintained when it is no more than SELECT … FROM … WHERE."
+        refuse(context, piece, "correlated subquery", message)
+    assert body is not None
+    return body
+
+
+def plain(query: Query) -> Select | None:
+    """The block of a query that is no more than SELECT [DISTINCT] … FROM … WHERE; None for any other."""
+    body = query.body
+    while isinstance(body, Query) and not body.ctes and not body.extras:
+        body = body.body
+    if query.ctes or query.recursive or not all(extra.harmless for extra in query.extras):
+        return None
+    if not isinstance(body, Select) or body.group or body.having or body.source is None or more_than_views(body):
+        return None
+    return body
+
+
+def _outer_names(context: Context, pieces: Pieces, inner: Scope, outer: Scope) -> tuple[Pieces, bool]:
+    """The pieces with outer names resolved, and whether there was one."""
+    out: list[Piece] = []
+    found = False
+    for piece in pieces:
+        if piece.role is Role.NAME and not _means(inner, piece) and _means(outer, piece):
+            out.extend(resolved(context, (piece,), outer))
+            found = True
+        else:
+            out.append(piece)
+    return tuple(out), found
+
+
+def _means(scope: Scope, piece: Piece) -> bool:
+    try:
+        return scope.resolve(piece.parts) is not None
+    except AmbiguousNameError:
+        return True
+
+
+def _item(context: Context, within: Range, scope: Scope, piece: Piece) -> Pieces:
+    """A select item without its alias; empty for a star, which only EXISTS does not mind."""
+    pieces = pieces_of(context, within)
+    end = len(pieces)
+    while end and pieces[end - 1].role is Role.ALIAS:
+        end -= 1
+    if end < len(pieces) and end and pieces[end - 1].text.upper() == "AS" and pieces[end - 1].role is Role.OPERATOR:
+        end -= 1
+    pieces = pieces[:end]
+    if len(pieces) == 1 and pieces[0].role is Role.STAR:
+        return ()
+    if has_window(pieces) or is_generator(as_generator(pieces)):
+        refuse(context, piece, "correlated subquery", "It reads outer columns beside a window or generator.")
+    if piece.parts[0] != SCALAR and has_aggregate(pieces):
+        refuse(context, piece, "correlated subquery", "It reads outer columns and calls an aggregate.")
+    return understood(context, pieces, scope)

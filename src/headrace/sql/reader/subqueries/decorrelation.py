@@ -1,0 +1,180 @@
+"""A subquery with outer columns as a relation of its own, with keys that say which outer rows its rows are for.
+
+Where every condition with outer columns is an equality `f(R) = g(L)`, the keys are the values of f. In general let D
+be the distinct values of the outer columns that conditions read: R is joined to D under these conditions, the keys are
+the columns of D, and each row of L finds its own by them, NULL being a value like any other. What the subquery does
+next, groups, partitions, first rows, it does for each key by itself.
+Source: Neumann, Kemper, Unnesting Arbitrary Queries, BTW 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from headrace.algebra.relations import Aggregate, Join, Project, Relation
+from headrace.algebra.scalar import Scalar, all_of, column, compose, substitute
+from headrace.algebra.tree import identity
+from headrace.algebra.types import decimal_of, is_integer
+from headrace.sql.reader.context import Context
+from headrace.sql.reader.functions.ties import equal_means_same
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.scalars.booleans import split
+from headrace.sql.reader.scalars.collations import under_one_collation
+from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, input_piece, scalar
+from headrace.sql.reader.spark_types import types_in
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A subquery's rows and how outer rows find theirs.
+
+    Args:
+        inner: The subquery's rows; in general joined to the outer values they are for.
+        keys: Expressions over these rows.
+        theirs: For each key, the expression over outer rows that it equals.
+        nulls: Whether NULL equals NULL.
+    """
+
+    inner: Relation
+    keys: tuple[Pieces, ...]
+    theirs: tuple[Pieces, ...]
+    nulls: bool
+
+    def equal(self, a: str, b: str) -> Scalar:
+        """Whether a column of outer rows equals a key."""
+        return compose("{a} <=> {b}" if self.nulls else "{a} = {b}", a=column(a), b=column(b))
+
+
+def matched(
+    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Pieces], names: Names
+) -> Matched | None:
+    """Find keys for a subquery's rows.
+
+    Args:
+        context: Knows whom to ask for types.
+        outer: The outer rows.
+        inner: The subquery's rows, with the columns that conditions read; names differ from those of `outer`.
+        conditions: The conditions that read outer columns, at least one, all names resolved.
+        names: Hands out columns that are free in both.
+
+    Returns:
+        None where outer values that are equal may be told apart.
+    """
+    pairs = [_equality(condition, frozenset(inner.columns)) for condition in conditions]
+    told = [pair for pair in pairs if pair is not None]
+    if len(told) == len(pairs) and _alike(context, outer, inner, told):
+        return Matched(inner, tuple(own for own, _ in told), tuple(theirs for _, theirs in told), False)
+    return _by_values(context, outer, inner, conditions, names)
+
+
+def _by_values(
+    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Pieces], names: Names
+) -> Matched | None:
+    condition = all_of(scalar(each) for each in conditions)
+    assert condition is not None
+    read = tuple(name for name in outer.columns if name in condition.columns)
+    types = types_in(context, Project(outer, identity(read))) or ()
+    if not all(equal_means_same(each.type) for each in types):
+        return None
+    fresh = {name: names.take(f"for.{name}") for name in read}
+    wanted = Project(outer, tuple((new, column(old)) for old, new in fresh.items()))
+    values = Aggregate(wanted, wanted.columns)
+    over = substitute(condition, {old: column(new) for old, new in fresh.items()})
+    like = conditions[0][0]
+    keys = tuple((input_piece(new, like),) for new in fresh.values())
+    return Matched(Join(values, inner, over), keys, tuple((input_piece(old, like),) for old in fresh), True)
+
+
+def _equality(condition: Pieces, own: Set[str]) -> tuple[Pieces, Pieces] | None:
+    """An equality as (expression over the subquery's columns, expression over outer columns)."""
+    sides = next((parts for word in ("=", "==") if len(parts := split(condition, word)) == 2), None)
+    collated = None if sides is None else under_one_collation(*sides)
+    if sides is None or collated is None or not _tight(sides):
+        return None
+    a, b = ({p.parts[0] for p in side if p.role is Role.INPUT} for side in sides)
+    if a and b and a <= own and not b & own:
+        return collated
+    return (collated[1], collated[0]) if a and b and b <= own and not a & own else None
+
+
+def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[tuple[Pieces, Pieces]]) -> bool:
+    """Whether no pair is compared by a cast: several groups may equal one row, as '1' and '01' both equal 1."""
+    sides = []
+    for relation, at in ((inner, 0), (outer, 1)):
+        items = tuple((f"side{number}", scalar(pair[at])) for number, pair in enumerate(pairs))
+        sides.append(types_in(context, Project(relation, items)) or ())
+    return all(_groups_alike(own.type, theirs.type) for own, theirs in zip(*sides, strict=False))
+
+
+def _groups_alike(own: str, theirs: str) -> bool:
+    """Whether values of one type that equal a value of the other are equal themselves."""
+    if own == theirs or (is_integer(own) and is_integer(theirs)):
+        return True
+    a, b = decimal_of(own), decimal_of(theirs)
+    return a is not None and b is not None and a[1] == b[1]
+
+
+_LOOSE = (
+    "AND",
+    "OR",
+    "NOT",
+    "!",
+    "IS",
+    "IN",
+    "BETWEEN",
+    "LIKE",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "<>",
+    "!=",
+    "<=>",
+    "|",
+    "^",
+    "&",
+)
+
+
+def _tight(sides: tuple[Pieces, ...]) -> bool:
+    """Whether no side holds an operator that binds less than the equality between them."""
+    return all(len(split(side, word)) == 1 for side in sides for word in _LOOSE)
+
+
+_ZERO_OVER_NOTHING = frozenset(["count", "approx_count_distinct", "regr_count"])
+_EMPTY_ARRAYS = frozenset(["collect_list", "collect_set", "array_agg"])
+
+
+def null_over_nothing(aggregate: Aggregate) -> str | None:
+    """The first function that gives neither NULL nor zero over no rows; None when there is none."""
+    calls = (call for call in aggregate.calls if call.inside != "{}" or call.function in _EMPTY_ARRAYS)
+    return next((call.function for call in calls), None)
+
+
+def counting(aggregate: Aggregate) -> frozenset[str]:
+    """The columns that are zero over no rows."""
+    return frozenset(call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING)
+
+
+def beside_nothing(pieces: Pieces, names: dict[str, str], counts: Set[str]) -> Pieces:
+    """An expression over an aggregate as it is beside a row that may have no group.
+
+    Args:
+        pieces: The expression.
+        names: What the aggregate's columns are called there.
+        counts: The columns that are zero over no rows.
+    """
+    return tuple(p for each in pieces for p in _beside_nothing(each, names, counts))
+
+
+def _beside_nothing(piece: Piece, names: dict[str, str], counts: Set[str]) -> Pieces:
+    if piece.role is not Role.INPUT:
+        return (piece,)
+    own = input_piece(names[piece.parts[0]], piece)
+    if piece.parts[0] not in counts:
+        return (own,)
+    at = piece.at
+    call = Piece(Role.CALL, "COALESCE", at, piece.spaced, ("coalesce",))
+    opening, closing = Piece(Role.OPERATOR, "(", at, False), Piece(Role.OPERATOR, ")", at, False)
+    return (call, opening, own, Piece(Role.OPERATOR, ",", at, False), Piece(Role.LITERAL, "0", at, True), closing)

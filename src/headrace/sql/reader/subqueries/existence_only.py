@@ -1,0 +1,44 @@
+"""A query that is asked only whether it has rows: what does not decide that is left out.
+
+ORDER BY never does; LIMIT does not while it lets a row through and nothing is passed over; GROUP BY does not, since
+each group has a row, as long as HAVING drops none. An aggregate without GROUP BY has a row in any case, which is
+another question, so it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.sql.reader.context import Context
+from headrace.sql.reader.functions.builtin_functions import GENERATORS
+from headrace.sql.reader.names.resolve import pieces_of
+from headrace.sql.reader.scalars.pieces import Role
+from headrace.sql.reader.syntax.query_shape import Extra, Query, Select
+from headrace.sql.reader.syntax.tokens import counts
+
+
+def only_asked_for_rows(context: Context, query: Query) -> Query:
+    """The query of EXISTS without what does not decide whether it has rows."""
+    cut = any(extra.construct == "OFFSET" for extra in query.extras)
+    extras = tuple(extra for extra in query.extras if cut or not (extra.harmless or _lets_through(context, extra)))
+    body = query.body
+    if isinstance(body, Select) and _only_groups(context, body) and extras == ():
+        body = replace(body, group=None, items=(), distinct=False)
+    return replace(query, body=body, extras=extras)
+
+
+def _lets_through(context: Context, extra: Extra) -> bool:
+    """Whether it is a LIMIT of at least one row."""
+    tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
+    return extra.construct == "LIMIT" and len(tokens) == 1 and counts(tokens[0].text) and int(tokens[0].text) > 0
+
+
+def _only_groups(context: Context, body: Select) -> bool:
+    """Whether it has a plain GROUP BY, and nothing that drops or adds rows afterwards."""
+    group = body.group
+    if group is None or group.all or group.extras or body.having is not None or body.extras:
+        return False
+    pieces = [pieces_of(context, within) for within in (*group.items, *body.items)]
+    # GROUP BY () has a row over no rows, and a generator may have none
+    empty = any([piece.text for piece in each] == ["(", ")"] for each in pieces)
+    return not empty and not any(p.role is Role.CALL and p.parts[0] in GENERATORS for each in pieces for p in each)

@@ -1,0 +1,80 @@
+"""Subqueries in ON.
+
+Rows that are joined are few pairs of many, so an inner join's conditions with subqueries are conditions of WHERE over
+its pairs. Beside other joins a subquery that reads outer columns of one side only (or of none) becomes columns of that
+side, and the condition reads these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.algebra.relations import Relation
+from headrace.sql.reader.context import Context
+from headrace.sql.reader.names.scope import Scope
+from headrace.sql.reader.refusals import Refusal, not_maintained
+from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
+from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role
+
+Side = tuple[Relation, Scope]
+Read = Callable[[Context, Side, Pieces], tuple[Relation, Pieces]]
+"""Gives a side columns for the subqueries of a condition, and the condition over them."""
+
+ONE_SIDE = "A subquery in ON is maintained when it reads outer columns of one side only, or in an inner join."
+
+
+def told_apart(pieces: Pieces) -> tuple[Pieces, list[Pieces]]:
+    """A condition without its conjuncts that hold subqueries, and these."""
+    parts = conjuncts(pieces)
+    kept: list[Piece] = []
+    for part in parts:
+        if not has_subquery(part):
+            kept += [*([_and(part)] if kept else []), *_bracketed(part)]
+    return tuple(kept), [part for part in parts if has_subquery(part)]
+
+
+def on_sides(
+    context: Context, left: Side, right: Side, parts: list[Pieces], read: Read
+) -> tuple[Relation, Relation, Pieces]:
+    """Both sides with columns for the subqueries, and the condition over these.
+
+    Args:
+        context: The text.
+        left: The left side.
+        right: The right side.
+        parts: Conditions with subqueries.
+        read: Reads one over one side.
+    """
+    sides = [right, left]
+    out: list[Piece] = []
+    for part in parts:
+        refusals: list[Refusal] = []
+        for i, side in enumerate(sides):
+            trial = context.trial()
+            relation, pieces = read(trial, side, part)
+            if trial.findings.refusals or trial.findings.doubts:
+                refusals += trial.findings.refusals
+                continue
+            context.read_ctes.update(trial.read_ctes)
+            sides[i] = (relation, side[1])
+            out += [*([_and(part)] if out else []), *_bracketed(pieces)]
+            break
+        else:
+            piece = next(piece for piece in part if piece.role is Role.SUBQUERY)
+            own = not_maintained(f"{piece.parts[0]} in ON", context.place_of(piece.at), ONE_SIDE)
+            context.findings.refusals.extend(refusals or [own])
+    return sides[1][0], sides[0][0], tuple(out)
+
+
+def both(a: Pieces, b: Pieces) -> Pieces:
+    """Two conditions that must both hold; either may be empty."""
+    return (*a, _and(b), *b) if a and b else a or b
+
+
+def _and(like: Pieces) -> Piece:
+    return Piece(Role.OPERATOR, "AND", like[0].at, True)
+
+
+def _bracketed(pieces: Pieces) -> Pieces:
+    at = pieces[0].at
+    return (Piece(Role.OPERATOR, "(", at, True), *pieces, Piece(Role.OPERATOR, ")", at, False))

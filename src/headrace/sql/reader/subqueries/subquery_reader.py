@@ -1,0 +1,311 @@
+"""Subqueries in expressions.
+
+EXISTS and IN become semi-joins, their opposites anti-joins; under OR, a column that says whether there is a partner. A
+subquery without outer references that is asked for its existence, or for its one value, becomes a relation of one row;
+a value that depends on outer columns by equalities, the aggregate grouped by the other sides of these, joined.
+"""
+
+from __future__ import annotations
+
+from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
+from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose
+from headrace.algebra.tree import identity
+from headrace.algebra.types import mentions
+from headrace.sql.reader.context import Context, Ctes
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.names.resolve import pieces_of
+from headrace.sql.reader.names.scope import Scope
+from headrace.sql.reader.scalars.booleans import Combined, Condition, Part, condition, has_subquery
+from headrace.sql.reader.scalars.collations import INSIDE, under_one_collation
+from headrace.sql.reader.scalars.pieces import EXISTS, IN, Piece, Pieces, Role, cells, input_piece, scalar
+from headrace.sql.reader.spark_types import types_in
+from headrace.sql.reader.subqueries.correlation import (
+    RefusedError,
+    Rows,
+    alone,
+    correlated,
+    deeper,
+    query_at,
+    refuse,
+    understood,
+)
+from headrace.sql.reader.subqueries.existence_only import only_asked_for_rows
+from headrace.sql.reader.subqueries.partner_marks import looked_up
+from headrace.sql.reader.subqueries.scalar_subqueries import Values
+from headrace.sql.reader.syntax.query_shape import Range
+from headrace.sql.reader.tables.from_reader import Joined
+
+_ZEROS = (
+    "NOT IN over floating-point numbers: where Spark answers it by hashing, 0.0 and -0.0 are different there."
+    " NOT EXISTS takes them for equal."
+)
+
+
+class SubqueryReader:
+    """Reads the subqueries of one SELECT block.
+
+    Args:
+        context: The text.
+        ctes: The common table expressions in sight.
+    """
+
+    def __init__(self, context: Context, ctes: Ctes) -> None:
+        self.context = context
+        self.ctes = ctes
+
+    def where(self, joined: Joined, within: Range | None) -> Relation:
+        """The joined inputs under WHERE."""
+        if within is None:
+            return joined.relation
+        return self.filtered(joined.relation, joined.scope, pieces_of(self.context, within))
+
+    def filtered(self, relation: Relation, scope: Scope, pieces: Pieces) -> Relation:
+        """The rows for which a condition is true.
+
+        Args:
+            relation: The rows.
+            scope: What names mean that are not resolved yet.
+            pieces: The condition.
+        """
+        rows = _rows(relation, scope)
+        try:
+            self._filter(rows, pieces)
+        except RefusedError:
+            return relation
+        return rows.relation
+
+    def valued(self, relation: Relation, scope: Scope, lists: list[Pieces]) -> tuple[Relation, list[Pieces]]:
+        """Rows with the values of scalar subqueries as columns, and the expressions over these rows."""
+        rows = _rows(relation, scope)
+        try:
+            out = [self._values().put_in(rows, pieces) if has_subquery(pieces) else pieces for pieces in lists]
+        except RefusedError:
+            return relation, lists
+        return rows.relation, out
+
+    def _values(self) -> Values:
+        return Values(self.context, self.ctes, self._filter, self._over)
+
+    # conditions
+
+    def _filter(self, rows: Rows, pieces: Pieces) -> None:
+        whole = condition(pieces)
+        parts = whole.parts if isinstance(whole, Combined) and whole.word == "AND" else (whole,)
+        # what needs no subquery comes first: fewer rows are left for the others
+        for part in sorted(parts, key=_holds_subquery):
+            if isinstance(part, Part) and _asks_for_existence(part.pieces):
+                self._keep(rows, part)
+            elif isinstance(part, Part) and has_subquery(part.pieces):
+                over = self._values().put_in(rows, part.pieces, only_true=True)
+                self._keep_if(rows, Part(over, part.negated).written())
+            else:
+                self._keep_if(rows, self._over(rows, part))
+
+    def _keep_if(self, rows: Rows, pieces: Pieces) -> None:
+        rows.relation = Filter(rows.relation, scalar(pieces))
+
+    def _over(self, rows: Rows, part: Condition) -> Pieces:
+        """A condition whose subqueries have become columns."""
+        if isinstance(part, Part) and not part.pieces:
+            self.context.doubt("condition", "A part of a condition is missing.", 0)
+            raise RefusedError
+        if isinstance(part, Combined):
+            out: list[Piece] = []
+            for each in part.parts:
+                over = self._over(rows, each)
+                word = [Piece(Role.OPERATOR, part.word, over[0].at, True)] if out else []
+                out += [*word, *_bracketed(over)]
+            return tuple(out)
+        if _asks_for_existence(part.pieces):
+            return self._mark(rows, part)
+        if has_subquery(part.pieces):
+            return Part(self._values().put_in(rows, part.pieces), part.negated).written()
+        return Part(understood(self.context, part.pieces, rows.scope), part.negated).written()
+
+    # existence
+
+    def _keep(self, rows: Rows, part: Part) -> None:
+        """The rows for which a partner exists, or none does."""
+        piece = part.pieces[-1]
+        unrelated, right, pairs, on, negated = self._partners(rows, part)
+        if unrelated and not pairs:
+            flag = self._flags(rows, right, None)[0]
+            self._keep_if(rows, Part((input_piece(flag, piece),), negated).written())
+        elif unrelated and negated and len(pairs) == 1:
+            self._not_in(rows, right, pairs[0], piece)
+        else:
+            rows.relation = Existence(rows.relation, right, _met(pairs, on, negated), anti=negated)
+
+    def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], piece: Piece) -> None:
+        """x NOT IN R: true over an empty R; else when neither x nor a value of R is NULL, and no value equals x."""
+        if any(self._is_float(*each) for each in ((rows.relation, pair[0]), (right, pair[1]))):
+            refuse(self.context, piece, "NOT IN of floats", _ZEROS)
+        rows.relation = Existence(rows.relation, right, _equal(pair), anti=True)
+        some, nulls = self._flags(rows, right, pair[1])
+        parts = {"some": column(some), "nulls": column(nulls), "x": column(pair[0])}
+        rows.relation = Filter(rows.relation, compose("NOT {some} OR ({x} IS NOT NULL AND NOT {nulls})", **parts))
+
+    def _is_float(self, relation: Relation, name: str) -> bool:
+        types = types_in(self.context, Project(relation, ((name, column(name)),))) or ()
+        return any(mentions(each.type, "float", "double") for each in types)
+
+    def _mark(self, rows: Rows, part: Part) -> Pieces:
+        """A column that says whether a partner exists, asked for by a condition."""
+        piece = part.pieces[-1]
+        unrelated, right, pairs, on, negated = self._partners(rows, part)
+        if unrelated and not pairs:
+            return Part((input_piece(self._flags(rows, right, None)[0], piece),), negated).written()
+        equal = [_equality(pair, piece) for pair in pairs]
+        if not (negated and pairs):
+            found = looked_up(self.context, rows, right, (*on, *equal), piece)
+            if found is not None:
+                return Part(found, negated).written()
+        theta = _met(pairs, on, negated)
+        name, columns = rows.names.take("exists"), rows.relation.columns
+        rows.relation = Union(
+            tuple(
+                Project(
+                    Existence(rows.relation, right, theta, anti=anti),
+                    (*identity(columns), (name, FALSE if anti else TRUE)),
+                )
+                for anti in (False, True)
+            )
+        )
+        return Part((input_piece(name, piece),), negated).written()
+
+    def _flags(self, rows: Rows, right: Relation, value: str | None) -> tuple[str, ...]:
+        """Join a row that says whether `right` has rows and, when asked, whether a value is NULL in some."""
+        some, nulls = rows.names.take("some"), rows.names.take("nulls")
+        calls: tuple[AggregateCall, ...] = (AggregateCall("n", "count"),)
+        items = [(some, compose("{n} > 0", n=column("n")))]
+        if value is not None:
+            calls += (AggregateCall("m", "count", column(value)),)
+            items.append((nulls, compose("{n} > {m}", n=column("n"), m=column("m"))))
+        rows.relation = Join(rows.relation, Project(Aggregate(right, (), calls), tuple(items)))
+        return tuple(name for name, _ in items)
+
+    def _partners(
+        self, rows: Rows, part: Part
+    ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Pieces, ...], bool]:
+        """What EXISTS or IN looks in.
+
+        Returns:
+            Whether it is the same for all rows; its relation; columns that IN compares; other conditions; whether the
+            opposite is asked for.
+        """
+        piece, negated = part.pieces[-1], part.negated
+        context = deeper(self.context, piece)
+        reader = SubqueryReader(context, self.ctes)
+        query = query_at(context, piece)
+        if piece.parts[0] == EXISTS:
+            query = only_asked_for_rows(context, query)
+        asked: tuple[Pieces, ...] = ()
+        if piece.parts[0] == IN:
+            end = -2
+            if part.pieces[-3].role is Role.OPERATOR and part.pieces[-3].text.upper() == "NOT":
+                end, negated = -3, not negated
+            asked = cells(understood(self.context, part.pieces[:end], rows.scope))
+        output = alone(context, query, self.ctes)
+        if output is not None:
+            if not asked:
+                return True, output.relation, [], (), negated
+            right: Relation = output.relation
+            shown: list[Pieces] = [(input_piece(c, piece),) for c in right.columns]
+            conditions: tuple[Pieces, ...] = ()
+        else:
+            inner = correlated(context, query, self.ctes, rows, piece, reader._filter)
+            conditions = inner.conditions
+            right = inner.rows.relation
+            if not asked:
+                return False, right, [], conditions, negated
+            if not all(inner.items):
+                refuse(self.context, piece, IN, "The select list of the subquery could not be read.")
+            shown = list(inner.items)
+        if len(shown) != len(asked):
+            refuse(self.context, piece, IN, "IN compares another number of values than the subquery has columns.")
+        sides = [self._sides(x, y, piece) for x, y in zip(asked, shown, strict=True)]
+        fresh = tuple((rows.names.take("in"), scalar(y)) for _, y in sides)
+        right = Project(right, (*(() if output is not None else identity(right.columns)), *fresh))
+        pairs = [(rows.fresh("value", scalar(x)), name) for (x, _), (name, _) in zip(sides, fresh, strict=True)]
+        return output is not None, right, pairs, conditions, negated
+
+    def _sides(self, asked: Pieces, own: Pieces, piece: Piece) -> tuple[Pieces, Pieces]:
+        """What IN compares, under the collation that one side may name."""
+        sides = under_one_collation(asked, own)
+        if sides is None:
+            refuse(self.context, piece, IN, INSIDE)
+        assert sides is not None
+        return sides
+
+
+def decided_on(
+    context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces
+) -> tuple[Relation, Pieces]:
+    """One side of a join with columns for the subqueries of a condition, and the condition over these.
+
+    Args:
+        context: The text.
+        ctes: The common table expressions in sight.
+        relation: The side.
+        scope: What names mean there.
+        names: Hands out columns that are free on both sides.
+        pieces: The condition.
+    """
+    rows = Rows(relation, scope, names)
+    try:
+        over = SubqueryReader(context, ctes)._over(rows, condition(pieces))
+    except RefusedError:
+        if not context.findings.any:
+            context.doubt("ON", "A subquery in ON could not be read.", pieces[0].at)
+        return relation, pieces
+    return rows.relation, over
+
+
+def kept(context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces) -> Relation:
+    """The rows for which a condition with subqueries is true; arguments as for `decided_on`."""
+    rows = Rows(relation, scope, names)
+    try:
+        SubqueryReader(context, ctes)._filter(rows, pieces)
+    except RefusedError:
+        return relation
+    return rows.relation
+
+
+def _rows(relation: Relation, scope: Scope) -> Rows:
+    names = Names()
+    for name in relation.columns:
+        names.take(name)
+    return Rows(relation, scope, names)
+
+
+def _holds_subquery(part: Condition) -> bool:
+    return isinstance(part, Combined) or has_subquery(part.pieces)
+
+
+def _asks_for_existence(pieces: Pieces) -> bool:
+    """Whether it is EXISTS (…), or `… IN (…)`."""
+    last = pieces[-1] if pieces else None
+    if last is None or last.role is not Role.SUBQUERY or has_subquery(pieces[:-1]):
+        return False
+    if last.parts[0] == EXISTS:
+        return len(pieces) == 1
+    return last.parts[0] == IN and len(pieces) > 2 and pieces[-2].text.upper() == "IN"
+
+
+def _equal(pair: tuple[str, str]) -> Scalar:
+    return compose("{a} = {b}", a=column(pair[0]), b=column(pair[1]))
+
+
+def _equality(pair: tuple[str, str], like: Piece) -> Pieces:
+    return (input_piece(pair[0], like), Piece(Role.OPERATOR, "=", like.at, True), input_piece(pair[1], like))
+
+
+def _met(pairs: list[tuple[str, str]], conditions: tuple[Pieces, ...], negated: bool) -> Scalar:
+    """What partners fulfil; for the opposite of IN, what they do not fail."""
+    met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
+    return all_of((*map(scalar, conditions), *met)) or TRUE
+
+
+def _bracketed(pieces: Pieces) -> Pieces:
+    at = pieces[0].at
+    return (Piece(Role.OPERATOR, "(", at, True), *pieces, Piece(Role.OPERATOR, ")", at, False))

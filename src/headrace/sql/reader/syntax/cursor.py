@@ -1,0 +1,189 @@
+"""A position in a token tuple, and where clauses begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.errors import UserError, place_at
+from headrace.sql.reader.syntax.query_shape import Query, Range
+from headrace.sql.reader.syntax.tokens import Kind, Token, tokenize, words
+
+_END = Token(Kind.OP, "", 0, 0, "")
+_CLOSING = {"(": ")", "[": "]"}
+_EXPECTS_OPERAND = words(
+    """
+    SELECT DISTINCT WHERE AND OR NOT ON BY HAVING WHEN THEN ELSE CASE IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV AS
+    FROM IS JOIN USING WITH UNION INTERSECT EXCEPT MINUS SETMINUS ESCAPE LIMIT OFFSET
+    """
+)
+_CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
+_BY_CLAUSES = words("GROUP ORDER SORT CLUSTER DISTRIBUTE")
+_AFTER_QUERY = _CLAUSES | words("ORDER SORT CLUSTER DISTRIBUTE WINDOW ) |>")
+_QUERY_STARTS = words("SELECT WITH FROM VALUES TABLE")
+
+
+class Cursor:
+    """Walks over tokens; `parser.Parser` is the one that can parse a whole query.
+
+    Args:
+        sql: The text, for places in errors.
+        tokens: Its tokens, when they exist already.
+    """
+
+    def __init__(self, sql: str, tokens: tuple[Token, ...] | None = None) -> None:
+        self.sql = sql
+        self.tokens = tokenize(sql) if tokens is None else tokens
+        self.at = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        """The token `ahead` of the current one; an empty one outside the text."""
+        index = self.at + ahead
+        return self.tokens[index] if 0 <= index < len(self.tokens) else _END
+
+    @property
+    def word(self) -> str:
+        """The current token for comparing."""
+        return self.peek().word
+
+    @property
+    def done(self) -> bool:
+        """Whether the text is used up."""
+        return self.at >= len(self.tokens)
+
+    def sees(self, *words: str) -> bool:
+        """Whether these words come next."""
+        return all(self.peek(i).word == word for i, word in enumerate(words))
+
+    def take(self, *words: str) -> bool:
+        """Step over these words when they come next."""
+        if not self.sees(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, word: str, hint: str | None = None) -> None:
+        """Step over a word.
+
+        Raises:
+            UserError: `SYNTAX_ERROR` when another token stands there.
+        """
+        if not self.take(word):
+            raise self.error(f"{word} was expected here", hint)
+
+    def name(self, what: str = "a name") -> str:
+        """Step over one identifier and return it."""
+        token = self.peek()
+        if not token.is_name:
+            raise self.error(f"{what} was expected here")
+        self.at += 1
+        return token.name
+
+    def error(self, message: str, hint: str | None = None) -> UserError:
+        """A syntax error at the current token."""
+        token = self.peek()
+        found = f", not '{token.text}'." if token is not _END else ", but the text ends."
+        return UserError("SYNTAX_ERROR", message + found, place=place_at(self.sql, self.offset()), hint=hint)
+
+    def offset(self, index: int | None = None) -> int:
+        """Where a token (the current one by default) begins in the text."""
+        index = self.at if index is None else index
+        if index < len(self.tokens):
+            return self.tokens[index].start
+        return self.tokens[-1].end if self.tokens else len(self.sql)
+
+    def parse_query(self) -> Query:
+        """Parse a query that begins here."""
+        raise NotImplementedError
+
+    def skip_group(self) -> Range:
+        """Step over a balanced pair of brackets; the range is what is inside."""
+        closing = _CLOSING.get(self.word)
+        if closing is None:
+            raise self.error("( was expected here")
+        opened = self.at
+        self.at += 1
+        while self.word != closing:
+            if self.done or self.word in (")", "]"):
+                self.at = opened
+                place = place_at(self.sql, self.offset())
+                raise UserError("SYNTAX_ERROR", f"A bracket opens here that no {closing} closes.", place=place)
+            if self.word in _CLOSING:
+                self.skip_group()
+            else:
+                self.at += 1
+        self.at += 1
+        return opened + 1, self.at - 1
+
+    def skip_until(self, stop: Callable[[Cursor], bool]) -> Range:
+        """Step to the first token outside brackets at which `stop` holds, or a closing bracket, or the end."""
+        start = self.at
+        while not self.done and self.word not in (")", "]", ";") and not stop(self):
+            if self.word in _CLOSING:
+                self.skip_group()
+            else:
+                self.at += 1
+        return start, self.at
+
+    def after_operand(self) -> bool:
+        """Whether the token before ends an operand, so that a keyword here is no column of that name."""
+        return ends_operand(self.tokens, self.at - 1)
+
+    def at_clause(self) -> bool:
+        """Whether a new clause of the query begins here."""
+        word = self.word
+        if word == "|>":
+            return True
+        if not word or self.peek(-1).text == "." or not self.after_operand():
+            return False
+        following = self.peek(1).word
+        if word == "FROM":
+            return not (self.peek(-1).word == "DISTINCT" and self.peek(-2).word in ("IS", "NOT"))
+        if word in _BY_CLAUSES:
+            return following == "BY"
+        if word == "LATERAL":
+            return following == "VIEW"
+        if word == "WINDOW":
+            return self.peek(1).is_name and self.peek(2).word == "AS"
+        if word == "EXCEPT" and self.peek(-1).text == "*":
+            return self.opens_query(1)
+        return word in _CLAUSES
+
+    def opens_query(self, ahead: int = 0) -> bool:
+        """Whether a parenthesis stands here and a query inside, not an expression that begins with one."""
+        if self.peek(ahead).word != "(":
+            return False
+        opened = ahead
+        while self.peek(ahead).word == "(":
+            ahead += 1
+        starts = self.peek(ahead).word in _QUERY_STARTS and all(map(self._query_ends, range(opened + 1, ahead)))
+        return starts and (
+            self.peek(ahead + 1).is_name or self.peek(ahead + 1).kind is not Kind.OP or self._operand(ahead)
+        )
+
+    def _query_ends(self, ahead: int) -> bool:
+        """Whether the bracket that opens here could be a query of its own: what follows it is no operator."""
+        depth = 0
+        for at in range(self.at + ahead, len(self.tokens)):
+            depth += (self.tokens[at].word == "(") - (self.tokens[at].word == ")")
+            if not depth:
+                return at + 1 == len(self.tokens) or self.tokens[at + 1].word in _AFTER_QUERY
+        return True
+
+    def _operand(self, ahead: int) -> bool:
+        following = self.peek(ahead + 1).word
+        if self.peek(ahead).word in ("VALUES", "FROM", "TABLE"):
+            return following == "("
+        return following in ("(", "*", "-", "+", "~", "[", ".") and self.peek(ahead).word == "SELECT"
+
+
+def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether the token ends an operand."""
+    if index < 0:
+        return False
+    token = tokens[index]
+    if token.kind is not Kind.OP:
+        named = index > 0 and tokens[index - 1].word in (".", "AS")
+        return named or token.kind is not Kind.WORD or token.word not in _EXPECTS_OPERAND
+    if token.text == "*":
+        return not ends_operand(tokens, index - 1)
+    return token.text in (")", "]")

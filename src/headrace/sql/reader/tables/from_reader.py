@@ -1,0 +1,344 @@
+"""FROM clauses: tables, views, subqueries, inline rows, and the joins between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
+from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.tree import identity
+from headrace.names import quote
+from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
+from headrace.sql.reader.names.column_names import Names
+from headrace.sql.reader.names.resolve import pieces_of, resolved, scalar_of
+from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
+from headrace.sql.reader.recursive_cte import recursion
+from headrace.sql.reader.refusals import not_deterministic, not_maintained
+from headrace.sql.reader.scalars.booleans import has_subquery
+from headrace.sql.reader.scalars.pieces import Pieces, cells, scalar
+from headrace.sql.reader.subqueries.on_subqueries import Side, both, on_sides, told_apart
+from headrace.sql.reader.syntax.query_shape import (
+    Alias,
+    Extra,
+    From,
+    FunctionItem,
+    GroupItem,
+    Item,
+    JoinStep,
+    QueryItem,
+    Select,
+    TableItem,
+    ValuesItem,
+)
+from headrace.sql.reader.tables import lateral
+from headrace.sql.reader.tables.generators import KNOWN, VIEW, function_item, lateral_view
+from headrace.sql.reader.tables.join_kinds import JoinKind, joined_as, kind_of, merged, with_common
+from headrace.sql.reader.tables.lateral_item import Lateral
+from headrace.sql.reader.tables.pivot import pivoted
+from headrace.sql.reader.tables.unpivot import unpivoted
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A relation and how its columns are named in the query."""
+
+    relation: Relation
+    scope: Scope
+
+
+class FromReader:
+    """Reads one FROM clause.
+
+    Args:
+        context: The text.
+        ctes: The common table expressions in sight.
+    """
+
+    def __init__(self, context: Context, ctes: Ctes) -> None:
+        self.context = context
+        self.ctes = ctes
+        self.names = Names()
+
+    def read(self, source: From) -> Joined:
+        """The joined inputs."""
+        joined = self._item(source.first)
+        for step in source.joins:
+            joined = self._extras(self._join(joined, step), step.extras, None)
+        return joined
+
+    def _item(self, item: Item) -> Joined:
+        match item:
+            case TableItem():
+                joined = self._table(item)
+            case QueryItem():
+                if item.lateral:
+                    self.context.refuse_at("LATERAL", item.at)
+                output = self.context.read_query(self.context, item.query, self.ctes)
+                joined = self._renamed(output, item.alias, at=item.at, opaque=item.lateral)
+            case ValuesItem():
+                joined = self._values(item)
+            case GroupItem():
+                joined = self.read(item.source)
+                if item.alias is not None:
+                    # Spark keeps only the alias as qualifier of a parenthesised join
+                    shown = joined.scope.star() or ()
+                    names = tuple(v.name for v in shown)
+                    narrowed = Project(joined.relation, tuple((v.internal, column(v.internal)) for v in shown))
+                    joined = self._renamed(Output(narrowed, names, joined.scope.opaque), item.alias, at=item.at)
+            case FunctionItem():
+                return self._function(Joined(Values((), ((),)), self._scope(())), item)
+        return self._extras(joined, item.extras, item.alias)
+
+    def _extras(self, joined: Joined, extras: tuple[Extra, ...], alias: Alias | None) -> Joined:
+        qualifier = (alias.name,) if alias else ()
+        if len(extras) == 1 and extras[0].construct == "UNPIVOT" and not (alias and alias.columns):
+            found = unpivoted(self.context, joined.relation, joined.scope, extras[0], qualifier, self.names)
+            if found is not None:
+                return Joined(*found)
+        if len(extras) == 1 and extras[0].construct == "PIVOT":
+            found = pivoted(self.context, joined.relation, joined.scope, extras[0], self.names)
+            if found is not None:
+                return Joined(*found)
+        for extra in extras:
+            if extra.construct == "TABLESAMPLE":
+                why = "picks rows at random"
+                self.context.refuse(not_deterministic(extra.construct, self.context.place(extra.at), why))
+            else:
+                self.context.refuse_at(extra.construct, extra.at)
+        return replace(joined, scope=replace(joined.scope, opaque=True)) if extras else joined
+
+    def _scope(self, columns: tuple[Visible, ...], *, opaque: bool = False) -> Scope:
+        return Scope(columns, self.context.case_sensitive, opaque)
+
+    # leaves
+
+    def _table(self, item: TableItem) -> Joined:
+        bound = self.ctes.get(self.context.fold(item.parts[0])) if len(item.parts) == 1 else None
+        if bound is not None:
+            return self._renamed(self._cte(bound), item.alias or Alias(item.parts[0]), at=item.name[0])
+        name, found = self.context.table(item.parts, item.name[0])
+        if isinstance(found, ViewText):
+            output = self.context.read_view(self.context, name, found, item.name[0])
+            alias = item.alias or Alias(item.parts[-1])
+            return self._renamed(output, alias, at=item.name[0], qualifier=None if item.alias else name.parts)
+        alias = item.alias or Alias(item.parts[-1])
+        shown = tuple(alias.columns) or tuple(c.name for c in found)
+        if len(shown) != len(found):
+            self.context.refuse_at("column aliases of another number than the columns", item.name[0])
+            shown = tuple(c.name for c in found)
+        internal = [self.names.take(f"{alias.name}.{name}") for name in shown]
+        qualifier = (alias.name,) if item.alias else name.parts
+        visible = tuple(Visible(qualifier, s, i) for s, i in zip(shown, internal, strict=True))
+        fields = tuple(zip(internal, (c.name for c in found), strict=True))
+        return Joined(Scan(name, fields), self._scope(visible))
+
+    def _cte(self, bound: BoundCte) -> Output:
+        known = self.context.read_ctes
+        if bound.cte.at not in known:
+            output = recursion(self.context, bound) if bound.recursive else None
+            if output is None:
+                output = self.context.read_query(self.context, bound.cte.query, bound.env)
+            known[bound.cte.at] = self.relabelled(output, bound.cte.columns, bound.cte.at)
+        return known[bound.cte.at]
+
+    def relabelled(self, output: Output, columns: tuple[str, ...], token: int) -> Output:
+        """Column names from an alias or a WITH clause."""
+        if not columns:
+            return output
+        if len(columns) != len(output.names):
+            self.context.refuse_at("column aliases of another number than the columns", token)
+            return output
+        return replace(output, names=columns)
+
+    def _renamed(
+        self,
+        output: Output,
+        alias: Alias | None,
+        *,
+        at: int,
+        qualifier: tuple[str, ...] | None = None,
+        opaque: bool = False,
+    ) -> Joined:
+        """A nested query as an input: its columns under `alias.name`."""
+        output = self.relabelled(output, alias.columns, at) if alias else output
+        prefix = alias.name if alias else "q"
+        internal = [self.names.take(f"{prefix}.{name or i}") for i, name in enumerate(output.names, 1)]
+        items = tuple((new, column(old)) for new, old in zip(internal, output.relation.columns, strict=True))
+        own = qualifier or ((alias.name,) if alias else ())
+        visible = tuple(
+            Visible(own, name or f"\0{i}", new)
+            for i, (name, new) in enumerate(zip(output.names, internal, strict=True))
+        )
+        return Joined(Project(output.relation, items), self._scope(visible, opaque=output.opaque or opaque))
+
+    def _values(self, item: ValuesItem) -> Joined:
+        """Inline rows of constants."""
+        empty = self._scope(())
+        rows: list[tuple[Scalar, ...]] = []
+        for row in item.rows:
+            pieces = resolved(self.context, pieces_of(self.context, row), empty)
+            rows.append(tuple(scalar(cell) for cell in cells(pieces)))
+        width = len(rows[0])
+        if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
+            self.context.refuse_at("VALUES with rows of different length", item.at)
+            return Joined(Values((), ((),)), self._scope((), opaque=True))
+        names = tuple(f"col{i}" for i in range(1, width + 1))
+        return self._renamed(Output(Values(names, tuple(rows)), names), item.alias, at=item.at)
+
+    def _function(self, left: Joined, item: FunctionItem) -> Joined:
+        """A function that gives several rows, beside each row of what stands before it."""
+        found = function_item(self.context, left.relation, left.scope, item, self.names)
+        if found is not None:
+            return Joined(*found)
+        named = item.name.lower() in KNOWN and not (item.alias and item.alias.columns)
+        return self._refused(left, item, hint=f"Name its columns: {item.name}(…) AS alias(column)." if named else None)
+
+    def _refused(self, left: Joined, item: FunctionItem, message: str | None = None, hint: str | None = None) -> Joined:
+        construct = f"{item.name}() in FROM"
+        self.context.refuse(not_maintained(construct, self.context.place(item.at), message, hint))
+        return replace(left, scope=replace(left.scope, opaque=True))
+
+    # joins
+
+    def _join(self, left: Joined, step: JoinStep) -> Joined:
+        kind = kind_of(step.kind)
+        if kind is None:
+            self.context.refuse_at(f"{step.kind} JOIN", step.at)
+            kind = JoinKind.INNER
+        if isinstance(step.item, QueryItem) and step.item.lateral:
+            found = self._lateral(left, step.item, step, kind)
+            if found is not None:
+                return found
+        if isinstance(step.item, FunctionItem):
+            return self._joined_function(left, step.item, step, kind)
+        return self._joined(left, self._item(step.item), step, kind)
+
+    def _joined_function(self, left: Joined, item: FunctionItem, step: JoinStep, kind: JoinKind) -> Joined:
+        on = () if step.on is None else pieces_of(self.context, step.on)
+        if kind is not JoinKind.INNER and item.name.lower() in KNOWN:
+            return self._refused(left, item, _LOST, "Write LATERAL VIEW OUTER explode(…) alias AS column.")
+        if kind is not JoinKind.INNER or step.natural or step.using or has_subquery(on):
+            return self._refused(left, item)
+        found = self._function(left, item)
+        condition = scalar(resolved(self.context, on, found.scope)) if on else None
+        return found if condition is None else replace(found, relation=Filter(found.relation, condition))
+
+    def _joined(self, left: Joined, right: Joined, step: JoinStep, kind: JoinKind) -> Joined:
+        names = self._common(left.scope, right.scope) if step.natural else step.using
+        if names:
+            return self._join_using(left, right, names, step, kind)
+        scope = left.scope.beside(right.scope)
+        pieces = () if step.on is None else pieces_of(self.context, step.on)
+        if has_subquery(pieces):
+            return self._joined_on(left, right, pieces, kind)
+        condition = scalar(resolved(self.context, pieces, scope)) if pieces else None
+        if kind.one_sided:
+            scope = replace(left.scope, opaque=scope.opaque)
+        return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
+
+    def _joined_on(self, left: Joined, right: Joined, pieces: Pieces, kind: JoinKind) -> Joined:
+        """A join by a condition with subqueries."""
+        plain, parts = told_apart(pieces)
+        scope = left.scope.beside(right.scope)
+        on = resolved(self.context, plain, scope)
+        if kind is JoinKind.INNER:
+            relation = joined_as(kind, left.relation, right.relation, scalar(on) if on else None)
+            for part in parts:
+                relation = self.context.keep(self.context, self.ctes, relation, scope, self.names, part)
+            return Joined(relation, scope)
+
+        def read(context: Context, side: Side, part: Pieces) -> tuple[Relation, Pieces]:
+            return context.read_on(context, self.ctes, *side, self.names, part)
+
+        sides = (left.relation, left.scope), (right.relation, right.scope)
+        before, behind, asked = on_sides(self.context, *sides, parts, read)
+        shown = replace(left.scope, opaque=scope.opaque) if kind.one_sided else scope
+        return Joined(joined_as(kind, before, behind, scalar(both(on, asked))), shown)
+
+    def _lateral(self, left: Joined, item: QueryItem, step: JoinStep, kind: JoinKind) -> Joined | None:
+        """A subquery that reads columns of what stands before it; None where it is no more than a derived table."""
+        output = lateral.alone(self.context, lambda context: context.read_query(context, item.query, self.ctes))
+        if output is not None:
+            right = self._extras(self._renamed(output, item.alias, at=item.at), item.extras, item.alias)
+            return self._joined(left, right, step, kind)
+        alias = item.alias or Alias("q")
+        rows = lateral.correlated(self.context, item, left.scope, self._inner)
+        plain = not (step.natural or step.using or item.extras or alias.columns or left.scope.opaque)
+        qualifier = alias.name if item.alias else ""
+        if not plain or kind not in (JoinKind.INNER, JoinKind.LEFT):
+            return None
+
+        def condition(columns: tuple[Visible, ...]) -> Scalar | None:
+            scope = left.scope.beside(self._scope(columns))
+            return None if step.on is None else scalar(scalar_of(self.context, step.on, scope))
+
+        if rows is None:
+            padded = kind is JoinKind.LEFT
+            asked = Lateral(
+                item.query, alias.name, qualifier, left.relation, left.scope, self.names, self._inner, padded, condition
+            )
+            found = self.context.read_lateral(self.context, self.ctes, asked)
+        elif kind is JoinKind.INNER:
+            relation, columns = lateral.joined(left.relation, rows, self.names, alias.name, qualifier)
+            on = condition(columns)
+            found = (relation if on is None else Filter(relation, on)), columns
+        else:
+            found = lateral.padded(left.relation, rows, self.names, alias.name, qualifier, condition)
+        return None if found is None else Joined(found[0], left.scope.beside(self._scope(found[1])))
+
+    def _inner(self, select: Select) -> tuple[Relation, Scope]:
+        """The FROM of a lateral subquery; its columns get names that are free here."""
+        reader = FromReader(self.context, self.ctes)
+        reader.names = self.names
+        joined = reader.block(select)
+        return joined.relation, joined.scope
+
+    def block(self, select: Select) -> Joined:
+        """FROM and the LATERAL VIEWs behind it."""
+        assert select.source is not None
+        joined = self.read(select.source)
+        relation, scope = joined.relation, joined.scope
+        for extra in select.extras:
+            if extra.construct == VIEW:
+                relation, scope = lateral_view(self.context, relation, scope, extra, self.names)
+            else:
+                scope = replace(scope, opaque=True)
+        return Joined(relation, scope)
+
+    def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
+        return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))
+
+    def _join_using(
+        self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep, kind: JoinKind
+    ) -> Joined:
+        pairs: list[tuple[Visible, Visible]] = []
+        for name in names:
+            try:
+                a, b = left.scope.resolve((name,)), right.scope.resolve((name,))
+            except AmbiguousNameError:
+                a = b = None
+            if a is None or b is None:
+                offset = self.context.cursor.offset(step.at)
+                self.context.doubt("USING", f"USING ({name}) could not be traced to one column of each side.", offset)
+                return Joined(Join(left.relation, right.relation), left.scope.beside(right.scope))
+            pairs.append((a.column, b.column))
+        texts = [f"{quote(a.internal)} = {quote(b.internal)}" for a, b in pairs]
+        condition = Scalar(" AND ".join(texts), frozenset(v.internal for pair in pairs for v in pair))
+        joined = joined_as(kind, left.relation, right.relation, condition)
+        if kind is JoinKind.FULL:
+            return self._either(joined, left.scope, right.scope, pairs)
+        return Joined(joined, merged(kind, left.scope, right.scope, tuple(pairs)))
+
+    def _either(self, joined: Relation, left: Scope, right: Scope, pairs: list[tuple[Visible, Visible]]) -> Joined:
+        """USING in a full join: each common column is the one of the side that is there."""
+        both = tuple(Visible((), a.name, self.names.take(f"using.{a.name}")) for a, _ in pairs)
+        chosen = tuple(
+            (each.internal, compose("COALESCE({a}, {b})", a=column(a.internal), b=column(b.internal)))
+            for each, (a, b) in zip(both, pairs, strict=True)
+        )
+        relation = Project(joined, (*identity(joined.columns), *chosen))
+        return Joined(relation, with_common(left, right, tuple(pairs), both))
+
+
+# InferFiltersFromGenerate takes the join for an inner one where it can push the filter to a table
+_LOST = "In outer joins Spark itself keeps or loses rows for which a function gives none, as it happens to plan."

@@ -1,0 +1,4 @@
+"""Headrace's own SQL statements.
+
+In comes a script's text. Out go statements as values (`grammar`), and their effect through the API (`run_statement`).
+"""

@@ -1,0 +1,666 @@
+"""Headrace's own statements.
+
+    CREATE [OR REPLACE] STREAM TABLE [IF NOT EXISTS] name
+        [SCHEDULE '…'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
+        AS query
+    ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | PROPERTIES (key = value, …) | QUERY AS query}
+        (several, comma-separated)
+    ALTER STREAM TABLE name DROP SCHEDULE
+    ALTER STREAM TABLE name RESOLVE FUSE {APPLY | SKIP | REINITIALIZE}
+    DROP STREAM TABLE [IF EXISTS] name [CASCADE]
+    REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
+    EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
+    SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
+    CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
+    DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
+    CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
+    CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
+
+`INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
+other statement is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from headrace.sources.table_lists import read_tables
+from headrace.sql.reader.syntax.cursor import Cursor
+from headrace.sql.reader.syntax.from_clause import dotted_name
+from headrace.sql.reader.syntax.tokens import Kind
+from headrace.statements import forms
+from headrace.statements.forms import Name
+from headrace.statements.script import Part, split_script
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query inside a statement.
+
+    Args:
+        sql: Its text as written.
+        start: Offset of its first character in the script.
+    """
+
+    sql: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement of a script.
+
+    Args:
+        sql: Its text.
+        start: Offset of its first character in the script.
+    """
+
+    sql: str
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStatement(Statement):
+    """A statement that Spark runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStreamTable(Statement):
+    """CREATE STREAM TABLE; `refresh_mode` is upper-case."""
+
+    name: Name
+    query: Query
+    schedule: str | None = None
+    refresh_mode: str = "AUTO"
+    or_replace: bool = False
+    if_not_exists: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+    initialize: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterStreamTable(Statement):
+    """ALTER STREAM TABLE; None leaves a setting as it is."""
+
+    name: Name
+    schedule: str | None = None
+    refresh_mode: str | None = None
+    query: Query | None = None
+    drop_schedule: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveFuse(Statement):
+    """ALTER STREAM TABLE … RESOLVE FUSE; `resolution` as written, upper-case."""
+
+    name: Name
+    resolution: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropStreamTable(Statement):
+    """DROP STREAM TABLE; `cascade` drops its consumers too."""
+
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshStreamTable(Statement):
+    """REFRESH STREAM TABLE; no names means all of them."""
+
+    names: tuple[Name, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainStreamTable(Statement):
+    """EXPLAIN STREAM TABLE, of a table or of a query that is none yet; `refresh_mode` as asked for."""
+
+    name: Name | None = None
+    query: Query | None = None
+    refresh_mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowStreamTables(Statement):
+    """SHOW STREAM TABLES; the pattern is Spark's, with `*` and `|`."""
+
+    namespace: Name | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource(Statement):
+    """CREATE SOURCE; `tables` as they were written (`source_tables`)."""
+
+    name: str
+    url: str
+    tables: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
+    capture: str | None = None
+    failover: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource(Statement):
+    """ALTER SOURCE; `change` is ADD, DROP or RESNAPSHOT, which without tables means all of them."""
+
+    name: str
+    change: str
+    tables: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSource(Statement):
+    """DROP SOURCE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRefreshGroup(Statement):
+    """CREATE REFRESH GROUP."""
+
+    name: str
+    members: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRefreshGroup(Statement):
+    """DROP REFRESH GROUP."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGate(Statement):
+    """CLOSE GATE, OPEN GATE; a name of one part may be that of a database source."""
+
+    sources: tuple[Name, ...]
+    closes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowGates(Statement):
+    """SHOW GATES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareKey(Statement):
+    """DECLARE KEY."""
+
+    source: Name
+    columns: tuple[str, ...]
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropKey(Statement):
+    """DROP KEY."""
+
+    source: Name
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowKeys(Statement):
+    """SHOW KEYS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateWatermarkGroup(Statement):
+    """CREATE WATERMARK GROUP."""
+
+    name: str
+    sources: tuple[Name, ...]
+    tolerance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropWatermarkGroup(Statement):
+    """DROP WATERMARK GROUP."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceWatermark(Statement):
+    """ADVANCE WATERMARK."""
+
+    source: Name
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowWatermarks(Statement):
+    """SHOW WATERMARKS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowSources(Statement):
+    """SHOW SOURCES."""
+
+
+def parse_script(script: str) -> tuple[Statement, ...]:
+    """Cut a script into statements and read those that are Headrace's.
+
+    Raises:
+        UserError: `SYNTAX_ERROR` with line, caret and the right form.
+    """
+    return tuple(_statement(script, part) for part in split_script(script))
+
+
+def parse_statement(sql: str) -> Statement:
+    """Read a single statement.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`, also for no or several statements.
+    """
+    statements = parse_script(sql)
+    if len(statements) != 1:
+        cursor = Cursor(sql)
+        cursor.at = len(split_script(sql)[0].tokens) + 1 if statements else 0
+        raise cursor.error("One statement was expected here", "Run several statements with a script.")
+    return statements[0]
+
+
+class _Reader(Cursor):
+    """Reads one of our statements."""
+
+    def __init__(self, script: str, part: Part) -> None:
+        super().__init__(script, part.tokens)
+        self.part = part
+        self.form = ""
+
+    def fail(self, message: str) -> Exception:
+        return self.error(message, f"The form is:\n{self.form}")
+
+    def need(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                raise self.fail(f"{word} was expected here")
+
+    def table(self) -> Name:
+        if not self.peek().is_name:
+            raise self.fail("A table name was expected here")
+        return dotted_name(self)
+
+    def string(self, what: str) -> str:
+        token = self.peek()
+        if token.kind is not Kind.STRING:
+            raise self.fail(f"{what} in quotes was expected here")
+        self.at += 1
+        return forms.unquoted(token.text)
+
+    def mode(self, *allowed: str) -> str:
+        if self.word not in allowed:
+            raise self.fail(f"{', '.join(allowed[:-1])} or {allowed[-1]} was expected here")
+        self.at += 1
+        return self.peek(-1).word
+
+    def query(self) -> Query:
+        start = self.offset()
+        if self.done:
+            raise self.fail("A query was expected here")
+        end = self.part.tokens[-1].end
+        self.at = len(self.tokens)
+        return Query(self.sql[start:end], start)
+
+    def end(self) -> None:
+        if not self.done:
+            raise self.fail("The statement should end here")
+
+
+def _statement(script: str, part: Part) -> Statement:
+    reader = _Reader(script, part)
+    for words, last, form, read in _STATEMENTS:
+        if reader.take(*words):
+            reader.form = form
+            reader.need(*last.split())
+            return read(reader)
+    return SparkStatement(sql=part.text, start=part.start)
+
+
+def _create(reader: _Reader) -> Statement:
+    or_replace = reader.peek(-3).word == "REPLACE"
+    if_not_exists = reader.take("IF")
+    if if_not_exists:
+        reader.need("NOT", "EXISTS")
+    name = reader.table()
+    schedule, mode, initialize = None, "AUTO", True
+    properties: dict[str, str] = {}
+    while not reader.take("AS"):
+        if reader.take("SCHEDULE"):
+            schedule = reader.string("A schedule")
+        elif reader.take("REFRESH"):
+            reader.need("MODE")
+            mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+        elif reader.take("WITH"):
+            properties |= _properties(reader)
+        elif reader.take("INITIALIZE"):
+            initialize = reader.mode("TRUE", "FALSE") == "TRUE"
+        else:
+            raise reader.fail("AS and a query, or an option, was expected here")
+    return CreateStreamTable(
+        sql=reader.part.text,
+        start=reader.part.start,
+        name=name,
+        query=reader.query(),
+        schedule=schedule,
+        refresh_mode=mode,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        properties=properties,
+        initialize=initialize,
+    )
+
+
+def _properties(reader: _Reader) -> dict[str, str]:
+    reader.need("(")
+    properties: dict[str, str] = {}
+    while not reader.take(")"):
+        is_text = reader.peek().kind is Kind.STRING
+        key = reader.string("A key") if is_text else ".".join(dotted_name(reader))
+        reader.need("=")
+        sign = reader.take("-")
+        token = reader.peek()
+        if reader.done or token.kind is Kind.OP:
+            raise reader.fail("A value was expected here")
+        reader.at += 1
+        value = forms.unquoted(token.text) if token.kind is Kind.STRING else token.text
+        properties[key] = f"-{value}" if sign else value
+        if reader.word != ")":
+            reader.need(",")
+    return properties
+
+
+def _alter(reader: _Reader) -> Statement:
+    name = reader.table()
+    schedule, mode, query, drop = None, None, None, False
+    properties: dict[str, str] = {}
+    if reader.take("RESOLVE"):
+        reader.need("FUSE")
+        resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
+        reader.end()
+        return ResolveFuse(sql=reader.part.text, start=reader.part.start, name=name, resolution=resolution)
+    if reader.take("DROP"):
+        reader.need("SCHEDULE")
+        drop = True
+    else:
+        reader.need("SET")
+        while True:
+            if reader.take("SCHEDULE"):
+                schedule = reader.string("A schedule")
+            elif reader.take("REFRESH"):
+                reader.need("MODE")
+                mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+            elif reader.take("QUERY"):
+                reader.need("AS")
+                query = reader.query()
+            elif reader.take("PROPERTIES"):
+                properties |= _properties(reader)
+            else:
+                raise reader.fail("SCHEDULE, REFRESH MODE, PROPERTIES or QUERY AS was expected here")
+            if not reader.take(","):
+                break
+            reader.take("SET")
+    reader.end()
+    part = reader.part
+    return AlterStreamTable(
+        sql=part.text,
+        start=part.start,
+        name=name,
+        schedule=schedule,
+        refresh_mode=mode,
+        query=query,
+        drop_schedule=drop,
+        properties=properties,
+    )
+
+
+def _drop(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = reader.table()
+    cascade = reader.take("CASCADE")
+    reader.end()
+    part = reader.part
+    return DropStreamTable(sql=part.text, start=part.start, name=name, if_exists=if_exists, cascade=cascade)
+
+
+def _refresh(reader: _Reader) -> Statement:
+    names = [reader.table()]
+    while reader.take(","):
+        names.append(reader.table())
+    return _refreshed(reader, tuple(names))
+
+
+def _refreshed(reader: _Reader, names: tuple[Name, ...] = ()) -> Statement:
+    full = reader.take("FULL")
+    reader.end()
+    return RefreshStreamTable(sql=reader.part.text, start=reader.part.start, names=names, full=full)
+
+
+def _explain(reader: _Reader) -> Statement:
+    mode = reader.peek(-3).word
+    query = reader.query() if reader.take("AS") else None
+    name = reader.table() if query is None else None
+    reader.end()
+    wanted = mode if mode in ("FULL", "DIFFERENTIAL") else None
+    return ExplainStreamTable(
+        sql=reader.part.text, start=reader.part.start, name=name, query=query, refresh_mode=wanted
+    )
+
+
+def _show(reader: _Reader) -> Statement:
+    namespace = reader.table() if reader.take("IN") or reader.take("FROM") else None
+    like = reader.string("A pattern") if reader.take("LIKE") else None
+    reader.end()
+    return ShowStreamTables(sql=reader.part.text, start=reader.part.start, namespace=namespace, like=like)
+
+
+def _create_source(reader: _Reader) -> Statement:
+    if_not_exists = reader.take("IF")
+    if if_not_exists:
+        reader.need("NOT", "EXISTS")
+    name = reader.name("A name for the source")
+    reader.need("FROM", "POSTGRES")
+    url = reader.string("A connection string")
+    reader.need("TABLES")
+    tables = read_tables(reader)
+    text = _text_columns(reader)
+    properties = _properties(reader) if reader.take("WITH") else {}
+    if unknown := sorted(properties.keys() - {"capture", "failover"}):
+        raise reader.fail(f"A source has no property {unknown[0]}")
+    if (failover := properties.get("failover", "false").lower()) not in ("true", "false"):
+        raise reader.fail("failover is true or false")
+    reader.end()
+    return CreateSource(
+        sql=reader.part.text,
+        start=reader.part.start,
+        name=name,
+        url=url,
+        tables=tables,
+        text_columns=text,
+        capture=properties.get("capture"),
+        failover=failover == "true",
+        if_not_exists=if_not_exists,
+    )
+
+
+def _text_columns(reader: _Reader) -> tuple[str, ...]:
+    if not reader.take("TEXT"):
+        return ()
+    reader.need("COLUMNS")
+    return read_tables(reader)
+
+
+def _alter_source(reader: _Reader) -> Statement:
+    name = reader.name("A source")
+    change = reader.mode("ADD", "DROP", "RESNAPSHOT")
+    tables: tuple[str, ...] = ()
+    if change != "RESNAPSHOT" or not reader.done:
+        reader.need("TABLES")
+        tables = read_tables(reader)
+    text = _text_columns(reader) if change == "ADD" else ()
+    reader.end()
+    return AlterSource(
+        sql=reader.part.text, start=reader.part.start, name=name, change=change, tables=tables, text_columns=text
+    )
+
+
+def _drop_source(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = reader.name("A source")
+    reader.end()
+    return DropSource(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _show_sources(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowSources(sql=reader.part.text, start=reader.part.start)
+
+
+def _create_group(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("AS")
+    members = [reader.table()]
+    while reader.take(","):
+        members.append(reader.table())
+    reader.end()
+    return CreateRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, members=tuple(members))
+
+
+def _drop_group(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _gate(reader: _Reader) -> Statement:
+    closes = reader.peek(-2).word == "CLOSE"
+    reader.need("ON")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.end()
+    return SetGate(sql=reader.part.text, start=reader.part.start, sources=tuple(sources), closes=closes)
+
+
+def _show_gates(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowGates(sql=reader.part.text, start=reader.part.start)
+
+
+def _declare_key(reader: _Reader) -> Statement:
+    columns, source = _key_of(reader)
+    checked = not reader.take("NOT")
+    if not checked:
+        reader.need("CHECKED")
+    reader.end()
+    return DeclareKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns, check=checked)
+
+
+def _drop_key(reader: _Reader) -> Statement:
+    columns, source = _key_of(reader)
+    reader.end()
+    return DropKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns)
+
+
+def _key_of(reader: _Reader) -> tuple[tuple[str, ...], Name]:
+    columns: list[str] = []
+    while not columns or reader.take(","):
+        if not reader.peek().is_name:
+            raise reader.fail("A column name was expected here")
+        columns.append(reader.peek().name)
+        reader.at += 1
+    reader.need(")", "ON")
+    return tuple(columns), reader.table()
+
+
+def _show_keys(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowKeys(sql=reader.part.text, start=reader.part.start)
+
+
+def _create_watermarks(reader: _Reader) -> Statement:
+    name = ".".join(reader.table())
+    reader.need("(")
+    sources = [reader.table()]
+    while reader.take(","):
+        sources.append(reader.table())
+    reader.need(")", "TOLERANCE")
+    tolerance = reader.string("A duration")
+    reader.end()
+    part = reader.part
+    return CreateWatermarkGroup(sql=part.text, start=part.start, name=name, sources=tuple(sources), tolerance=tolerance)
+
+
+def _drop_watermarks(reader: _Reader) -> Statement:
+    if_exists = reader.take("IF")
+    if if_exists:
+        reader.need("EXISTS")
+    name = ".".join(reader.table())
+    reader.end()
+    return DropWatermarkGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+
+
+def _advance(reader: _Reader) -> Statement:
+    reader.need("OF")
+    source = reader.table()
+    reader.need("TO")
+    moment = reader.string("A moment")
+    reader.end()
+    return AdvanceWatermark(sql=reader.part.text, start=reader.part.start, source=source, moment=moment)
+
+
+def _show_watermarks(reader: _Reader) -> Statement:
+    reader.end()
+    return ShowWatermarks(sql=reader.part.text, start=reader.part.start)
+
+
+_STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
+    (("CREATE", "STREAM"), "TABLE", forms.CREATE, _create),
+    (("CREATE", "OR", "REPLACE", "STREAM"), "TABLE", forms.CREATE, _create),
+    (("ALTER", "STREAM"), "TABLE", forms.ALTER, _alter),
+    (("DROP", "STREAM"), "TABLE", forms.DROP, _drop),
+    (("REFRESH", "STREAM"), "TABLE", forms.REFRESH, _refresh),
+    (("REFRESH", "ALL", "STREAM"), "TABLES", forms.REFRESH, _refreshed),
+    (("EXPLAIN", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
+    (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
+    (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
+    (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
+    (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
+    (("CLOSE", "GATE"), "", forms.GATE, _gate),
+    (("OPEN", "GATE"), "", forms.GATE, _gate),
+    (("SHOW", "GATES"), "", forms.GATE, _show_gates),
+    (("DECLARE", "KEY", "("), "", forms.KEY, _declare_key),  # without a bracket it is a variable of Spark's
+    (("DROP", "KEY", "("), "", forms.KEY, _drop_key),
+    (("SHOW", "KEYS"), "", forms.KEY, _show_keys),
+    (("CREATE", "WATERMARK"), "GROUP", forms.WATERMARK, _create_watermarks),
+    (("DROP", "WATERMARK"), "GROUP", forms.WATERMARK, _drop_watermarks),
+    (("ADVANCE", "WATERMARK"), "", forms.WATERMARK, _advance),
+    (("SHOW", "WATERMARKS"), "", forms.WATERMARK, _show_watermarks),
+    (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
+    (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
+)
+"""Every statement: the words that make it ours, the words that must follow, its form for messages, and its reader."""

@@ -1,0 +1,211 @@
+"""Runs parsed statements: ours through the API, every other one in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import HeadraceError, place_at
+from headrace.names import quote
+from headrace.statements import grammar as st
+
+if TYPE_CHECKING:
+    from headrace.api.facade import Headrace
+
+
+def run_statement(hr: Headrace, statement: st.Statement, script: str) -> Any:
+    """Run one statement of a script.
+
+    Args:
+        hr: The project.
+        statement: The statement.
+        script: The text it stands in; errors name places in it.
+
+    Returns:
+        What the API method of that name returns; a DataFrame for a Spark statement.
+    """
+    action = _ACTIONS.get(type(statement))
+    if action is not None:
+        return action(hr, statement, script)
+    from headrace.spark.errors import translated
+
+    with _placed(script, statement.start), translated(statement.sql):
+        return hr.spark.sql(statement.sql)
+
+
+def _text(name: tuple[str, ...]) -> str:
+    return ".".join(quote(part) for part in name)
+
+
+@contextmanager
+def _placed(script: str, start: int) -> Iterator[None]:
+    """Turn places within a part of a script into places within the script."""
+    try:
+        yield
+    except HeadraceError as error:
+        if error.place is not None and start:
+            line_start = _offset_of_line(script[start:], error.place.line)
+            error.place = place_at(script, start + line_start + error.place.column - 1)
+        raise
+
+
+def _offset_of_line(text: str, line: int) -> int:
+    return sum(len(part) for part in text.splitlines(keepends=True)[: line - 1])
+
+
+def _create(hr: Headrace, statement: st.CreateStreamTable, script: str) -> Any:
+    with _placed(script, statement.query.start):
+        return hr.create_stream_table(
+            _text(statement.name),
+            statement.query.sql,
+            schedule=statement.schedule,
+            refresh_mode=statement.refresh_mode,
+            initialize=statement.initialize,
+            if_not_exists=statement.if_not_exists,
+            or_replace=statement.or_replace,
+            options=statement.properties or None,
+        )
+
+
+def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
+    with _placed(script, statement.query.start if statement.query else 0):
+        hr.alter_stream_table(
+            _text(statement.name),
+            schedule=statement.schedule,
+            clear_schedule=statement.drop_schedule,
+            refresh_mode=statement.refresh_mode,
+            query=statement.query.sql if statement.query else None,
+            options=statement.properties or None,
+        )
+
+
+def _resolve_fuse(hr: Headrace, statement: st.ResolveFuse, script: str) -> Any:
+    return hr.resolve_fuse(_text(statement.name), statement.resolution)
+
+
+def _drop(hr: Headrace, statement: st.DropStreamTable, script: str) -> Any:
+    return hr.drop_stream_table(_text(statement.name), if_exists=statement.if_exists, cascade=statement.cascade)
+
+
+def _refresh(hr: Headrace, statement: st.RefreshStreamTable, script: str) -> Any:
+    if len(statement.names) == 1:
+        return hr.refresh(_text(statement.names[0]), full=statement.full)
+    return hr.refresh([_text(n) for n in statement.names] or None, full=statement.full)
+
+
+def _explain(hr: Headrace, statement: st.ExplainStreamTable, script: str) -> Any:
+    if statement.query is not None:
+        with _placed(script, statement.query.start):
+            return hr.explain_query(statement.query.sql, refresh_mode=statement.refresh_mode)
+    return hr.explain(_text(statement.name or ()), refresh_mode=statement.refresh_mode)
+
+
+def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
+    prefix = ".".join(statement.namespace) + "." if statement.namespace else ""
+    patterns = statement.like.lower().split("|") if statement.like else ["*"]
+    return tuple(
+        info
+        for info in hr.status()
+        if info.name.startswith(prefix) and any(fnmatchcase(info.name.lower().split(".")[-1], p) for p in patterns)
+    )
+
+
+def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
+    return hr.sources.create(
+        statement.name,
+        statement.url,
+        statement.tables,
+        text_columns=statement.text_columns,
+        capture=statement.capture or "wal",
+        failover=statement.failover,
+        if_not_exists=statement.if_not_exists,
+    )
+
+
+def _alter_source(hr: Headrace, statement: st.AlterSource, script: str) -> Any:
+    if statement.change == "ADD":
+        return hr.sources.add_tables(statement.name, statement.tables, text_columns=statement.text_columns)
+    if statement.change == "DROP":
+        return hr.sources.drop_tables(statement.name, statement.tables)
+    return hr.sources.resnapshot(statement.name, statement.tables)
+
+
+def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:
+    return hr.sources.drop(statement.name, if_exists=statement.if_exists)
+
+
+def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
+    return hr.sources.list()
+
+
+def _set_gate(hr: Headrace, statement: st.SetGate, script: str) -> Any:
+    sources = [_text(name) for name in statement.sources]
+    return hr.close_gate(sources) if statement.closes else hr.open_gate(sources)
+
+
+def _show_gates(hr: Headrace, statement: st.ShowGates, script: str) -> Any:
+    return hr.gates()
+
+
+def _declare_key(hr: Headrace, statement: st.DeclareKey, script: str) -> Any:
+    return hr.declare_key(_text(statement.source), statement.columns, check=statement.check)
+
+
+def _drop_key(hr: Headrace, statement: st.DropKey, script: str) -> Any:
+    hr.drop_key(_text(statement.source), statement.columns)
+
+
+def _show_keys(hr: Headrace, statement: st.ShowKeys, script: str) -> Any:
+    return hr.keys()
+
+
+def _create_watermarks(hr: Headrace, statement: st.CreateWatermarkGroup, script: str) -> Any:
+    hr.create_watermark_group(statement.name, [_text(n) for n in statement.sources], statement.tolerance)
+
+
+def _drop_watermarks(hr: Headrace, statement: st.DropWatermarkGroup, script: str) -> Any:
+    hr.drop_watermark_group(statement.name, if_exists=statement.if_exists)
+
+
+def _advance(hr: Headrace, statement: st.AdvanceWatermark, script: str) -> Any:
+    hr.advance_watermark(_text(statement.source), statement.moment)
+
+
+def _show_watermarks(hr: Headrace, statement: st.ShowWatermarks, script: str) -> Any:
+    return hr.watermarks()
+
+
+def _create_group(hr: Headrace, statement: st.CreateRefreshGroup, script: str) -> Any:
+    hr.create_refresh_group(statement.name, [_text(n) for n in statement.members])
+
+
+def _drop_group(hr: Headrace, statement: st.DropRefreshGroup, script: str) -> Any:
+    return hr.drop_refresh_group(statement.name, if_exists=statement.if_exists)
+
+
+_ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
+    st.CreateStreamTable: _create,
+    st.AlterStreamTable: _alter,
+    st.ResolveFuse: _resolve_fuse,
+    st.DropStreamTable: _drop,
+    st.RefreshStreamTable: _refresh,
+    st.ExplainStreamTable: _explain,
+    st.ShowStreamTables: _show,
+    st.CreateSource: _create_source,
+    st.AlterSource: _alter_source,
+    st.DropSource: _drop_source,
+    st.ShowSources: _show_sources,
+    st.SetGate: _set_gate,
+    st.ShowGates: _show_gates,
+    st.DeclareKey: _declare_key,
+    st.DropKey: _drop_key,
+    st.ShowKeys: _show_keys,
+    st.CreateWatermarkGroup: _create_watermarks,
+    st.DropWatermarkGroup: _drop_watermarks,
+    st.AdvanceWatermark: _advance,
+    st.ShowWatermarks: _show_watermarks,
+    st.CreateRefreshGroup: _create_group,
+    st.DropRefreshGroup: _drop_group,
+}

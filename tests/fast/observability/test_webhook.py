@@ -1,0 +1,94 @@
+"""Notifications over HTTP, to a server of our own; also one that is down."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from headrace.events import Events, Notice, StageStarted, Suspended
+from headrace.observability.webhook import Webhook
+
+
+class Server(HTTPServer):
+    """Answers with the given codes in turn, then with 200; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.codes: list[int] = []
+        self.heard: list[dict[str, object]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        code = self.server.codes.pop(0) if self.server.codes else 200
+        if code == 200:
+            self.server.heard.append(json.loads(body))
+        self.send_response(code)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_events_are_posted_in_order(server: Server) -> None:
+    events = Events()
+    with Webhook(server.url, events):
+        events.emit(Suspended("s.b", 5, "E", "why"))
+        events.emit(StageStarted("s.b", "compute"))  # of interest only while it happens
+        events.emit(Notice("hello"))
+    assert [(e["event"], e.get("table")) for e in server.heard] == [("suspended", "s.b"), ("notice", None)]
+    assert server.heard[0]["failures"] == 5
+    events.emit(Notice("after the end"))
+    assert len(server.heard) == 2
+
+
+def test_what_fails_is_tried_again_and_what_is_refused_is_not(server: Server) -> None:
+    events = Events()
+    server.codes = [503, 429, 200, 404]
+    with Webhook(server.url, events, first_pause=0.01):
+        for text in ("first", "second", "third"):
+            events.emit(Notice(text))
+    assert [e["message"] for e in server.heard] == ["first", "third"]
+
+
+def test_one_that_is_down_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 0.1)
+    events, begun = Events(), time.monotonic()
+    with Webhook("http://127.0.0.1:9/nobody", events):
+        for number in range(1500):
+            events.emit(Notice(str(number)))
+    assert time.monotonic() - begun < 60  # to wait for each would take minutes
+
+
+def test_that_events_are_lost_is_told_once_until_one_arrives(server: Server) -> None:
+    events, told = Events(), list[str]()
+    server.codes = [404, 403, 200, *[503] * 5, 200]
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    webhook = Webhook(server.url, events, first_pause=0.001)  # not open: what it tells itself is not posted
+    for _ in range(5):
+        webhook.deliver({"event": "notice"})
+    assert [text.split(" does")[0] for text in told] == 2 * ["The webhook at 127.0.0.1"]
+    assert ["404" in text for text in told] == [True, False]
+    assert "503" in told[1]
+    assert "hook" not in told[0].replace("webhook", "")  # the path may be a secret
+    assert len(server.heard) == 2

@@ -1,0 +1,28 @@
+"""How many rows are expected of a step."""
+
+from __future__ import annotations
+
+from catalog_kit.samples import REVENUE, TOP
+
+from headrace.statistics.observed_cardinalities import SURELY, Sizes
+
+
+def test_rows_grow_with_the_change() -> None:
+    sizes = Sizes()
+    assert sizes.at_most(REVENUE, "change", 30_000) is None
+    sizes.note(REVENUE, "change", 30_000, 10)
+    sizes.note(REVENUE, "touched", 30_000, 0)
+    assert sizes.at_most(REVENUE, "change", 30_000) == 10 * SURELY
+    assert sizes.at_most(REVENUE, "change", 3_000_000) == 1_000 * SURELY
+    assert sizes.at_most(REVENUE, "change", 25_000) == 10 * SURELY  # they need not become fewer
+    assert sizes.at_most(REVENUE, "touched", 3_000_000) == 100 * SURELY
+    assert sizes.at_most(TOP, "change", 30_000) is None
+
+
+def test_tables_that_are_gone_are_forgotten() -> None:
+    sizes = Sizes()
+    sizes.note(REVENUE, "change", 30_000, 10)
+    sizes.note(TOP, "change", 30_000, 10)
+    sizes.only([TOP])
+    assert sizes.at_most(REVENUE, "change", 1) is None
+    assert sizes.at_most(TOP, "change", 1) is not None

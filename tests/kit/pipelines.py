@@ -36,7 +36,7 @@ from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.refresh.cut.align_cut import aligned_heads, alignment, wants_alignment
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.pinned_state import PinnedState
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import held
@@ -169,8 +169,8 @@ class PublishingWorker:
         self.restarts = 0
         self._lock = threading.Lock()
 
-    def heads(self) -> Heads:
-        return Heads(self.catalog, lambda _: None)
+    def heads(self) -> Cut:
+        return Cut(self.catalog, lambda _: None)
 
     def restart(self) -> bool:
         if self.restartable:
@@ -185,7 +185,7 @@ class PublishingWorker:
     def cancel(self, members: Sequence[TableName]) -> None:
         self.cancelled.set()
 
-    def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
+    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -202,7 +202,7 @@ class PublishingWorker:
         self.ran.append(tuple(n.table for n in members))
         return tuple(RefreshResult(str(n), Mode.DIFFERENTIAL, None, None, 1, 0, 0.0, {}) for n in members)
 
-    def _prepare(self, members: Sequence[TableName], heads: Heads) -> dict[str, tuple[object, ...]]:
+    def _prepare(self, members: Sequence[TableName], heads: Cut) -> dict[str, tuple[object, ...]]:
         swaps, versions, moves, entries = [], [], [], []
         tables = {t.name: t for t in self.catalog.stream_tables()}
         newest = {n: v.version for n, v in self.catalog.newest_versions().items()}

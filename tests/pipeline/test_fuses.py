@@ -13,7 +13,7 @@ from headrace.config import Settings
 from headrace.errors import HeadraceError
 from headrace.events import Event, FuseBlown, Notice
 from headrace.names import TableName
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import Fuse
 from headrace.refresh.fuses.fuse_guard import guarded
 from headrace.refresh.gather_facts import gather, known
@@ -164,7 +164,7 @@ def test_counting_is_cancelled_with_the_refresh(hr: Headrace, tables: str) -> No
     hr.sql(f"INSERT INTO {ns}.a SELECT id, id % 7 FROM range(1000, 1060)")
     name = TableName("lake", (ns,), "b")
     know = known(hr._catalog, name)
-    facts = gather(know, Heads(hr._catalog, lambda _: None).of(know.table.sources, frozenset()), forced=False, tag="x")
+    facts = gather(know, Cut(hr._catalog, lambda _: None).of(know.table.sources, frozenset()), forced=False, tag="x")
     (source,) = facts.sources
     endless = "SELECT id AS v, abs(sin(id)) AS __hr_w FROM range(1000000000000)"
     facts = replace(facts, sources=(replace(source, change=endless, appended=False),))

@@ -11,7 +11,7 @@ from headrace.definitions.details import from_json
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.ports import Session
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.source_keys import KnownKeys, values_in_several_rows
 from headrace.results.refresh_results import Record
 from headrace.sources.lakehouse.changes_sql import rows_sql
@@ -49,7 +49,7 @@ def key_infos(catalog: Catalog) -> tuple[KeyInfo, ...]:
 
 
 def declare(
-    catalog: Catalog, session: Session, heads: Heads, source: TableName, columns: Collection[str], *, check: bool
+    catalog: Catalog, session: Session, heads: Cut, source: TableName, columns: Collection[str], *, check: bool
 ) -> KeyInfo:
     """Declare a key; see `Headrace.declare_key`."""
     if any(t.name == source for t in catalog.stream_tables()):

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from headrace.api.safeguards.fuses import BlownFuse
     from headrace.api.safeguards.gates import GateInfo
     from headrace.api.safeguards.watermarks import WatermarkInfo
-    from headrace.definitions.compiled_views import Plans
+    from headrace.definitions.compiled_views import CompiledViews
     from headrace.functions import Function
-    from headrace.refresh.cut.cut import Heads
+    from headrace.refresh.cut.cut import Cut
     from headrace.refresh.definition.create import Creator
     from headrace.refresh.definition.source_keys import KnownKeys
     from headrace.refresh.groups.grouping import Grouping
@@ -206,7 +206,7 @@ class Headrace:
         self.events = Events()
         self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
         self._lazy = LazySpark(settings, self.events, spark)
-        self._parts: tuple[Plans, Refresher, Creator] | None = None
+        self._parts: tuple[CompiledViews, Refresher, Creator] | None = None
         self._hooks = ExitStack()
 
     def close(self) -> None:
@@ -236,14 +236,14 @@ class Headrace:
 
         return Sources(self._catalog, self._lazy, self.events, self.settings, lambda: self._engine()[1].changes)
 
-    def _engine(self) -> tuple[Plans, Refresher, Creator]:
+    def _engine(self) -> tuple[CompiledViews, Refresher, Creator]:
         if self._parts is None:
             from headrace.api.running import defaults_of
-            from headrace.definitions.compiled_views import Plans
+            from headrace.definitions.compiled_views import CompiledViews
             from headrace.refresh.definition.create import Creator
             from headrace.refresh.refresher import Refresher
 
-            plans = Plans(self._lazy)
+            plans = CompiledViews(self._lazy)
             defaults = defaults_of(self.settings)
             refresher = Refresher(self._catalog, self._lazy, plans, self.events, defaults=defaults)
             creator = Creator(
@@ -315,13 +315,13 @@ class Headrace:
         Raises:
             HeadraceError: The definition is wrong or loading failed; nothing was created then.
         """
-        from headrace.refresh.definition.create import Wish
+        from headrace.refresh.definition.create import TableSpec
 
         mode = parse_mode(refresh_mode)
         age = None if schedule is None else parse_schedule(schedule).text
         if options is not None:
             parse_options(options)
-        wish = Wish(self._name(name), query, age, mode, initialize, if_not_exists, or_replace, options)
+        wish = TableSpec(self._name(name), query, age, mode, initialize, if_not_exists, or_replace, options)
         blown = self.fuses() if or_replace else ()
         loaded = self._engine()[2].create(wish)
         if blown:
@@ -511,7 +511,7 @@ class Headrace:
         return next(r for r in results if r.name == str(name))
 
     def _refresh_unit(
-        self, members: Sequence[TableName], heads: Heads, full: Collection[TableName], wait: dt.timedelta
+        self, members: Sequence[TableName], heads: Cut, full: Collection[TableName], wait: dt.timedelta
     ) -> tuple[RefreshResult, ...]:
         creator, patience = self._engine()[2], wait.total_seconds()
         try:
@@ -718,7 +718,7 @@ class Headrace:
             tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
         return grouping(tables, defaults_of(self.settings), databases)
 
-    def _behind(self, order: list[TableName], heads: Heads) -> list[TableName]:
+    def _behind(self, order: list[TableName], heads: Cut) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
         from headrace.refresh.definition.source_keys import KnownKeys
 
@@ -743,7 +743,7 @@ class Headrace:
         except UserError:  # functions that cannot be loaded: whoever refreshes the table says so
             return True
 
-    def _heads(self) -> Heads:
+    def _heads(self) -> Cut:
         return self._engine()[1].heads()
 
     @overload
@@ -858,9 +858,9 @@ class Headrace:
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
         """The groups of stream tables that are refreshed and published together; starts no Spark."""
         from headrace.api.running import diamond_groups, scene_of
-        from headrace.refresh.cut.cut import Heads
+        from headrace.refresh.cut.cut import Cut
 
-        scene = scene_of(self.settings, self._catalog, Heads(self._catalog, lambda _: None))
+        scene = scene_of(self.settings, self._catalog, Cut(self._catalog, lambda _: None))
         return diamond_groups(self._catalog, scene, dt.datetime.now(dt.UTC))
 
     def create_refresh_group(self, name: str, members: Names) -> None:
@@ -973,9 +973,9 @@ class Headrace:
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
         """Where the stream tables stand; reads the catalog only and starts no Spark."""
         from headrace.api.running import with_schedules
-        from headrace.refresh.cut.cut import Heads
+        from headrace.refresh.cut.cut import Cut
 
-        heads = Heads(self._catalog, lambda _: None)
+        heads = Cut(self._catalog, lambda _: None)
         moved = heads.versions(_status.lake_sources(self._catalog))
         infos = _status.status(self._catalog, moved, None if names is None else self._names(names))
         return with_schedules(infos, self.settings, self._catalog, heads)

@@ -30,13 +30,13 @@ from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.policy.lateness import late_because
 from headrace.scheduler.policy.plan_cycle import Hold, holds, not_due_yet
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scheduler_state import Scene, patience, read_scene, targets
+from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scene, targets
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
     from headrace.names import TableName
     from headrace.ports import Session
-    from headrace.refresh.cut.cut import Heads
+    from headrace.refresh.cut.cut import Cut
     from headrace.refresh.definition.create import Creator
     from headrace.results.refresh_results import RefreshResult
 
@@ -93,11 +93,11 @@ class EngineWorker:
         self._creator = creator
         self._session = session
 
-    def heads(self) -> Heads:
+    def heads(self) -> Cut:
         """A new cut."""
         return self._creator.refresher.heads()
 
-    def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
+    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that belong together."""
         return self._creator.refresh_group(members, heads)
 
@@ -224,13 +224,13 @@ def _signals(stopping: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def scene_of(settings: Settings, catalog: Catalog, heads: Heads) -> Scene:
+def scene_of(settings: Settings, catalog: Catalog, heads: Cut) -> SchedulerState:
     """What schedulers would decide from; sources that cannot be read are taken not to have moved."""
     default = parse_schedule(settings.default_schedule)
     return read_scene(catalog, heads, defaults_of(settings), default, lambda *_: None)
 
 
-def diamond_groups(catalog: Catalog, scene: Scene, now: dt.datetime) -> tuple[DiamondGroup, ...]:
+def diamond_groups(catalog: Catalog, scene: SchedulerState, now: dt.datetime) -> tuple[DiamondGroup, ...]:
     """The groups there are; see `Headrace.diamond_groups`."""
     epochs, held, cut = catalog.epochs(), holds(scene, now), scene.grouping
     found = []
@@ -255,7 +255,7 @@ def diamond_groups(catalog: Catalog, scene: Scene, now: dt.datetime) -> tuple[Di
     return tuple(found)
 
 
-def _waits_for(scene: Scene, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:
+def _waits_for(scene: SchedulerState, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:
     if hold is not None:
         return f"{hold.table} is {hold.reason}"
     late = not_due_yet(scene, unit, now)
@@ -295,7 +295,7 @@ def drop_group(catalog: Catalog, name: str, *, if_exists: bool) -> tuple[TableNa
 
 
 def with_schedules(
-    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Heads
+    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Cut
 ) -> tuple[StreamTableInfo, ...]:
     """What `status` says of tables, with what schedulers make of them."""
     scene = read_scene(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
@@ -309,7 +309,7 @@ def with_schedules(
 
 def _punctual(
     infos: Sequence[StreamTableInfo],
-    scene: Scene,
+    scene: SchedulerState,
     catalog: Catalog,
     wanted: Mapping[TableName, int],
     now: dt.datetime,
@@ -348,7 +348,7 @@ def _gated(
 
 def _scheduled(
     info: StreamTableInfo,
-    scene: Scene,
+    scene: SchedulerState,
     name: TableName | None,
     wanted: Mapping[TableName, int],
     found: Mapping[TableName, Hold],

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
 from headrace.catalog.coordination import leases as _leases
-from headrace.catalog.coordination.scheduler_catalog import Caring
+from headrace.catalog.coordination.scheduler_catalog import SchedulerCatalog
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
 from headrace.catalog.definitions import definition_writer as _writer
-from headrace.catalog.definitions.key_catalog import Keying
+from headrace.catalog.definitions.key_catalog import KeyCatalog
 from headrace.catalog.opening import prepare
 from headrace.catalog.publishing import pointers as _pointers
 from headrace.catalog.publishing import reset_staging as _staging
@@ -30,7 +30,7 @@ from headrace.catalog.records import (
     Retired,
     StreamTable,
 )
-from headrace.catalog.safeguards.safeguard_catalog import Gating
+from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
 from headrace.catalog.sources import database_sources as _sources
 from headrace.catalog.sources import source_health as _source_health
 from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, SourceStatus
@@ -42,7 +42,7 @@ from headrace.events import Events
 from headrace.names import TableName
 
 
-class Catalog(Answers, Caring, Gating, Keying):
+class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
     """The durable truth of one project; safe to use from several threads.
 
     Every method is one transaction. Use `reading()` where several answers must agree with each other.

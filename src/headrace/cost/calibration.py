@@ -7,7 +7,7 @@ from itertools import takewhile
 from math import sqrt
 
 from headrace.catalog import HistoryEntry, Outcome, RanAs
-from headrace.physical.facts import Pace, of_machine
+from headrace.physical.facts import Calibration, of_machine
 from headrace.reasons import FullReason
 
 MODEL = 4
@@ -53,7 +53,7 @@ def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
     return ran.get(mode, 0) + sum(number for other, number in ran.items() if other is not mode) // OTHERS
 
 
-def pace(history: tuple[HistoryEntry, ...]) -> Pace:
+def pace(history: tuple[HistoryEntry, ...]) -> Calibration:
     """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm.
 
     A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
@@ -66,7 +66,7 @@ def pace(history: tuple[HistoryEntry, ...]) -> Pace:
     since = tuple(takewhile(lambda entry: entry.reason not in ANEW, history))
     ran = [e for e in since if e.outcome is Outcome.OK and e.mode in (RanAs.FULL, RanAs.DIFFERENTIAL)]
     full, differential = (_ratio(ran, mode, _before(since, mode)) for mode in (RanAs.FULL, RanAs.DIFFERENTIAL))
-    return Pace(full, differential, _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL))
+    return Calibration(full, differential, _age(ran, RanAs.FULL), _age(ran, RanAs.DIFFERENTIAL))
 
 
 def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float | None:
@@ -77,7 +77,7 @@ def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float 
     return of_machine(best) if before is None else sqrt(best * before)
 
 
-def remembered(pace: Pace) -> dict[str, float]:
+def remembered(pace: Calibration) -> dict[str, float]:
     """What a refresh keeps under `PACES` in its metrics of how fast both modes were before it."""
     known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
     return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}

@@ -66,7 +66,7 @@ KEPT_BY_ANTI_JOIN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class Cardinality:
     """How many rows a relation has.
 
     Args:
@@ -91,33 +91,33 @@ class Work:
         groups: Of aggregates, by identity, how many groups they are known to have.
     """
 
-    def __init__(self, leaf: Callable[[Scan | Stored], Volume], groups: Mapping[int, int] | None = None) -> None:
+    def __init__(self, leaf: Callable[[Scan | Stored], Cardinality], groups: Mapping[int, int] | None = None) -> None:
         self.seconds = 0.0
         self._groups = groups or {}
         self._leaf = leaf
-        self._known: dict[int, tuple[Relation, Volume]] = {}
-        self._rounds: dict[str, Volume] = {}
+        self._known: dict[int, tuple[Relation, Cardinality]] = {}
+        self._rounds: dict[str, Cardinality] = {}
 
-    def add(self, relation: Relation) -> Volume:
+    def add(self, relation: Relation) -> Cardinality:
         """Count a relation in, and tell how many rows it has."""
         if isinstance(relation, Round):
-            return self._rounds.get(relation.name, Volume(0, 0))
+            return self._rounds.get(relation.name, Cardinality(0, 0))
         if isinstance(relation, Recursive):
             self._rounds[relation.name] = self.add(relation.start)
         if id(relation) not in self._known:  # the relation is kept with it, so that no other one gets its identity
             self._known[id(relation)] = relation, self._counted(relation, [self.add(each) for each in relation.inputs])
         return self._known[id(relation)][1]
 
-    def _counted(self, node: Relation, inputs: list[Volume]) -> Volume:
+    def _counted(self, node: Relation, inputs: list[Cardinality]) -> Cardinality:
         match node:
             case Scan() | Stored():
                 found = self._leaf(node)
                 self.seconds += found.rows * len(node.columns) / VALUES_PER_SECOND
                 return found
             case Empty():
-                return Volume(0, 0)
+                return Cardinality(0, 0)
             case Values():
-                return Volume(len(node.rows), len(node.rows))
+                return Cardinality(len(node.rows), len(node.rows))
             case Filter():
                 patterns = node.condition.sql.upper().count("LIKE ")
                 self.seconds += inputs[0].rows * patterns / MATCHED_PER_SECOND
@@ -129,27 +129,27 @@ class Work:
             case TopK(limit=int(limit)):
                 self.seconds += inputs[0].rows / GROUPED_PER_SECOND
                 kept = min(inputs[0].rows, limit + node.offset)
-                return Volume(kept, kept)
+                return Cardinality(kept, kept)
             case _:  # the branches of a union may be parts of one relation
                 rows = sum(each.rows for each in inputs)
-                found = Volume(rows, max((rows, *(each.whole for each in inputs))))
+                found = Cardinality(rows, max((rows, *(each.whole for each in inputs))))
                 if not isinstance(node, Project | Union | Repeat | Replicate | Generate):
                     self.seconds += found.rows / OTHER_PER_SECOND
                 return found
 
-    def _grouped(self, node: Aggregate, rows: Volume) -> Volume:
+    def _grouped(self, node: Aggregate, rows: Cardinality) -> Cardinality:
         seconds = 1 / GROUPED_PER_SECOND + sum(map(_seconds_a_value, node.calls))
         self.seconds += rows.rows * seconds
         if not node.keys:
-            return Volume(1, 1)
+            return Cardinality(1, 1)
         kept = 1.0 if node.input.weighted else KEPT_BY_GROUPING  # of a change a group has few rows
-        groups = Volume(rows.rows * kept, rows.whole * kept)
+        groups = Cardinality(rows.rows * kept, rows.whole * kept)
         if id(node) in self._groups:
-            groups = Volume(self._groups[id(node)], self._groups[id(node)])
+            groups = Cardinality(self._groups[id(node)], self._groups[id(node)])
         self.seconds += groups.rows / EXCHANGED_PER_SECOND
         return groups
 
-    def _joined(self, node: Relation, left: Volume, right: Volume) -> Volume:
+    def _joined(self, node: Relation, left: Cardinality, right: Cardinality) -> Cardinality:
         few, many = sorted((left.rows, right.rows))
         if isinstance(node, Join | OuterJoin | Existence) and not _is_by_key(node):
             self.seconds += few * many / PROBED_PER_SECOND  # every pair is looked at
@@ -164,7 +164,7 @@ class Work:
                 return _left_out(left, KEPT_BY_ANTI_JOIN if node.anti else right.share)
         whole = max(left.whole, right.whole)
         rows = whole * left.share * right.share
-        return Volume(max(rows, left.rows) if isinstance(node, OuterJoin) else rows, whole)
+        return Cardinality(max(rows, left.rows) if isinstance(node, OuterJoin) else rows, whole)
 
 
 def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
@@ -197,8 +197,8 @@ _EQUALS = re.compile(r"(?<![<>!=])={1,2}(?![=>])|<=>")
 _OTHERWISE = re.compile(r"\b(?:OR|NOT)\b", re.IGNORECASE)
 
 
-def _left_out(volume: Volume, kept: float) -> Volume:
-    return Volume(volume.rows * kept, volume.whole)
+def _left_out(volume: Cardinality, kept: float) -> Cardinality:
+    return Cardinality(volume.rows * kept, volume.whole)
 
 
 def _kept(condition: str) -> float:

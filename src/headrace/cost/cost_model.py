@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Scan, Stored
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
-from headrace.cost.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Volume, Work
+from headrace.cost.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Cardinality, Work
 from headrace.ivm.program import COMPANION, STATE, TableChange
 from headrace.physical.facts import Facts, SourceFacts
 from headrace.physical.stage_planner import is_direct
@@ -92,9 +92,9 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
         facts: The refresh.
         program: What it would compute.
     """
-    found: dict[str, Volume] = {}
+    found: dict[str, Cardinality] = {}
 
-    def known(leaf: Scan | Stored) -> Volume:
+    def known(leaf: Scan | Stored) -> Cardinality:
         return found[leaf.name] if isinstance(leaf, Stored) and leaf.name in found else _all_of(facts, leaf)
 
     work = Work(known)
@@ -149,16 +149,16 @@ def _reading(facts: Facts, source: SourceFacts) -> float:
     return seconds / (source.common.readers if source.common is not None else 1)
 
 
-def _all_of(facts: Facts, leaf: Scan | Stored) -> Volume:
+def _all_of(facts: Facts, leaf: Scan | Stored) -> Cardinality:
     if isinstance(leaf, Stored):
         rows = {STATE: facts.state_rows or 0, COMPANION: facts.companion_rows}.get(leaf.name, DEFAULT_ROWS)
-        return Volume(rows, rows)
+        return Cardinality(rows, rows)
     source = facts.by_name[leaf.source]
     whole = _rows(source)
     if leaf.moment is not Moment.CHANGE:
-        return Volume(whole, whole)
+        return Cardinality(whole, whole)
     changed = _changed(source) * (CARRIED if source.carried else 1.0)
-    return Volume(changed, max(whole, changed))  # of a source that was emptied all rows have changed
+    return Cardinality(changed, max(whole, changed))  # of a source that was emptied all rows have changed
 
 
 def _rows(source: SourceFacts) -> int:

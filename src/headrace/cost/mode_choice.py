@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.cost.cost_model import LEAST, companion_seconds, differential_seconds, full_seconds
 from headrace.errors import Unsupported
-from headrace.physical.facts import Facts, Pace
+from headrace.physical.facts import Calibration, Facts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, RefreshMode
 
@@ -95,7 +95,7 @@ def _leaves_companion(facts: Facts, full: float, companion: float) -> bool:
     return facts.recomputed * companion * paces[0] >= (full + companion) * paces[0] - LEAST * paces[1]
 
 
-def _aged(facts: Facts) -> Pace:
+def _aged(facts: Facts) -> Calibration:
     """The table's history; to try how long following takes is twice the effort where the companion comes first."""
     return replace(facts.pace, differential_age=facts.recomputed // 2) if facts.companion_behind else facts.pace
 
@@ -112,7 +112,7 @@ def _detail(facts: Facts, expected: tuple[float, float]) -> str:
     )
 
 
-def _prefers_full(pace: Pace, expected: tuple[float, float], model: bool) -> bool:
+def _prefers_full(pace: Calibration, expected: tuple[float, float], model: bool) -> bool:
     """Which mode to take: what is expected, but now and then the other one.
 
     That is the one that the model prefers, should times have changed, or one that was never measured.

@@ -19,7 +19,7 @@ from headrace.sql.reader.context import ViewText
 from headrace.sql.shortened_literals import shortened
 
 
-class Plans:
+class CompiledViews:
     """Compiles definitions and remembers the results.
 
     Args:

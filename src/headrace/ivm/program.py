@@ -21,7 +21,7 @@ COMPANION = "companion"
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosure:
+class DeltaCoverage:
     """What tells whether all rows of a source near a change are in the source's own change.
 
     That is so if `near` has as many rows as `times` sums up to in `added`; it has never fewer.
@@ -61,7 +61,7 @@ class Step:
     near: Key | None = None
     follows: frozenset[TableName] = frozenset()
     numbers: tuple[str, Relation] | None = None
-    enclosure: Enclosure | None = None
+    enclosure: DeltaCoverage | None = None
 
 
 @dataclass(frozen=True, slots=True)

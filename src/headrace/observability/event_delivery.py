@@ -21,7 +21,7 @@ Document = dict[str, Any]
 """An event for the outside: `at`, `event` and its fields, as `run --json` prints them."""
 
 
-class Courier:
+class EventDelivery:
     """Listens while it is open; a subclass delivers.
 
     Args:

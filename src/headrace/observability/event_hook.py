@@ -10,13 +10,13 @@ from typing import Any
 
 from headrace.errors import UserError
 from headrace.events import Events, Notice
-from headrace.observability.event_delivery import Courier, Document
+from headrace.observability.event_delivery import Document, EventDelivery
 
 Call = Callable[[Document], Any]
 """Receives an event as `run --json` prints it; what it returns is ignored."""
 
 
-class Hook(Courier):
+class Hook(EventDelivery):
     """Calls a function while it is open. One that raises is told once, and called again with the next event.
 
     Args:

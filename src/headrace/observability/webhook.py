@@ -9,7 +9,7 @@ import urllib.request
 from dataclasses import dataclass
 
 from headrace.events import Events, Notice
-from headrace.observability.event_delivery import Courier, Document
+from headrace.observability.event_delivery import Document, EventDelivery
 
 TRIES = 5
 TIMEOUT_SECONDS = 10.0
@@ -18,7 +18,7 @@ LATER = frozenset({408, 425, 429})
 """Answers that ask for another try: it took too long, it is too early, there were too many."""
 
 
-class Webhook(Courier):
+class Webhook(EventDelivery):
     """Posts while it is open.
 
     Args:

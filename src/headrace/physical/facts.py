@@ -10,7 +10,7 @@ from headrace.definitions.read_columns import held_to
 from headrace.frontier import Frontier
 from headrace.ivm.program import Key, Need
 from headrace.names import STAGING, TableName
-from headrace.physical.scan_reduction import Sparing
+from headrace.physical.scan_reduction import ScanReduction
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefreshMode
 
@@ -47,7 +47,7 @@ class Common:
     own: str
     waiting: frozenset[TableName]
     columns: frozenset[str] = frozenset()
-    sparing: Sparing = field(default_factory=Sparing)
+    sparing: ScanReduction = field(default_factory=ScanReduction)
     readers: int = 1
 
 
@@ -116,7 +116,7 @@ def of_machine(pace: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Calibration:
     """How fast a table's refreshes have been, from its own history.
 
     Args:
@@ -182,7 +182,7 @@ class Facts:
     companion_at: str | None = None
     companion_rows: int = 0
     companion_behind: bool = False
-    pace: Pace = field(default_factory=Pace)
+    pace: Calibration = field(default_factory=Calibration)
     recomputed: int = 0
     forced: bool = False
     obstacle: Obstacle | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Relation
-from headrace.ivm.program import Enclosure
+from headrace.ivm.program import DeltaCoverage
 from headrace.names import quote
 
 WORTH_ASKING = 3_000_000
@@ -14,7 +14,7 @@ WORTH_ASKING = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sparing:
+class ScanReduction:
     """What may make a statement that collects rows near a change read less.
 
     Args:
@@ -37,8 +37,8 @@ class Sparing:
         return (*keys, ("whether the change has all of it", question), ("if it has", instead))
 
 
-def enclosed_sql(enclosure: Enclosure, lower: Callable[[Relation], str]) -> tuple[str, str]:
-    """What `Sparing.enclosed` is for an enclosure.
+def enclosed_sql(enclosure: DeltaCoverage, lower: Callable[[Relation], str]) -> tuple[str, str]:
+    """What `ScanReduction.enclosed` is for an enclosure.
 
     Args:
         enclosure: The relations.

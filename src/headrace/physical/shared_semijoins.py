@@ -14,7 +14,7 @@ from headrace.optimizer.common_subexpressions.across_programs import common_step
 from headrace.optimizer.common_subexpressions.read_once import same_when_equal
 from headrace.physical.facts import Collected, Common, Facts, SourceFacts
 from headrace.physical.key_ranges import WORTH_ROWS, spanned
-from headrace.physical.scan_reduction import WORTH_ASKING, Sparing, enclosed_sql
+from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction, enclosed_sql
 from headrace.physical.shared_changes import view_named
 from headrace.semantics import Semantics
 from headrace.sql.lower import lower
@@ -99,7 +99,9 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
     return Need(follows, fields) if told_apart else None
 
 
-def near_sql(step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool) -> tuple[str, Sparing]:
+def near_sql(
+    step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool
+) -> tuple[str, ScanReduction]:
     """The statement of a step that collects rows near a change; and what may make it read less, where that is worth it.
 
     Args:
@@ -121,7 +123,7 @@ def near_sql(step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, 
     spans = (numbers[0], lower(numbers[1], bind)) if numbers is not None else None
     asked = step.enclosure if rows >= WORTH_ASKING else None
     enclosed = enclosed_sql(asked, lowered) if asked is not None else None
-    return lowered(step.relation), Sparing(spans, enclosed)
+    return lowered(step.relation), ScanReduction(spans, enclosed)
 
 
 def _reads_once(step: Step, source: TableName | None) -> bool:

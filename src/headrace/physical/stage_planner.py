@@ -25,7 +25,7 @@ from headrace.physical.shared_changes import FEW_CHANGED
 from headrace.physical.shared_semijoins import fit_to_broadcast, near_sql
 from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.sql.lower import lower
-from headrace.statistics.failed_strategies import Locators
+from headrace.statistics.failed_strategies import FailedStrategies
 
 STATE_CHANGE = "state_change"
 COMPANION_CHANGE = "companion_change"
@@ -38,7 +38,7 @@ def sizes(facts: Facts) -> dict[TableName, int]:
     return {s.name: s.rows for s in facts.sources if s.rows is not None}
 
 
-def asked(facts: Facts, near: Locators | None = None) -> Asked:
+def asked(facts: Facts, near: FailedStrategies | None = None) -> Asked:
     """What the program of a refresh depends on; what is known of sizes decides between equal ways only.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from headrace.ivm.program import Key
 from headrace.names import TableName
 from headrace.physical.facts import Common
-from headrace.physical.scan_reduction import Sparing
+from headrace.physical.scan_reduction import ScanReduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Compute:
     kept: bool = True
     near: Key | None = None
     common: Common | None = None
-    sparing: Sparing = field(default_factory=Sparing)
+    sparing: ScanReduction = field(default_factory=ScanReduction)
 
     @property
     def title(self) -> str:

@@ -40,7 +40,7 @@ from headrace.physical import stage_planner
 from headrace.physical.dead_steps import Needless
 from headrace.physical.facts import Common, Facts
 from headrace.physical.key_ranges import WITHIN, condition, gaps_sql
-from headrace.physical.scan_reduction import Sparing
+from headrace.physical.scan_reduction import ScanReduction
 from headrace.physical.shared_changes import FEW_CHANGED, About, CommonChanges, view_of
 from headrace.physical.stages import Compute, ReadChange, Stage, Write
 from headrace.ports import Runner
@@ -48,8 +48,8 @@ from headrace.refresh.groups.cycle_fixpoint import Fixpoint
 from headrace.refresh.staging_tables import only_ours, somebody_elses, staged, untouched
 from headrace.sources.lakehouse.changes_sql import rows_sql
 from headrace.sql.lower import lower
-from headrace.statistics.failed_strategies import Locators
-from headrace.statistics.session_statistics import Learnt
+from headrace.statistics.failed_strategies import FailedStrategies
+from headrace.statistics.session_statistics import SessionStatistics
 
 Beside = Callable[[Callable[[], object]], None]
 """Has something done in another thread while this one goes on."""
@@ -103,7 +103,7 @@ class Run:
         events: Events,
         catalogs: Callable[[], frozenset[str]],
         changes: CommonChanges,
-        learnt: Learnt,
+        learnt: SessionStatistics,
     ) -> None:
         self.facts = facts
         self.runner = runner
@@ -256,7 +256,7 @@ class Run:
         for stage in stage_planner.compute_stages(self.facts, program):
             if isinstance(stage, Compute) and stage.name in needless.steps and stage.common is None:
                 # what is common is computed for others, too
-                stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=Sparing())
+                stage = replace(stage, sql=_no_rows(stage.sql), only_if=None, sparing=ScanReduction())
             if (
                 isinstance(stage, Compute)
                 and program.companion is not None
@@ -330,7 +330,7 @@ class Run:
         found = self._keep(stage.view, sql, {"rows": "count(*)"})
         self._note_much(near, found["rows"], self.learnt.near)
 
-    def _least(self, sparing: Sparing, near: Key, sql: str, asked_as: tuple[str, ...]) -> str:
+    def _least(self, sparing: ScanReduction, near: Key, sql: str, asked_as: tuple[str, ...]) -> str:
         """The statement that collects rows near a change and reads the least.
 
         Args:
@@ -351,7 +351,7 @@ class Run:
             self.learnt.enclosed.failed(source.name, asked_as)
         return sql.replace(WITHIN, spans)
 
-    def _note_much(self, near: Key, rows: int, barred: Locators) -> None:
+    def _note_much(self, near: Key, rows: int, barred: FailedStrategies) -> None:
         source, columns = near
         if rows > stage_planner.MUCH * (self.facts.by_name[source].rows or 0):
             barred.failed(source, columns)

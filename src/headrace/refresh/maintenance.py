@@ -19,7 +19,7 @@ from headrace.lake.pins import plan_pins
 from headrace.names import LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
 from headrace.refresh.cut.align_cut import readable_later
-from headrace.refresh.cut.cut import Heads, metadata
+from headrace.refresh.cut.cut import Cut, metadata
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import held
 from headrace.refresh.staging_tables import only_rewritten, untouched
@@ -206,7 +206,7 @@ def _remove_dropped(
 def _pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
     sources = sorted({s for t in needs.tables.values() for s in t.sources} - needs.streams - needs.mirrors.keys())
-    heads = Heads(catalog, session.location)
+    heads = Cut(catalog, session.location)
     there = heads.versions(sources)
     results = []
     for source in (s for s in sources if s in there):

@@ -24,7 +24,7 @@ from headrace.clock import Clock, SystemClock
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.cost.calibration import warmth
 from headrace.cost.mode_choice import Choice, choose, obstacle
-from headrace.definitions.compiled_views import Plans
+from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.foreign_caches import look_anew
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
@@ -39,19 +39,19 @@ from headrace.ports import Runner, Session
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
 from headrace.refresh.cut.align_cut import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
-from headrace.refresh.cut.cut import Head, Heads
+from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.refused_queries import as_compiled
 from headrace.refresh.execution import Outcome as RunOutcome
 from headrace.refresh.execution import Run
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
 from headrace.refresh.fuses.fuse_guard import guarded
-from headrace.refresh.groups.cycle_refresher import Circle, Circling
+from headrace.refresh.groups.cycle_refresher import Circle, CycleRefresher
 from headrace.refresh.groups.cycle_rules import in_cycle, parts
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import held
 from headrace.refresh.publication_builder import Finished, published_together, result_of, staged_head
 from headrace.results.refresh_results import Mode, RefreshResult, Status
-from headrace.statistics.session_statistics import Learnt
+from headrace.statistics.session_statistics import SessionStatistics
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class Refresher:
         self,
         catalog: Catalog,
         session: Session,
-        plans: Plans,
+        plans: CompiledViews,
         events: Events,
         clock: Clock | None = None,
         defaults: Defaults | None = None,
@@ -115,15 +115,17 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes, self.learnt, self.programs = CommonChanges(), Learnt(), Programs()
+        self.changes, self.learnt, self.programs = CommonChanges(), SessionStatistics(), Programs()
         self._ran = Counter[Mode]()
-        self._cycles = Circling(catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt)
+        self._cycles = CycleRefresher(
+            catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt
+        )
 
-    def heads(self) -> Heads:
+    def heads(self) -> Cut:
         """A new cut."""
-        return Heads(self.catalog, self.session.location)
+        return Cut(self.catalog, self.session.location)
 
-    def refresh(self, name: TableName, heads: Heads, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
+    def refresh(self, name: TableName, heads: Cut, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
         """Move a stream table to the cut.
 
         Args:
@@ -140,7 +142,7 @@ class Refresher:
     def refresh_together(
         self,
         names: Sequence[TableName],
-        heads: Heads,
+        heads: Cut,
         *,
         full: Collection[TableName] = (),
         group: str | None = None,
@@ -207,7 +209,7 @@ class Refresher:
     def replace(
         self,
         definition: Definition,
-        heads: Heads,
+        heads: Cut,
         leases: tuple[Lease, ...],
         gone: tuple[TableName, ...] = (),
         reason: FullReason = FullReason.DEFINITION_CHANGED,
@@ -238,7 +240,7 @@ class Refresher:
     def replace_cycle(
         self,
         definitions: Mapping[TableName, Definition],
-        heads: Heads,
+        heads: Cut,
         leases: tuple[Lease, ...],
         gone: Mapping[TableName, tuple[TableName, ...]],
         reason: FullReason = FullReason.DEFINITION_CHANGED,
@@ -279,7 +281,7 @@ class Refresher:
     def _prepare_cycle(
         self,
         knows: Sequence[gather_facts.Known],
-        heads: Heads,
+        heads: Cut,
         seen: Mapping[TableName, Head],
         *,
         forced: bool = False,
@@ -305,7 +307,7 @@ class Refresher:
         return Attempt(self.clock.now(), time.perf_counter())
 
     def _nothing_to_do(
-        self, names: Sequence[TableName], heads: Heads, attempt: Attempt
+        self, names: Sequence[TableName], heads: Cut, attempt: Attempt
     ) -> tuple[RefreshResult, ...] | None:
         """The results, if all tables stand at the cut already; found out without a lease."""
         frontiers: list[Frontier] = []
@@ -320,13 +322,13 @@ class Refresher:
             frontiers.append(know.frontier)
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
 
-    def _has_moved(self, name: TableName, heads: Heads) -> bool:
+    def _has_moved(self, name: TableName, heads: Cut) -> bool:
         """Whether what a table reads has certainly moved, as mostly it has; found out from little."""
         with self.catalog.reading() as reader:
             table, frontier = reader.stream_table(name), reader.frontier(name)
         return heads.passed(frontier) and not wants_alignment(table, self.defaults)
 
-    def _seen_by_all(self, names: Sequence[TableName], heads: Heads) -> dict[TableName, Head]:
+    def _seen_by_all(self, names: Sequence[TableName], heads: Cut) -> dict[TableName, Head]:
         """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
         if len(names) == 1:
             return {}
@@ -336,7 +338,7 @@ class Refresher:
         outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
         return heads.of(outside, frozenset(outside))
 
-    def _observe(self, know: gather_facts.Known, heads: Heads, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
+    def _observe(self, know: gather_facts.Known, heads: Cut, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
         rest = [s for s in know.table.sources if s not in seen]
         found = {**heads.of(rest, frozenset(know.streams)), **seen}
         return self._aligned(know, {s: found[s] for s in know.table.sources})
@@ -358,7 +360,7 @@ class Refresher:
                 agreed = Alignment(know.frontier, agreed.tops)
             return aligned_heads(found, agreed, reader)
 
-    def _is_current(self, know: gather_facts.Known, heads: Heads, seen: Mapping[TableName, Head]) -> bool:
+    def _is_current(self, know: gather_facts.Known, heads: Cut, seen: Mapping[TableName, Head]) -> bool:
         if know.newest is None or know.table.status is not Status.ACTIVE:
             return False
         if any(s in know.streams and know.frontier.get(s) is None for s in know.table.sources):
@@ -370,7 +372,7 @@ class Refresher:
         self,
         know: gather_facts.Known,
         definition: Definition | None,
-        heads: Heads,
+        heads: Cut,
         full: bool,
         attempt: Attempt,
         leases: Callable[[], tuple[Lease, ...]],

@@ -8,11 +8,11 @@ from headrace.names import TableName
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import Cycle
 from headrace.scheduler.policy.urgency import urgency
-from headrace.scheduler.scheduler_state import Scene
+from headrace.scheduler.scheduler_state import SchedulerState
 from headrace.scheduler.work import Planned
 
 
-def planned(scene: Scene, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
+def planned(scene: SchedulerState, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
     """A cycle for people: what would be refreshed, the most urgent first, then what waits."""
     units, seconds = scene.grouping.units, scene.unit_seconds()
     order: Dispatch[TableName] = Dispatch(1)

@@ -22,7 +22,7 @@ from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, Sched
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.observability.journal import Journal
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import BLOWN
 from headrace.refresh.held_leases import new_owner, owner_is_dead
 from headrace.results.refresh_results import Mode, RefreshResult
@@ -37,7 +37,7 @@ from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.policy.slot_shares import Portion, Slots, portion
 from headrace.scheduler.policy.urgency import urgency
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scheduler_state import Scene, read_scene, targets
+from headrace.scheduler.scheduler_state import SchedulerState, read_scene, targets
 from headrace.scheduler.user_decisions import Decisions
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
@@ -98,8 +98,8 @@ class Scheduler:
         self._share = Slots(rules.slots, rules.quotas)
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
-        self._cuts: dict[TableName, Heads] = {}
-        self._scene: Scene | None = None
+        self._cuts: dict[TableName, Cut] = {}
+        self._scene: SchedulerState | None = None
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
@@ -227,14 +227,14 @@ class Scheduler:
         self._seen = seen
         return quiet and (self._next is None or self.clock.now() < self._next)
 
-    def _pulse(self, scene: Scene) -> object | None:
+    def _pulse(self, scene: SchedulerState) -> object | None:
         """Differs when something moved; None where only asking Spark could tell."""
         if any(base.catalog != LAKE for base in scene.bases):
             return None
         pointers = self.catalog.pointers(LAKE, scene.bases)
         return self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
 
-    def _look(self) -> Scene:
+    def _look(self) -> SchedulerState:
         self._heads = self.worker.heads()
         unread: dict[TableName, HeadraceError] = {}
         rules = self.rules
@@ -247,7 +247,7 @@ class Scheduler:
         self._unread = {name: error.message for name, error in unread.items()}
         return scene
 
-    def _line_up(self, scene: Scene, cycle: Cycle) -> None:
+    def _line_up(self, scene: SchedulerState, cycle: Cycle) -> None:
         self._scene = scene
         units = scene.grouping.units
         pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
@@ -278,7 +278,7 @@ class Scheduler:
             else:
                 left.add(unit)
 
-    def _tell_lags(self, scene: Scene) -> None:
+    def _tell_lags(self, scene: SchedulerState) -> None:
         now, late = self.clock.now(), set()
         for name, target in targets(scene).items():
             lag = scene.tables[name].standing.lag(now)
@@ -298,7 +298,7 @@ class Scheduler:
         self._running[unit] = _Running(members, deadline)
         pool.submit(self._work, unit, members, self._cuts.pop(unit))
 
-    def _work(self, unit: TableName, members: tuple[TableName, ...], heads: Heads) -> None:
+    def _work(self, unit: TableName, members: tuple[TableName, ...], heads: Cut) -> None:
         """In a thread of the pool: refresh, and say how it ended, whatever happens."""
         try:
             with self.spark.using():

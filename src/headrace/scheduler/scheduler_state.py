@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.refresh.cut.align_cut import alignment, wants_alignment
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.watermark_alignment import waiting
 from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
 from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
@@ -50,7 +50,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SchedulerState:
     """Everything at one moment.
 
     Args:
@@ -81,11 +81,11 @@ def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
 
 def read_scene(
     catalog: Catalog,
-    heads: Heads,
+    heads: Cut,
     defaults: Defaults,
     default_schedule: Schedule,
     unreadable: Callable[[TableName, HeadraceError], None] | None = None,
-) -> Scene:
+) -> SchedulerState:
     """Read the scene.
 
     Args:
@@ -131,7 +131,7 @@ def read_scene(
             )
             if (cycle := cut.graph.component(name)) and name == cycle[-1]:
                 _share(found, cycle)
-    return Scene(cut, found, bases)
+    return SchedulerState(cut, found, bases)
 
 
 def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
@@ -222,18 +222,18 @@ def effective_schedules(
     return found
 
 
-def targets(scene: Scene) -> dict[TableName, int]:
+def targets(scene: SchedulerState) -> dict[TableName, int]:
     """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
     them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
     return _strictest(scene, (Kind.LAG,))
 
 
-def patience(scene: Scene) -> dict[TableName, int]:
+def patience(scene: SchedulerState) -> dict[TableName, int]:
     """How many seconds tables may lack a change before they are to go first: their targets, or the pauses they keep."""
     return _strictest(scene, (Kind.LAG, Kind.ON_CHANGE))
 
 
-def _strictest(scene: Scene, kinds: Collection[Kind]) -> dict[TableName, int]:
+def _strictest(scene: SchedulerState, kinds: Collection[Kind]) -> dict[TableName, int]:
     found: dict[TableName, int] = {}
     graph, options = scene.grouping.graph, scene.grouping.options
     for part in reversed(graph.parts):

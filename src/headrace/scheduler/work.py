@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.names import TableName
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.results.refresh_results import Record, RefreshResult
 
 
 class Worker(Protocol):
     """Refreshes units; called from several threads at once."""
 
-    def heads(self) -> Heads:
+    def heads(self) -> Cut:
         """A new cut."""
         ...
 
-    def refresh(self, members: Sequence[TableName], heads: Heads) -> tuple[RefreshResult, ...]:
+    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that belong together, and publish them at once.
 
         Raises:

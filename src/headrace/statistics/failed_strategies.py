@@ -13,7 +13,7 @@ FORGOTTEN_AFTER = 32
 """After so many changes of a table, columns that did not do are tried again: its rows may be others by then."""
 
 
-class Locators:
+class FailedStrategies:
     """Columns by which too many rows were found; kept for a session, safe to use from several threads.
 
     A delete that took along rows that had to stay is undone and another made, which costs as much again: no harm once,

@@ -11,7 +11,7 @@ SURELY = 4
 """A step may have so many times more rows than is expected of it."""
 
 
-class Sizes:
+class ObservedCardinalities:
     """Rows of a stream table's steps, beside how many rows had changed; kept for a session, safe to use from threads.
 
     Of what is joined, grouped or compared with something, mostly few rows are left however many changed.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.physical.shared_semijoins import Needs
-from headrace.statistics.failed_strategies import Locators
-from headrace.statistics.observed_cardinalities import Sizes
+from headrace.statistics.failed_strategies import FailedStrategies
+from headrace.statistics.observed_cardinalities import ObservedCardinalities
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class SessionStatistics:
     """What is remembered from one refresh to the next.
 
     Args:
@@ -24,10 +24,10 @@ class Learnt:
         sizes: Of stream tables: how many rows the steps of large changes had.
     """
 
-    locators: Locators = field(default_factory=Locators)
-    near: Locators = field(default_factory=Locators)
-    collected: Locators = field(default_factory=Locators)
-    enclosed: Locators = field(default_factory=Locators)
+    locators: FailedStrategies = field(default_factory=FailedStrategies)
+    near: FailedStrategies = field(default_factory=FailedStrategies)
+    collected: FailedStrategies = field(default_factory=FailedStrategies)
+    enclosed: FailedStrategies = field(default_factory=FailedStrategies)
     needs: Needs = field(default_factory=Needs)
-    many: Locators = field(default_factory=Locators)
-    sizes: Sizes = field(default_factory=Sizes)
+    many: FailedStrategies = field(default_factory=FailedStrategies)
+    sizes: ObservedCardinalities = field(default_factory=ObservedCardinalities)

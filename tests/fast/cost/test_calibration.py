@@ -16,7 +16,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, RanAs
 from headrace.cost.calibration import FADING, MODEL, PACES, SHARED, SURE, WARM, pace, recomputed
 from headrace.cost.mode_choice import Choice
-from headrace.physical.facts import MACHINES, Pace
+from headrace.physical.facts import MACHINES, Calibration
 from headrace.reasons import FullReason
 from headrace.refresh.execution import Outcome
 from headrace.refresh.publication_builder import Finished, entry_of
@@ -49,7 +49,7 @@ def _ran(mode: RanAs, seconds: float, **metrics: object) -> HistoryEntry:
     return HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), mode, metrics=metrics)
 
 
-def _entry(known: Pace, row: int = 0) -> HistoryEntry:
+def _entry(known: Calibration, row: int = 0) -> HistoryEntry:
     """What is kept of a refresh, before which so much was known."""
     view = Maintained(DuckExecutor(), Case("SELECT v FROM t", (Table("t", (Column("v", "int"),), ()),))).view
     (name,) = view.sources
@@ -59,9 +59,11 @@ def _entry(known: Pace, row: int = 0) -> HistoryEntry:
 
 def test_what_ran_long_ago_is_remembered() -> None:
     recent = (_ran(RanAs.DIFFERENTIAL, 1.0),) * 19
-    assert pace((*recent, _entry(Pace(4.0, 1.0)))).full == pytest.approx(4.0**FADING)
-    assert pace((*recent, _entry(Pace(None, 1.0)))).full is None
-    assert pace((_entry(Pace(4.0, 1.0)), *recent)).full is None  # it would count what the rest tells a second time
+    assert pace((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(4.0**FADING)
+    assert pace((*recent, _entry(Calibration(None, 1.0)))).full is None
+    assert (
+        pace((_entry(Calibration(4.0, 1.0)), *recent)).full is None
+    )  # it would count what the rest tells a second time
     assert pace((*recent, _ran(RanAs.DIFFERENTIAL, 1.0, model=MODEL - 1, **{PACES: {"FULL": 4.0}}))).full is None
 
 
@@ -70,14 +72,14 @@ def test_what_another_query_taught_is_forgotten(reason: FullReason) -> None:
     anew = replace(_ran(RanAs.FULL, 1.0, **{PACES: {"FULL": 4.0}}), reason=reason.value)
     slow = (_ran(RanAs.FULL, 3.0),) * SURE
     assert pace((*slow, anew)).full == 3.0
-    assert pace((anew, *slow)) == Pace()
+    assert pace((anew, *slow)) == Calibration()
     assert pace((_ran(RanAs.DIFFERENTIAL, 1.0), anew, *slow)).full is None
 
 
 def test_what_is_told_now_and_then_counts_half() -> None:
     recent = (_ran(RanAs.FULL, 1.0), *(_ran(RanAs.DIFFERENTIAL, 1.0),) * 18)
-    assert pace((*recent, _entry(Pace(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
-    assert pace((*recent[:1] * SURE, *recent, _entry(Pace(4.0, 1.0)))).full == 1.0
+    assert pace((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
+    assert pace((*recent[:1] * SURE, *recent, _entry(Calibration(4.0, 1.0)))).full == 1.0
 
 
 def test_how_often_recomputing_has_been_cheaper_ends_with_what_was_not() -> None:
@@ -87,6 +89,6 @@ def test_how_often_recomputing_has_been_cheaper_ends_with_what_was_not() -> None
     assert recomputed((cost, still, cost, followed, cost)) == 2
     assert recomputed((still, cost, again, cost)) == 1
     assert recomputed((again, cost)) == recomputed(()) == 0
-    oldest = replace(cost, metrics=_entry(Pace(), 30).metrics)
+    oldest = replace(cost, metrics=_entry(Calibration(), 30).metrics)
     assert recomputed((cost, cost, oldest)) == 33
     assert recomputed((cost, followed, oldest)) == 1

@@ -14,7 +14,7 @@ from headrace.algebra.schema import Column
 from headrace.cost.cost_model import differential_seconds, full_seconds
 from headrace.cost.mode_choice import PROBE_EVERY, _detail, _prefers_full, choose
 from headrace.definitions.details import Details, SourceUse
-from headrace.physical.facts import Facts, Pace, SourceFacts
+from headrace.physical.facts import Calibration, Facts, SourceFacts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, RefreshMode
 from headrace.semantics import Semantics
@@ -23,32 +23,32 @@ from headrace.semantics import Semantics
 @pytest.mark.parametrize(
     ("pace", "expected", "model", "full"),
     [
-        (Pace(), (1.0, 2.0), True, True),
-        (Pace(), (2.0, 1.0), False, False),
+        (Calibration(), (1.0, 2.0), True, True),
+        (Calibration(), (2.0, 1.0), False, False),
         # history overrules the model
-        (Pace(1.0, 4.0), (1.0, 2.0), False, True),
+        (Calibration(1.0, 4.0), (1.0, 2.0), False, True),
         # but not for ever
-        (Pace(1.0, 4.0, 0, PROBE_EVERY), (1.0, 2.0), False, False),
-        (Pace(4.0, 1.0, PROBE_EVERY, 0), (2.0, 1.0), True, True),
+        (Calibration(1.0, 4.0, 0, PROBE_EVERY), (1.0, 2.0), False, False),
+        (Calibration(4.0, 1.0, PROBE_EVERY, 0), (2.0, 1.0), True, True),
         # unless it would be dear
-        (Pace(1.0, 9.0, 0, PROBE_EVERY), (1.0, 9.0), False, True),
-        (Pace(1.0, 4.0, 0, PROBE_EVERY - 1), (1.0, 2.0), False, True),
+        (Calibration(1.0, 9.0, 0, PROBE_EVERY), (1.0, 9.0), False, True),
+        (Calibration(1.0, 4.0, 0, PROBE_EVERY - 1), (1.0, 2.0), False, True),
         # what history says nothing about is tried where it may be better
-        (Pace(1.0, None, 0, PROBE_EVERY), (1.0, 1.9), True, False),
-        (Pace(None, 1.0, PROBE_EVERY, 0), (1.9, 1.0), False, True),
-        (Pace(1.0, None, 0, PROBE_EVERY), (1.0, 2.1), True, True),
-        (Pace(1.0, 1.0, 0, PROBE_EVERY), (1.0, 1.9), True, True),
+        (Calibration(1.0, None, 0, PROBE_EVERY), (1.0, 1.9), True, False),
+        (Calibration(None, 1.0, PROBE_EVERY, 0), (1.9, 1.0), False, True),
+        (Calibration(1.0, None, 0, PROBE_EVERY), (1.0, 2.1), True, True),
+        (Calibration(1.0, 1.0, 0, PROBE_EVERY), (1.0, 1.9), True, True),
         # not where nothing is ever learnt
-        (Pace(None, None, 0, PROBE_EVERY), (1.0, 1.9), True, True),
+        (Calibration(None, None, 0, PROBE_EVERY), (1.0, 1.9), True, True),
     ],
 )
-def test_the_choice(pace: Pace, expected: tuple[float, float], model: bool, full: bool) -> None:
+def test_the_choice(pace: Calibration, expected: tuple[float, float], model: bool, full: bool) -> None:
     assert _prefers_full(pace, expected, model) is full
 
 
 def test_why_full_is_told_in_words() -> None:
     def words(expected: tuple[float, float], full: float | None = 1.0, **more: bool) -> str:
-        return _detail(replace(facts(), pace=Pace(full, 1.0), **more), expected)  # type: ignore[arg-type]
+        return _detail(replace(facts(), pace=Calibration(full, 1.0), **more), expected)  # type: ignore[arg-type]
 
     assert words((1.0, 2.0)).endswith("DIFFERENTIAL at 2.0 s")
     assert words((1.0, 2.0), companion_behind=True).endswith("writing its companion again takes")
@@ -59,16 +59,16 @@ def test_why_full_is_told_in_words() -> None:
 @pytest.mark.parametrize(
     ("pace", "corrected"),
     [
-        (Pace(), (1.0, 1.0)),
-        (Pace(4.0, 0.2), (4.0, 0.2)),
+        (Calibration(), (1.0, 1.0)),
+        (Calibration(4.0, 0.2), (4.0, 0.2)),
         # a machine is slower by so much, not a query
-        (Pace(1.2, None), (1.2, 1.2)),
-        (Pace(None, 0.8), (0.8, 0.8)),
-        (Pace(4.0, None), (4.0, 1.5)),
-        (Pace(None, 0.2), (1 / 1.5, 0.2)),
+        (Calibration(1.2, None), (1.2, 1.2)),
+        (Calibration(None, 0.8), (0.8, 0.8)),
+        (Calibration(4.0, None), (4.0, 1.5)),
+        (Calibration(None, 0.2), (1 / 1.5, 0.2)),
     ],
 )
-def test_what_was_never_measured_is_as_slow_as_the_machine(pace: Pace, corrected: tuple[float, float]) -> None:
+def test_what_was_never_measured_is_as_slow_as_the_machine(pace: Calibration, corrected: tuple[float, float]) -> None:
     assert pace.either == corrected
 
 
@@ -152,7 +152,7 @@ def test_to_write_it_again_must_pay_soon() -> None:
 
 
 def test_following_is_tried_half_as_often_where_the_companion_comes_first() -> None:
-    pace, size = Pace(full=1.0, differential_age=PROBE_EVERY), 20_000_000
+    pace, size = Calibration(full=1.0, differential_age=PROBE_EVERY), 20_000_000
     there = with_companion(size, size // 22, pace=pace, recomputed=PROBE_EVERY)
     assert choose(replace(there, pace=replace(pace, differential_age=0)), VIEW, PROGRAM).mode is Mode.FULL
     assert choose(there, VIEW, PROGRAM).mode is Mode.DIFFERENTIAL

@@ -16,7 +16,7 @@ from headrace.lake.metadata import parse_metadata
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
 from headrace.names import TableName
-from headrace.statistics.failed_strategies import FORGOTTEN_AFTER, Locators
+from headrace.statistics.failed_strategies import FORGOTTEN_AFTER, FailedStrategies
 
 T = TableName("staging", ("shop",), "t")
 ID, NAME, PRICE, RATE = (
@@ -93,7 +93,7 @@ def test_a_known_key_is_looked_for_first():
 
 
 def test_what_did_not_do_is_left_out_for_a_while():
-    locators = Locators()
+    locators = FailedStrategies()
     locators.failed(T, ("id",))
     assert [locators.barred(T) for _ in range(FORGOTTEN_AFTER)] == [frozenset({("id",)})] * FORGOTTEN_AFTER
     assert locators.barred(T) == frozenset()

@@ -10,7 +10,7 @@ import pytest
 from kit.pipelines import PublishingWorker, contents, define, full, mixed, roots, scheduler
 
 from headrace.refresh.cut.align_cut import alignment, readable_later
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.intervals import interval
@@ -30,7 +30,7 @@ def refresh(catalog, worker, *names):
 
 
 def scene(catalog):
-    heads = Heads(catalog, lambda _: None)
+    heads = Cut(catalog, lambda _: None)
     return read_scene(catalog, heads, Defaults(), parse_schedule("ON CHANGE"))
 
 

@@ -11,7 +11,7 @@ from kit.pipelines import PublishingWorker, define, full
 from headrace.catalog import Catalog, Reached
 from headrace.frontier import Frontier
 from headrace.observability.attainment import Stretch, read_stretch
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.lateness import late_because
@@ -62,7 +62,7 @@ def test_lag_is_measured_to_the_root() -> None:
 
 
 def scene(catalog: Catalog):  # type: ignore[no-untyped-def]
-    return read_scene(catalog, Heads(catalog, lambda _: None), Defaults(), parse_schedule("ON CHANGE"))
+    return read_scene(catalog, Cut(catalog, lambda _: None), Defaults(), parse_schedule("ON CHANGE"))
 
 
 def test_the_stretch_is_read_from_the_history(lake_, catalog):

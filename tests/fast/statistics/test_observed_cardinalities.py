@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from catalog_kit.samples import REVENUE, TOP
 
-from headrace.statistics.observed_cardinalities import SURELY, Sizes
+from headrace.statistics.observed_cardinalities import SURELY, ObservedCardinalities
 
 
 def test_rows_grow_with_the_change() -> None:
-    sizes = Sizes()
+    sizes = ObservedCardinalities()
     assert sizes.at_most(REVENUE, "change", 30_000) is None
     sizes.note(REVENUE, "change", 30_000, 10)
     sizes.note(REVENUE, "touched", 30_000, 0)
@@ -20,7 +20,7 @@ def test_rows_grow_with_the_change() -> None:
 
 
 def test_tables_that_are_gone_are_forgotten() -> None:
-    sizes = Sizes()
+    sizes = ObservedCardinalities()
     sizes.note(REVENUE, "change", 30_000, 10)
     sizes.note(TOP, "change", 30_000, 10)
     sizes.only([TOP])

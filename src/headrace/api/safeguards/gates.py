@@ -10,7 +10,7 @@ from headrace.catalog import Catalog
 from headrace.errors import UserError
 from headrace.graph.dag import Dag
 from headrace.names import TableName, split_identifier
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.results.refresh_results import Record
 
 
@@ -76,7 +76,7 @@ def to_gate(catalog: Catalog, text: str, name: Callable[[str], TableName]) -> tu
     return (wanted,) if together is None else tuple(m.name for m in together)
 
 
-def close_gate(catalog: Catalog, sources: Sequence[TableName], heads: Heads) -> None:
+def close_gate(catalog: Catalog, sources: Sequence[TableName], heads: Cut) -> None:
     """Hold sources back at what they are now.
 
     Raises:

@@ -10,7 +10,7 @@ from headrace.catalog import Catalog, WatermarkGroup
 from headrace.errors import EnvironmentFault, UserError
 from headrace.graph.dag import Dag
 from headrace.names import TableName
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.watermark_alignment import agrees, below, distance, waiting
 from headrace.refresh.groups.grouping import Grouping
 from headrace.results.refresh_results import Record
@@ -57,7 +57,7 @@ def _info(group: WatermarkGroup, dag: Dag[TableName]) -> WatermarkInfo:
 
 
 def create_group(
-    catalog: Catalog, name: str, sources: Sequence[TableName], tolerance: dt.timedelta | str, heads: Heads
+    catalog: Catalog, name: str, sources: Sequence[TableName], tolerance: dt.timedelta | str, heads: Cut
 ) -> None:
     """Make a group; see `Headrace.create_watermark_group`."""
     if not name.strip() or len(sources) < 2:

@@ -21,7 +21,7 @@ Pulse = tuple[object, ...]
 """Differs from another one when definitions, frontiers or cares may have changed in between."""
 
 
-class Caring:
+class SchedulerCatalog:
     """Pauses, retries, groups, schedulers, events. Every method is one transaction."""
 
     _database: Database

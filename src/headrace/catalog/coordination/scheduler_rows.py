@@ -114,12 +114,12 @@ def note_skipped(
 
 
 def blow_fuse(connection: Connection, name: TableName, evidence: Json, now: dt.datetime) -> None:
-    """Note that a change was too large; see `Caring.blow_fuse`."""
+    """Note that a change was too large; see `SchedulerCatalog.blow_fuse`."""
     change(connection, [name], {"fuse_at": now, "fuse_json": dict(evidence)})
 
 
 def mend_fuse(connection: Connection, name: TableName) -> None:
-    """Forget a blown fuse; see `Caring.mend_fuse`."""
+    """Forget a blown fuse; see `SchedulerCatalog.mend_fuse`."""
     change(connection, [name], _WHOLE)
 
 
@@ -156,7 +156,7 @@ def schedulers(connection: Connection, *, locked: bool = False) -> tuple[Schedul
 
 
 def register(connection: Connection, owner: str, until: dt.datetime, now: dt.datetime) -> None:
-    """Say that a scheduler runs; the first of a SQLite catalog alone (see `Caring.register_scheduler`)."""
+    """Say that a scheduler runs; the first of a SQLite catalog alone (see `SchedulerCatalog.register_scheduler`)."""
     connection.execute(sa.delete(t.scheduler).where(t.scheduler.c.expires_at <= now))
     row = {"owner": owner, "started_at": now, "expires_at": until, "draining": False}
     connection.execute(sa.insert(t.scheduler).values(row))

@@ -11,7 +11,7 @@ from headrace.clock import Clock
 from headrace.names import TableName
 
 
-class Keying:
+class KeyCatalog:
     """Declared keys. Every method is one transaction."""
 
     _database: Database

@@ -13,7 +13,7 @@ from headrace.clock import Clock
 from headrace.names import TableName
 
 
-class Gating:
+class SafeguardCatalog:
     """Gates and watermarks. Every method is one transaction."""
 
     _database: Database

@@ -19,7 +19,7 @@ from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.algebra.tree import identity
 from headrace.algebra.types import is_integer
 from headrace.ivm.change import total
-from headrace.ivm.program import Enclosure, Key, Step
+from headrace.ivm.program import DeltaCoverage, Key, Step
 from headrace.names import WEIGHT, TableName
 
 AFTERWARDS, BEFOREHAND = "__hr_after", "__hr_before"
@@ -90,13 +90,13 @@ class _Rows:
         summed = Aggregate(Union((now, gone)), self.names, sums)
         return Project(summed, (*identity(self.names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
-    def enclosure(self) -> Enclosure:
+    def enclosure(self) -> DeltaCoverage:
         """Those that changed, and what tells whether these are all."""
         changed = Project(self._all(Moment.CHANGE), (*identity(self.names), (_NET, column(WEIGHT))))
         net = Aggregate(changed, self.names, (total(_NET),))
         after, before = (compose(f"greatest({sign}{{n}}, 0L)", n=column(_NET)) for sign in ("", "-"))
         moved = Project(net, (*identity(self.names), (AFTERWARDS, after), (BEFOREHAND, before)))
-        return Enclosure(self.now(), self._having(moved), AFTERWARDS, moved)
+        return DeltaCoverage(self.now(), self._having(moved), AFTERWARDS, moved)
 
     def _all(self, moment: Moment) -> Relation:
         scan = Scan(self.key[0], identity_fields(self.names), moment)

@@ -56,7 +56,7 @@ class Head:
         return name.within(STAGING) if self.staged else name
 
 
-class Heads:
+class Cut:
     """Observes heads, each base table once; stream tables afresh each time, because a cycle itself moves them.
 
     Threads may share it: what one has observed, the others find.

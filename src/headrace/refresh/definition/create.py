@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
 from headrace.compiler.layout import LAYOUT
-from headrace.definitions.compiled_views import Plans
+from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json, to_json
 from headrace.definitions.function_versions import changed_functions, refuse_missing
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
@@ -18,7 +18,7 @@ from headrace.lake.tables import create_log, create_table, new_suffix, stored_na
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName, quote
 from headrace.ports import Session
 from headrace.reasons import FullReason
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of, view_locations
 from headrace.refresh.definition.source_keys import KnownKeys, out_of_date
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution, not_skippable
@@ -29,7 +29,7 @@ from headrace.results.refresh_results import Mode, RefreshMode, RefreshResult
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TableSpec:
     """What the user asked to create.
 
     Args:
@@ -69,7 +69,7 @@ class Creator:
         self,
         catalog: Catalog,
         session: Session,
-        plans: Plans,
+        plans: CompiledViews,
         refresher: Refresher,
         warehouse: str,
         format_version: int,
@@ -81,7 +81,7 @@ class Creator:
         self.warehouse = warehouse
         self.format_version = format_version
 
-    def create(self, wish: Wish) -> RefreshResult | None:
+    def create(self, wish: TableSpec) -> RefreshResult | None:
         """Create (or replace) a stream table.
 
         Returns:
@@ -147,7 +147,7 @@ class Creator:
     def refresh_group(
         self,
         names: Sequence[TableName],
-        heads: Heads,
+        heads: Cut,
         *,
         full: Collection[TableName] = (),
         patience: float = 0.0,
@@ -185,7 +185,7 @@ class Creator:
         return tuple(anew.get(r.name, r) if r.mode is Mode.NO_CHANGE else r for r in results)
 
     def _renewed(
-        self, table: StreamTable, heads: Heads, resolved: Mapping[TableName, Resolution]
+        self, table: StreamTable, heads: Cut, resolved: Mapping[TableName, Resolution]
     ) -> RefreshResult | None:
         """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
         if self.outdated(table):
@@ -231,7 +231,7 @@ class Creator:
         )
         return again
 
-    def _without_lost_columns(self, table: StreamTable, heads: Heads) -> Details | None:
+    def _without_lost_columns(self, table: StreamTable, heads: Cut) -> Details | None:
         """What a query that is not read as algebra is now that a source lost columns; None when it used them, or none.
 
         Which columns such a query uses is not known, but whether it can still be computed, to the same columns, is.
@@ -248,7 +248,7 @@ class Creator:
         same = [(c.name, c.type) for c in again.output] == [(c.name, c.type) for c in details.output]
         return again if same else None
 
-    def _lost(self, table: StreamTable, details: Details, heads: Heads) -> bool:
+    def _lost(self, table: StreamTable, details: Details, heads: Cut) -> bool:
         streams = frozenset(t.name for t in self.catalog.stream_tables())
         now = heads.of(table.sources, streams)
         there = {name: {c.name for c in head.meta.columns} for name, head in now.items()}
@@ -284,7 +284,7 @@ class Creator:
 
     # ---- creating
 
-    def _create(self, wish: Wish, details: Details) -> RefreshResult | None:
+    def _create(self, wish: TableSpec, details: Details) -> RefreshResult | None:
         suffix = new_suffix()
         names = stored_names(wish.name, suffix)
         companion = names.companion.within(LAKE) if needs_companion(details, wish.refresh_mode) else None
@@ -316,7 +316,7 @@ class Creator:
     def _replace(
         self,
         existing: StreamTable,
-        wish: Wish,
+        wish: TableSpec,
         details: Details,
         reason: FullReason = FullReason.DEFINITION_CHANGED,
         resolved: Mapping[TableName, Resolution] | None = None,
@@ -351,7 +351,7 @@ class Creator:
     def _replace_cycle(
         self,
         cycle: Sequence[TableName],
-        changed: Mapping[TableName, tuple[Wish, Details]],
+        changed: Mapping[TableName, tuple[TableSpec, Details]],
         resolved: Mapping[TableName, Resolution] | None = None,
     ) -> tuple[RefreshResult, ...]:
         """Give some members of a cycle new definitions, and load all members again.
@@ -414,7 +414,7 @@ class Creator:
         return names.log.within(LAKE)
 
     def _definition(
-        self, wish: Wish, details: Details, companion: TableName | None, log: TableName | None
+        self, wish: TableSpec, details: Details, companion: TableName | None, log: TableName | None
     ) -> Definition:
         return Definition(
             name=wish.name,
@@ -494,8 +494,8 @@ def _refuse_skipping(name: TableName, resolved: Mapping[TableName, Resolution], 
         raise not_skippable(name, reason)
 
 
-def _same_wish(table: StreamTable) -> Wish:
-    return Wish(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True)
+def _same_wish(table: StreamTable) -> TableSpec:
+    return TableSpec(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True)
 
 
 def needs_companion(details: Details, mode: RefreshMode) -> bool:

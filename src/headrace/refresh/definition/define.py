@@ -11,7 +11,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.types import mentions
 from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
-from headrace.definitions.compiled_views import Plans, pinned_free, places_as_written
+from headrace.definitions.compiled_views import CompiledViews, pinned_free, places_as_written
 from headrace.definitions.details import Details, SourceUse
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.function_versions import functions_called
@@ -49,7 +49,7 @@ def define(
     *,
     catalog: Catalog,
     session: Session,
-    plans: Plans,
+    plans: CompiledViews,
     namespace: tuple[str, ...] | None = None,
     semantics: Semantics | None = None,
 ) -> tuple[Details, CompiledView | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.strategies import strategies
-from headrace.definitions.compiled_views import Plans
+from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details
 from headrace.ports import Session
 from headrace.refresh.definition.define import define, refuse_time_travel
@@ -15,7 +15,7 @@ from headrace.sql.reader.syntax.parser import parse
 _CALLED = "is called for changed rows; the table is recomputed when its body changes"
 
 
-def validate(query: str, *, catalog: Catalog, session: Session, plans: Plans) -> Validation:
+def validate(query: str, *, catalog: Catalog, session: Session, plans: CompiledViews) -> Validation:
     """Say how each construct of a query would be maintained, or what stands in the way.
 
     Args:

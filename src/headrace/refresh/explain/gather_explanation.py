@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headrace.catalog import Catalog
 from headrace.cost.mode_choice import choose, obstacle
-from headrace.definitions.compiled_views import Plans
+from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.function_versions import changed_functions, functions_section, refuse_missing
 from headrace.graph.dag import Dag
 from headrace.names import TableName
@@ -16,7 +16,7 @@ from headrace.physical.shared_changes import worth
 from headrace.ports import Session
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import define, require_differential
 from headrace.refresh.definition.refused_queries import as_compiled
 from headrace.refresh.explain.explain import explain_cycle, explain_query, explain_refresh
@@ -30,8 +30,8 @@ def explain(
     *,
     catalog: Catalog,
     session: Session,
-    plans: Plans,
-    heads: Heads,
+    plans: CompiledViews,
+    heads: Cut,
 ) -> Explanation:
     """Explain a stream table (a name) or a query (a text).
 
@@ -72,7 +72,7 @@ def explain(
 
 
 def _cycle(
-    subject: TableName, cycle: tuple[TableName, ...], *, catalog: Catalog, plans: Plans, heads: Heads
+    subject: TableName, cycle: tuple[TableName, ...], *, catalog: Catalog, plans: CompiledViews, heads: Cut
 ) -> Explanation:
     facts, views = {}, {}
     for name in cycle:

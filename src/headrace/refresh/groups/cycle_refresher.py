@@ -13,7 +13,7 @@ from headrace.catalog import Catalog, Definition
 from headrace.clock import Clock
 from headrace.compiler.compiled_view import CompiledView
 from headrace.cost.mode_choice import Choice
-from headrace.definitions.compiled_views import Plans
+from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.foreign_caches import look_anew
 from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
@@ -33,7 +33,7 @@ from headrace.refresh.groups.cycle_rules import choose_cycle, may_go_on
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.publication_builder import Finished
 from headrace.results.refresh_results import Mode
-from headrace.statistics.session_statistics import Learnt
+from headrace.statistics.session_statistics import SessionStatistics
 
 ITERATE = "iterate"
 """Title of the stage in which all members are iterated, to which the number of rounds is added; the first member's."""
@@ -68,7 +68,7 @@ class Circle:
 
 
 @dataclass(slots=True)
-class Circling:
+class CycleRefresher:
     """Refreshes cycles of one catalog.
 
     Args:
@@ -84,12 +84,12 @@ class Circling:
 
     catalog: Catalog
     session: Session
-    plans: Plans
+    plans: CompiledViews
     events: Events
     clock: Clock
     defaults: Defaults
     changes: CommonChanges
-    learnt: Learnt
+    learnt: SessionStatistics
 
     def prepare(self, circle: Circle) -> list[Finished]:
         """Refresh the members up to, and without, publishing.

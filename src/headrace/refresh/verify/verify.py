@@ -26,7 +26,7 @@ from headrace.lake.compare import key_expressions
 from headrace.names import WEIGHT, TableName, quote
 from headrace.ports import Runner, Session
 from headrace.refresh import gather_facts
-from headrace.refresh.cut.cut import Heads
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.pinned_state import expired
 from headrace.refresh.definition.source_keys import values_in_several_rows
 from headrace.refresh.verify.verify_cycle import Text, TextFixpoint
@@ -42,7 +42,7 @@ TABLE, QUERY = "table", "query"
 
 
 def verify(
-    name: TableName, *, catalog: Catalog, session: Session, heads: Heads, max_cycle_rounds: int = 100
+    name: TableName, *, catalog: Catalog, session: Session, heads: Cut, max_cycle_rounds: int = 100
 ) -> VerifyResult:
     """Verify one stream table; the member of a cycle is compared with the fixed point, computed from nothing.
 
@@ -94,7 +94,7 @@ def verify(
     )
 
 
-def _text(know: gather_facts.Known, heads: Heads, cycle: Collection[TableName] = ()) -> Text:
+def _text(know: gather_facts.Known, heads: Cut, cycle: Collection[TableName] = ()) -> Text:
     """A stream table's text, and its sources outside of its cycle as they were at its frontier."""
     details = gather_facts.details_of(know.table)
     uses = {use.name: use for use in details.sources}

@@ -7,10 +7,10 @@ import math
 
 from headrace.names import TableName
 from headrace.schedule import Kind
-from headrace.scheduler.scheduler_state import Scene
+from headrace.scheduler.scheduler_state import SchedulerState
 
 
-def interval(scene: Scene, name: TableName, now: dt.datetime) -> float:
+def interval(scene: SchedulerState, name: TableName, now: dt.datetime) -> float:
     """Seconds between two refreshes of a table, if its sources keep changing; infinite where nothing refreshes it."""
     schedule, factor = scene.tables[name].schedule, scene.grouping.options[name].factor
     if factor is None or schedule.kind is Kind.MANUAL:

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Mapping
 from headrace.graph.diamonds import Diamond
 from headrace.names import TableName
 from headrace.scheduler.policy.intervals import interval
-from headrace.scheduler.scheduler_state import Scene
+from headrace.scheduler.scheduler_state import SchedulerState
 
 
 def along(
-    scene: Scene, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
+    scene: SchedulerState, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
 ) -> dict[TableName, str]:
     """Further units to refresh, with the reason in words.
 
@@ -40,5 +40,5 @@ def along(
     return found
 
 
-def _aligned(scene: Scene) -> Iterator[Diamond[TableName]]:
+def _aligned(scene: SchedulerState) -> Iterator[Diamond[TableName]]:
     return (d for d in scene.grouping.diamonds if d.bottom in scene.tables and scene.tables[d.bottom].aligned)

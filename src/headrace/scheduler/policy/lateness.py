@@ -8,11 +8,11 @@ from collections.abc import Set
 from headrace.names import TableName
 from headrace.schedule import Kind, show_duration
 from headrace.scheduler.policy.intervals import interval
-from headrace.scheduler.scheduler_state import Scene
+from headrace.scheduler.scheduler_state import SchedulerState
 
 
 def late_because(
-    scene: Scene, name: TableName, target: float, now: dt.datetime, *, scheduled: bool, running: Set[TableName]
+    scene: SchedulerState, name: TableName, target: float, now: dt.datetime, *, scheduled: bool, running: Set[TableName]
 ) -> str | None:
     """Why a table is later than it should be; None when it is not.
 
@@ -43,7 +43,7 @@ def late_because(
     return "it waits for its turn"
 
 
-def _slower(scene: Scene, name: TableName, target: float, now: dt.datetime) -> bool:
+def _slower(scene: SchedulerState, name: TableName, target: float, now: dt.datetime) -> bool:
     """Whether a table is refreshed by itself, and less often than the target asks for, and is behind."""
     table = scene.tables[name]
     by_itself = table.schedule.kind is not Kind.DOWNSTREAM or scene.grouping.options[name].factor is None

@@ -13,7 +13,7 @@ from headrace.schedule import Kind
 from headrace.schedule.due import due_at
 from headrace.schedule.options import Policy
 from headrace.scheduler.policy.joint_refresh import along
-from headrace.scheduler.scheduler_state import Scene, Table
+from headrace.scheduler.scheduler_state import SchedulerState, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Cycle:
     next_due: dt.datetime | None = None
 
 
-def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
+def plan_cycle(scene: SchedulerState, now: dt.datetime) -> Cycle:
     """Decide.
 
     A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
@@ -85,7 +85,7 @@ def plan_cycle(scene: Scene, now: dt.datetime) -> Cycle:
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
 
 
-def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
+def holds(scene: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
     """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
     units = scene.grouping.units
     found: dict[TableName, Hold] = {}
@@ -101,7 +101,7 @@ def holds(scene: Scene, now: dt.datetime) -> dict[TableName, Hold]:
     return found
 
 
-def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime | None:
+def unit_due_at(scene: SchedulerState, unit: TableName, now: dt.datetime) -> dt.datetime | None:
     """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
     given = _moments(scene, unit, now).values()
     if not given:
@@ -109,7 +109,7 @@ def unit_due_at(scene: Scene, unit: TableName, now: dt.datetime) -> dt.datetime 
     return max(given) if scene.grouping.policy(unit) is Policy.SLOWEST else min(given)
 
 
-def not_due_yet(scene: Scene, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
+def not_due_yet(scene: SchedulerState, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
     """The members that keep a group from being due though others of it are."""
     moments = _moments(scene, unit, now)
     if scene.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
@@ -117,7 +117,7 @@ def not_due_yet(scene: Scene, unit: TableName, now: dt.datetime) -> tuple[TableN
     return tuple(name for name, at in moments.items() if at > now)
 
 
-def _moments(scene: Scene, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
+def _moments(scene: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
     """When the members of a unit are due, each for its own sake; without those that are not at all."""
     found = {}
     for name in scene.grouping.units.members[unit]:
@@ -127,7 +127,7 @@ def _moments(scene: Scene, unit: TableName, now: dt.datetime) -> dict[TableName,
     return found
 
 
-def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:
+def reason(scene: SchedulerState, unit: TableName, now: dt.datetime) -> str:
     """Why a unit is due, in words."""
     behind = [n for n in scene.grouping.units.members[unit] if scene.tables[n].schedule.kind is not Kind.DOWNSTREAM]
     name = max(behind, key=lambda n: scene.tables[n].standing.lag(now), default=unit)
@@ -138,7 +138,7 @@ def reason(scene: Scene, unit: TableName, now: dt.datetime) -> str:
 
 
 def _hold(
-    scene: Scene, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
+    scene: SchedulerState, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
 ) -> Hold | None:
     """Why a unit is not refreshed: its own trouble, or that of what it reads or pulls along, if it waits for that."""
     if unit in troubles:
@@ -147,7 +147,7 @@ def _hold(
     return next(above, None) if waits(scene, unit) else None
 
 
-def _trouble(scene: Scene, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
+def _trouble(scene: SchedulerState, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
     for name in members:
         if why := _troubled(scene.tables[name], now):
             return Hold(name, why)
@@ -165,7 +165,9 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
     return held_up
 
 
-def _brings_news(scene: Scene, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]) -> bool:
+def _brings_news(
+    scene: SchedulerState, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]
+) -> bool:
     """Whether refreshing a unit would change it, given what is refreshed before it."""
     units = scene.grouping.units
     if any(scene.tables[name].news for name in units.members[unit]):
@@ -173,12 +175,12 @@ def _brings_news(scene: Scene, unit: TableName, fruitful: set[TableName], wanted
     return any(above in fruitful and (above in wanted or _follows(scene, above)) for above in units.dag.producers(unit))
 
 
-def _follows(scene: Scene, unit: TableName) -> bool:
+def _follows(scene: SchedulerState, unit: TableName) -> bool:
     """Whether a unit is refreshed for the sake of what reads it."""
     return any(scene.pulled(name) for name in scene.grouping.units.members[unit])
 
 
-def _pulled(scene: Scene, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
+def _pulled(scene: SchedulerState, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
     """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
     found: list[TableName] = []
     queue = [unit]
@@ -191,7 +193,7 @@ def _pulled(scene: Scene, unit: TableName, fruitful: set[TableName]) -> tuple[Ta
 
 
 def _loaded_before(
-    scene: Scene,
+    scene: SchedulerState,
     unit: TableName,
     pulled: Iterable[TableName],
     wanted: Collection[TableName],
@@ -209,7 +211,7 @@ def _loaded_before(
 
 
 def _nothing_to_read(
-    scene: Scene, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
+    scene: SchedulerState, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
 ) -> Hold | None:
     """That a unit reads what was never loaded and is not among the units that are refreshed before it."""
     for name in _never_loaded(scene, unit):
@@ -219,14 +221,14 @@ def _nothing_to_read(
     return None
 
 
-def _never_loaded(scene: Scene, unit: TableName) -> list[TableName]:
+def _never_loaded(scene: SchedulerState, unit: TableName) -> list[TableName]:
     """The stream tables outside a unit that it reads and that were never loaded."""
     members, graph = scene.grouping.units.members[unit], scene.grouping.graph
     read = dict.fromkeys(s for name in members for s in graph.producers(name))
     return [s for s in read if s in scene.tables and s not in members and not scene.tables[s].standing.loaded]
 
 
-def waits(scene: Scene, unit: TableName) -> bool:
+def waits(scene: SchedulerState, unit: TableName) -> bool:
     """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not, once all of
     that was loaded."""
     if _never_loaded(scene, unit):

@@ -6,10 +6,10 @@ import datetime as dt
 
 from headrace.graph.critical import remaining
 from headrace.names import TableName
-from headrace.scheduler.scheduler_state import Scene, patience
+from headrace.scheduler.scheduler_state import SchedulerState, patience
 
 
-def urgency(scene: Scene, now: dt.datetime) -> dict[TableName, float]:
+def urgency(scene: SchedulerState, now: dt.datetime) -> dict[TableName, float]:
     """By unit, seconds: the larger, the sooner it is to start.
 
     Args:

@@ -24,7 +24,7 @@ QUERIES = {
 
 def kept(hr: Headrace) -> frozenset[str]:
     """Temporary views in which something is kept, for whichever test."""
-    return hr._engine()[1].changes.views
+    return hr._engine().refresher.changes.views
 
 
 @pytest.fixture

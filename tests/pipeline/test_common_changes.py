@@ -24,7 +24,7 @@ QUERIES = {
 
 def kept(hr: Headrace) -> frozenset[str]:
     """Temporary views in which changes are kept."""
-    return hr._engine()[1].changes.views
+    return hr._engine().refresher.changes.views
 
 
 @pytest.fixture(params=MODES)
@@ -64,7 +64,7 @@ def test_it_is_kept_for_those_that_have_yet_to_read_it(hr: Headrace, ns: str, na
 def test_the_last_to_read_a_change_keeps_it_for_nobody(hr: Headrace, ns: str, names: list[str]) -> None:
     change(hr, ns, 1)
     hr.refresh(names[:2])
-    hr._engine()[1].changes.clear()
+    hr._engine().refresher.changes.clear()
     before = kept(hr)
     assert hr.refresh(names[2]).mode is Mode.DIFFERENTIAL
     assert kept(hr) == before
@@ -75,7 +75,7 @@ def readers(hr: Headrace, name: str) -> int | None:
     """Of how many that read the change of its source a table knows."""
     namespace, _, table = name.partition(".")
     know = gather_facts.known(hr._catalog, TableName(LAKE, (namespace,), table))
-    heads = hr._engine()[1].heads().of(know.table.sources, frozenset(know.streams))
+    heads = hr._engine().refresher.heads().of(know.table.sources, frozenset(know.streams))
     (source,) = gather_facts.gather(know, heads, forced=False, tag="looked").sources
     return source.common and source.common.readers
 

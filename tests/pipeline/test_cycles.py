@@ -117,7 +117,7 @@ def test_changes_go_into_a_cycle_and_out_of_it_without_being_read_again(
     modes = {result.name.rpartition(".")[2]: result.mode.value for result in hr.refresh(names)}
     assert modes == {"edges": "DIFFERENTIAL", "even": mode, "odd": mode, "n": "DIFFERENTIAL", "m": "DIFFERENTIAL"}
     assert asked == []
-    assert hr._engine()[1].changes.views == frozenset()
+    assert hr._engine().refresher.changes.views == frozenset()
     assert all(v.ok for v in hr.verify(names))
 
 

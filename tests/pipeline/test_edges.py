@@ -145,7 +145,7 @@ def test_a_star_keeps_meaning_them_in_another_session(hr: Headrace, ns: str, sou
     for column in ("extra STRING", "several MAP<INT, INT>"):
         hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN {column}")
         hr.spark.sql(f"INSERT INTO {source} (k, v) VALUES (3, 30)")
-        hr._engine()[0].only(())
+        hr._engine().views.only(())
         assert [r.mode for r in hr.refresh(names)] == [Mode.DIFFERENTIAL] * 2
         assert [r.mode for r in hr.refresh(names, full=True)] == [Mode.FULL] * 2
         assert all(v.ok for v in hr.verify(names))
@@ -156,7 +156,7 @@ def test_a_replacement_that_ends_too_early_leaves_what_was_there(
     hr: Headrace, ns: str, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t")
-    monkeypatch.setattr(hr._engine()[2], "format_version", 2)
+    monkeypatch.setattr(hr._engine().creator, "format_version", 2)
     with pytest.raises(HeadraceError, match="TYPE_NOT_STORABLE"):
         hr.create_stream_table(f"{ns}.s", f"SELECT k, parse_json('1') AS j FROM {ns}.t", or_replace=True)
     hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")

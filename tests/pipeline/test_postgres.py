@@ -106,12 +106,12 @@ def test_what_was_landed_is_handed_to_those_who_read_the_mirror(
         return sql(session, text, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(hr.spark), "sql", told)
-    left = hr._engine()[1].changes.views
+    left = hr._engine().refresher.changes.views
     for statement in ("UPDATE visits SET paid = paid + 1 WHERE id < 9", "DELETE FROM visits WHERE id = 7"):
         db.execute(statement)
         assert {result.mode.value for result in hr.refresh(names)} == {"DIFFERENTIAL"}
         assert asked == []
-        assert hr._engine()[1].changes.views == left
+        assert hr._engine().refresher.changes.views == left
     db.execute("UPDATE visits SET paid = paid + 1 WHERE id < 5")
     hr.sources.land(source)
     db.execute("UPDATE visits SET at = at + interval '1 h' WHERE id < 9")

@@ -1,4 +1,4 @@
-"""Database sources for users: `hr.sources`. Thin, like `api.py`: every verb is one call into the engine."""
+"""Database sources for users: `hr.sources`. A verb each, like those of `Headrace`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
 
 if TYPE_CHECKING:
-    from headrace.api.facade import LazySpark
+    from headrace.api.session import LazySpark
     from headrace.config import Settings
     from headrace.events import Events
     from headrace.landing.lander import Lander
@@ -366,7 +366,7 @@ class Sources:
         return set(dag.upstream(*(name for name in tables if name in dag)))
 
     def _lander(self, patience: float = PATIENCE_SECONDS) -> Lander:
-        from headrace.api.running import defaults_of
+        from headrace.api.schedules.project_defaults import defaults_of
         from headrace.landing.lander import Lander
 
         of = self._settings

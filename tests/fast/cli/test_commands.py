@@ -129,7 +129,7 @@ def test_a_name_that_is_none_is_an_error(run: Run, project: Path, name: str) -> 
 
 
 def test_validate_finds_a_syntax_error_without_spark(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.api.facade.LazySpark.session", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr("headrace.api.session.LazySpark.session", lambda _: pytest.fail("Spark was started"))
     result = run("validate", "-", "-p", project, stdin="SELECT a\nFROM t WHERE (b = 1\n")
     assert result.exit_code == 1
     assert "[SYNTAX_ERROR]" in result.stderr
@@ -154,7 +154,7 @@ def test_a_defect_is_one_line_and_its_trace_goes_to_a_file(
     def broken(*_: object) -> None:
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr("headrace.api.facade.Headrace.status", broken)
+    monkeypatch.setattr("headrace.api.inspecting.InspectVerbs.status", broken)
     result = run("status", "-p", project)
     assert result.exit_code == 1
     (file,) = (project / ".headrace" / "log").iterdir()

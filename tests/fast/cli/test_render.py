@@ -8,7 +8,7 @@ import pytest
 from fast.cli.samples import NOW, info, past, refreshed, refusal
 from rich.console import Console, RenderableType
 
-from headrace.api.running import LoggedEvent
+from headrace.api.schedules.event_log import LoggedEvent
 from headrace.cli.render import answers, explanation, running, tables, validation
 from headrace.project.doctor import Check, Outcome
 from headrace.reasons import FullReason

@@ -7,7 +7,7 @@ import threading
 from kit.pipelines import PublishingWorker, define, failing, full, roots, rules, scheduler
 from rich.console import Console
 
-from headrace.api.running import diamond_groups
+from headrace.api.schedules.groups import diamond_groups
 from headrace.cli.render.running import groups
 from headrace.observability.attainment import read_stretch
 from headrace.schedule import Kind

@@ -13,7 +13,7 @@ from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, r
 from kit.waiting import until
 
 from headrace.api.facade import Headrace
-from headrace.api.running import EngineWorker
+from headrace.api.schedules.run_schedules import EngineWorker
 from headrace.catalog import HistoryEntry, Outcome, RanAs, resource_of
 from headrace.catalog.coordination import scheduler_rows as care
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
@@ -902,7 +902,7 @@ def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
 
 def test_nothing_is_cancelled_before_spark_runs(tmp_path):
     with Headrace(init_project(tmp_path / "shop")) as hr:
-        EngineWorker(hr._engine()[2], hr._lazy).cancel([full("b")])
+        EngineWorker(hr._engine().creator, hr._lazy).cancel([full("b")])
         assert not hr._lazy.started
 
 

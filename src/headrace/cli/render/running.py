@@ -10,7 +10,8 @@ from headrace.cli.render import format as fmt
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.api.running import DiamondGroup, LoggedEvent
+    from headrace.api.schedules.event_log import LoggedEvent
+    from headrace.api.schedules.groups import DiamondGroup
     from headrace.scheduler.work import Planned
 
 

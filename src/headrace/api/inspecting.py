@@ -1,0 +1,114 @@
+"""Explains, validates and shows; changes nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from headrace.api.pinned import Pinned
+from headrace.api.project_handle import ProjectHandle
+from headrace.api.refresh_mode import parse_mode
+from headrace.errors import UserError
+from headrace.graph.dag import Dag
+from headrace.names import TableName
+from headrace.observability import status as _status
+from headrace.results.refresh_results import (
+    Explanation,
+    FunctionInfo,
+    HistoryRow,
+    StreamTableInfo,
+    Validation,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class InspectVerbs(ProjectHandle):
+    """Verbs that only look."""
+
+    def explain(self, name_or_query: str, *, refresh_mode: str | None = None) -> Explanation:
+        """Say how a stream table's next refresh would run, or how a query would be maintained.
+
+        Args:
+            name_or_query: A stream table's name, or a query.
+            refresh_mode: Explain this mode instead of the table's own.
+        """
+        try:
+            name = self._name(name_or_query.strip())
+        except UserError:
+            return self.explain_query(name_or_query, refresh_mode=refresh_mode)
+        return self._explain(name, refresh_mode)
+
+    def explain_query(self, query: str, *, refresh_mode: str | None = None) -> Explanation:
+        """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
+        return self._explain(query, refresh_mode)
+
+    def validate(self, query: str) -> Validation:
+        """Say for each construct of a query how it would be maintained, or why it is not; creates nothing.
+
+        Args:
+            query: A SELECT. A syntax error is found without starting Spark.
+
+        Raises:
+            UserError: the text is no valid query.
+        """
+        from headrace.refresh.definition.validate import validate
+
+        plans, _, _ = self._engine()
+        return validate(query, catalog=self._catalog, session=self._lazy, plans=plans)
+
+    def _explain(self, subject: TableName | str, refresh_mode: str | None) -> Explanation:
+        from headrace.refresh.explain.gather_explanation import explain
+
+        plans, refresher, _ = self._engine()
+        mode = parse_mode(refresh_mode) if refresh_mode else None
+        return explain(subject, mode, catalog=self._catalog, session=self._lazy, plans=plans, heads=refresher.heads())
+
+    def functions(self) -> tuple[FunctionInfo, ...]:
+        """The project's Python functions, and the stream tables that call them; loads `functions.py`, starts no Spark.
+
+        Raises:
+            UserError: `FUNCTION_INVALID`.
+        """
+        from headrace.definitions.function_versions import function_infos
+
+        return function_infos(self._catalog, self._lazy.functions())
+
+    def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
+        """Where the stream tables stand; reads the catalog only and starts no Spark."""
+        from headrace.api.schedules.schedule_status import with_schedules
+        from headrace.refresh.cut.cut import Cut
+
+        heads = Cut(self._catalog, lambda _: None)
+        moved = heads.versions(_status.lake_sources(self._catalog))
+        infos = _status.status(self._catalog, moved, None if names is None else self._names(names))
+        return with_schedules(infos, self.settings, self._catalog, heads)
+
+    def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
+        """Past refreshes, newest first, also of tables that were dropped; reads the catalog only.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND` for a name that never was a stream table.
+        """
+        wanted = self._name(name) if name is not None else None
+        found = _status.history(self._catalog, wanted, limit)
+        if wanted is not None and not found:
+            self._catalog.stream_table(wanted)  # who has none must at least exist
+        return found
+
+    def graph(self) -> Dag[TableName]:
+        """The DAG of sources and stream tables; reads the catalog only."""
+        return Dag(self._catalog.dependencies())
+
+    def at(self, when: dt.datetime | int | None = None) -> Pinned:
+        """Pin one published state for reading several tables consistently.
+
+        Args:
+            when: A time, or the number of a publication (see `history`); the newest state when None.
+
+        Raises:
+            UserError: `PUBLICATION_NOT_FOUND`.
+        """
+        return Pinned(self._catalog, self._lazy, when)

@@ -1,0 +1,40 @@
+"""Reads several tables as of one published state: `hr.at()`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from headrace.api.session import LazySpark
+from headrace.catalog import Catalog
+from headrace.names import qualify, split_identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Pinned:
+    """One published state of the lake; everything read through it belongs together."""
+
+    def __init__(self, catalog: Catalog, lazy: LazySpark, when: dt.datetime | int | None) -> None:
+        from headrace.refresh.cut.pinned_state import PinnedState
+
+        self._state = PinnedState(catalog, when)
+        self._lazy = lazy
+
+    def table(self, name: str) -> DataFrame:
+        """A table in this state.
+
+        Raises:
+            UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`.
+        """
+        full_name = qualify(split_identifier(name), self._lazy.namespace(), self._lazy.catalogs())
+        return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name)}")
+
+    def sql(self, query: str) -> DataFrame:
+        """A query over tables in this state."""
+        from headrace.spark.errors import translated
+
+        text = self._state.sql(query, self._lazy.namespace(), self._lazy.catalogs())
+        with translated(query):
+            return self._lazy.session().sql(text)

@@ -1,0 +1,139 @@
+"""An open project: what the verbs of every subject stand on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from headrace import config
+from headrace.api.session import LazySpark
+from headrace.catalog import Catalog
+from headrace.events import Event, Events, fields_of, kind_of
+from headrace.names import TableName, qualify, split_identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.api.database_sources import Sources
+    from headrace.definitions.compiled_views import CompiledViews
+    from headrace.refresh.cut.cut import Cut
+    from headrace.refresh.definition.create import Creator
+    from headrace.refresh.groups.grouping import Grouping
+    from headrace.refresh.refresher import Refresher
+
+
+class Engine(NamedTuple):
+    """Compiles, refreshes and defines; made at first use, because it imports the compiler.
+
+    Args:
+        views: Compiled views of this process.
+        refresher: Refreshes stream tables.
+        creator: Creates, replaces and drops them.
+    """
+
+    views: CompiledViews
+    refresher: Refresher
+    creator: Creator
+
+
+Names = list[str] | tuple[str, ...]
+"""Several names; a type that a single `str` does not fit."""
+
+
+class ProjectHandle:
+    """An open project: its catalog, its Spark session, its engine; and how names are read.
+
+    The verbs of `Headrace` are in one class per subject over this one.
+
+    Args:
+        settings: Where everything is.
+        spark: A session to use; one is started at first use otherwise.
+        create: Make the catalog if there is none.
+
+    Attributes:
+        settings: Where everything is.
+        events: Tells what happens; `events.subscribe(listener)`.
+    """
+
+    def __init__(self, settings: config.Settings, *, spark: SparkSession | None = None, create: bool = True) -> None:
+        self.settings = settings
+        self.events = Events()
+        self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
+        self._lazy = LazySpark(settings, self.events, spark)
+        self._parts: Engine | None = None
+        self._hooks = ExitStack()
+
+    def close(self) -> None:
+        """Close the catalog and stop the Spark session, if this object started it."""
+        self._hooks.close()
+        self._catalog.close()
+        if self._lazy.owned:
+            self._lazy.stop()
+        elif self._parts is not None:
+            self._parts.refresher.changes.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; the first use starts it."""
+        return self._lazy.session()
+
+    def _engine(self) -> Engine:
+        if self._parts is None:
+            from headrace.api.schedules.project_defaults import defaults_of
+            from headrace.definitions.compiled_views import CompiledViews
+            from headrace.refresh.definition.create import Creator
+            from headrace.refresh.refresher import Refresher
+
+            plans = CompiledViews(self._lazy)
+            defaults = defaults_of(self.settings)
+            refresher = Refresher(self._catalog, self._lazy, plans, self.events, defaults=defaults)
+            creator = Creator(
+                self._catalog, self._lazy, plans, refresher, self.settings.warehouse, self.settings.format_version
+            )
+            self._parts = Engine(plans, refresher, creator)
+        return self._parts
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Databases whose tables are mirrored in the lake."""
+        from headrace.api.database_sources import Sources
+
+        return Sources(self._catalog, self._lazy, self.events, self.settings, lambda: self._engine().refresher.changes)
+
+    def _name(self, text: str) -> TableName:
+        return self._names([text])[0]
+
+    def _names(self, texts: Iterable[str]) -> list[TableName]:
+        """Names in full; what the session says of them is asked once."""
+        namespace, catalogs = self._lazy.namespace(), self._lazy.catalogs()
+        return [qualify(split_identifier(text), namespace, catalogs) for text in texts]
+
+    def _several(self, names: str | Names | None) -> list[TableName]:
+        if names is None:
+            return [t.name for t in self._catalog.stream_tables()]
+        return self._names([names] if isinstance(names, str) else names)
+
+    def _grouping(self) -> Grouping:
+        from headrace.api.schedules.project_defaults import defaults_of
+        from headrace.refresh.groups.grouping import grouping
+
+        with self._catalog.reading() as reader:
+            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+        return grouping(tables, defaults_of(self.settings), databases)
+
+    def _heads(self) -> Cut:
+        return self._engine().refresher.heads()
+
+    def _decided(self, *events: Event) -> None:
+        """Tell what somebody decided, also those who only read the log of events."""
+        now = dt.datetime.now(dt.UTC)
+        self._catalog.write_events([(now, kind_of(event), fields_of(event)) for event in events])

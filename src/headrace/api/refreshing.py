@@ -1,0 +1,206 @@
+"""Refreshes and verifies stream tables by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from headrace.api.project_handle import Names, ProjectHandle
+from headrace.catalog import Status, StreamTable
+from headrace.errors import HeadraceError, UserError
+from headrace.events import Notice
+from headrace.frontier import Frontier
+from headrace.names import TableName
+from headrace.results.refresh_results import (
+    RefreshResult,
+    VerifyResult,
+)
+
+if TYPE_CHECKING:
+    from headrace.refresh.cut.cut import Cut
+    from headrace.refresh.definition.source_keys import KnownKeys
+    from headrace.refresh.maintenance import MaintenanceResult
+
+
+T = TypeVar("T")
+
+
+class RefreshVerbs(ProjectHandle):
+    """Verbs that bring contents up to date, and prove them."""
+
+    @overload
+    def refresh(self, names: str, *, full: bool = ..., wait: dt.timedelta = ...) -> RefreshResult: ...
+    @overload
+    def refresh(
+        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ..., wait: dt.timedelta = ...
+    ) -> tuple[RefreshResult, ...]: ...
+    def refresh(
+        self, names: str | Names | None = None, *, full: bool = False, wait: dt.timedelta = dt.timedelta(0)
+    ) -> RefreshResult | tuple[RefreshResult, ...]:
+        """Bring stream tables up to date; all of them against one cut, sources before consumers.
+
+        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group. Databases that
+        they read are landed first; when that fails, what can be refreshed is refreshed all the same.
+
+        Args:
+            names: One, several, or (None) all.
+            full: Recompute, whatever changed.
+            wait: How long to wait for somebody else, such as a scheduler, who is refreshing one of them.
+
+        Returns:
+            One result for one name, else a tuple in the order they ran.
+
+        Raises:
+            HeadraceError: The first failure, after everything that does not depend on it was refreshed.
+        """
+        if isinstance(names, str):
+            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full, wait))
+        wanted = self._names(names) if names is not None else None
+        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait))
+
+    def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
+        """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        from headrace.api.safeguards.gates import gated_above
+
+        failure = self.sources.land_for(wanted)
+        if held := gated_above(self._catalog, wanted):
+            self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
+        result = refresh(wanted)
+        if failure is not None:
+            raise failure
+        return result
+
+    def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
+        from headrace.api.safeguards.watermarks import refuse_apart
+
+        name = self._catalog.stream_table(name).name
+        cut = self._grouping()
+        members = cut.members(name)
+        refuse_apart(self._catalog, cut, members)
+        results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
+        return next(r for r in results if r.name == str(name))
+
+    def _refresh_unit(
+        self, members: Sequence[TableName], heads: Cut, full: Collection[TableName], wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        creator, patience = self._engine().creator, wait.total_seconds()
+        try:
+            return creator.refresh_group(members, heads, full=full, patience=patience)
+        except HeadraceError as error:
+            if error.code != "CUT_OVERTAKEN":
+                raise
+        # whoever was waited for had seen more
+        return creator.refresh_group(members, self._heads(), full=full, patience=patience)
+
+    def _refresh_in_order(
+        self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
+    ) -> tuple[RefreshResult, ...]:
+        from headrace.api.safeguards.watermarks import apart_units
+
+        heads, cut = self._heads(), self._grouping()
+        order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
+        if wanted is not None:
+            for name in wanted:
+                self._catalog.stream_table(name)
+        elif not full:
+            order = self._behind(order, heads)
+        asked = frozenset(order)
+        results: list[RefreshResult] = []
+        failed, errors = set[TableName](), list[HeadraceError]()
+        apart = apart_units(self._catalog, cut)
+        for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
+            if any(above in failed for above in cut.units.dag.producers(unit)):
+                failed.add(unit)
+                continue
+            if unit in apart:
+                failed.add(unit)
+                if wanted is None:  # nobody asked for these in particular
+                    self.events.emit(Notice(apart[unit].message))
+                else:
+                    errors.append(apart[unit])
+                continue
+            try:
+                members = cut.units.members[unit]
+                results += self._refresh_unit(members, heads, asked if full else (), wait)
+            except HeadraceError as error:
+                failed.add(unit)
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return tuple(results)
+
+    def _behind(self, order: list[TableName], heads: Cut) -> list[TableName]:
+        """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
+        from headrace.refresh.definition.source_keys import KnownKeys
+
+        with self._catalog.reading() as reader:
+            tables = {t.name: t for t in reader.stream_tables()}
+            frontiers, newest = reader.frontiers(), reader.newest_versions()
+        base = {s for n in order for s in tables[n].sources if s not in tables}
+        versions = {n: v.version for n, v in newest.items()}
+        versions |= heads.versions(base, lambda *_: None)  # whoever reads what cannot be read says so
+        behind: list[TableName] = []
+        keys = KnownKeys(self._catalog)
+        for name in order:
+            frontier = frontiers.get(name, Frontier())
+            moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
+            if moved or name not in newest or not frontier or self._unsettled(tables[name], keys):
+                behind.append(name)
+        return behind
+
+    def _unsettled(self, table: StreamTable, keys: KnownKeys) -> bool:
+        try:
+            return table.status is not Status.ACTIVE or self._engine().creator.outdated(table, keys)
+        except UserError:  # functions that cannot be loaded: whoever refreshes the table says so
+            return True
+
+    @overload
+    def verify(self, names: str) -> VerifyResult: ...
+    @overload
+    def verify(self, names: Names | None = ...) -> tuple[VerifyResult, ...]: ...
+    def verify(self, names: str | Names | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
+        """Compare stream tables with their queries at their frontiers.
+
+        Args:
+            names: One, several, or (None) all.
+
+        Raises:
+            UserError: `NOT_LOADED`, `HISTORY_EXPIRED`.
+        """
+        from headrace.refresh.verify.verify import verify
+
+        def one(name: TableName) -> VerifyResult:
+            rounds = self.settings.max_cycle_rounds
+            return verify(name, catalog=self._catalog, session=self._lazy, heads=self._heads(), max_cycle_rounds=rounds)
+
+        if isinstance(names, str):
+            return one(self._name(names))
+        wanted = [t.name for t in self._catalog.stream_tables()] if names is None else self._names(names)
+        return tuple(one(n) for n in wanted)
+
+    def maintain(
+        self,
+        *,
+        older_than: dt.timedelta = dt.timedelta(days=7),
+        orphans_older_than: dt.timedelta = dt.timedelta(days=3),
+        dry_run: bool = False,
+    ) -> tuple[MaintenanceResult, ...]:
+        """Expire snapshots, compact, trim logs and remove orphan files; keeps what any frontier needs.
+
+        Args:
+            older_than: Snapshots younger than this stay.
+            orphans_older_than: Unreferenced files younger than this stay.
+            dry_run: Say what would be done.
+        """
+        from headrace.api.schedules.project_defaults import defaults_of
+        from headrace.refresh.maintenance import maintain
+
+        return maintain(
+            self._catalog,
+            self._lazy,
+            older_than=older_than,
+            orphans_older_than=orphans_older_than,
+            dry_run=dry_run,
+            defaults=defaults_of(self.settings),
+        )

@@ -1,0 +1,158 @@
+"""Runs schedules in this process: signals, listeners, and the worker that refreshes."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from headrace.api.schedules.project_defaults import defaults_of
+from headrace.catalog import Catalog
+from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.errors import UserError
+from headrace.events import Events
+from headrace.observability.event_hook import Hook, load_hook
+from headrace.observability.webhook import Webhook
+from headrace.schedule import parse_schedule
+from headrace.scheduler.landings import Land, land_once, landing
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.rules import Rules
+from headrace.scheduler.work import RunSummary
+
+if TYPE_CHECKING:
+    from headrace.names import TableName
+    from headrace.ports import Session
+    from headrace.refresh.cut.cut import Cut
+    from headrace.refresh.definition.create import Creator
+    from headrace.results.refresh_results import RefreshResult
+
+
+class EngineWorker:
+    """Refreshes units with the engine; what the scheduler knows of it is the protocol `Worker`."""
+
+    def __init__(self, creator: Creator, session: Session) -> None:
+        self._creator = creator
+        self._session = session
+
+    def heads(self) -> Cut:
+        """A new cut."""
+        return self._creator.refresher.heads()
+
+    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
+        """Refresh stream tables that belong together."""
+        return self._creator.refresh_group(members, heads)
+
+    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+        """Maintain stored tables with the ages that `headrace maintain` has by default."""
+        from headrace.refresh.maintenance import maintain
+
+        refresher = self._creator.refresher
+        maintain(
+            refresher.catalog,
+            self._session,
+            older_than=dt.timedelta(days=7),
+            orphans_older_than=dt.timedelta(days=3),
+            dry_run=False,
+            wanted=wanted,
+            defaults=refresher.defaults,
+        )
+
+    def cancel(self, members: Sequence[TableName]) -> None:
+        """Stop the Spark jobs that run for these tables; there are none before Spark was started."""
+        if self._session.started:
+            for name in members:
+                self._session.runner().cancel_all(f"refresh {name}")
+
+    @property
+    def restartable(self) -> bool:
+        """Whether this project started Spark."""
+        return self._session.restartable
+
+    def restart(self) -> bool:
+        """Start Spark anew, if this project started it; what was kept in the lost one is forgotten."""
+        if not self._session.restartable:
+            return False
+        self._session.restart()  # first: a lost one may hang, and with it whoever asks it to forget something
+        self._creator.refresher.changes.clear()
+        return True
+
+
+def run(
+    settings: Settings,
+    catalog: Catalog,
+    creator: Creator,
+    session: Session,
+    events: Events,
+    *,
+    once: bool,
+    dry_run: bool,
+    max_concurrent: int | None,
+    stopping: threading.Event | None,
+    grace: dt.timedelta,
+    land: Land,
+) -> RunSummary:
+    """Run schedules; see `Headrace.run`."""
+    slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
+    if not 1 <= slots <= MOST_CONCURRENT:
+        raise UserError(
+            "INVALID_OPTION", f"{slots} refreshes at once are not possible.", hint=f"Use 1 to {MOST_CONCURRENT}."
+        )
+    rules = Rules(
+        slots=slots,
+        default_schedule=parse_schedule(settings.default_schedule),
+        quotas=settings.pools,
+        defaults=defaults_of(settings),
+        grace=grace.total_seconds(),
+        suspend_after=settings.suspend_after,
+        maintenance=None if once else parse_interval(settings.maintenance_every),
+    )
+    scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
+    if dry_run:
+        return RunSummary(planned=scheduler.plan())
+    told_to_stop = stopping or threading.Event()
+    with _telling(settings, events):
+        if not once:
+            with (
+                _signals(told_to_stop),
+                landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
+            ):
+                return scheduler.run(told_to_stop)
+        failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
+        with _signals(told_to_stop):
+            return dataclasses.replace(scheduler.run(told_to_stop, once=True), landed=failure is None)
+
+
+@contextmanager
+def _telling(settings: Settings, events: Events) -> Iterator[None]:
+    """Whoever is to be told by the settings."""
+    with ExitStack() as open_:
+        if settings.on_event:
+            open_.enter_context(Hook(load_hook(settings.on_event, settings.root), events))
+        if settings.webhook:
+            open_.enter_context(Webhook(settings.webhook, events))
+        yield
+
+
+@contextmanager
+def _signals(stopping: threading.Event) -> Iterator[None]:
+    """SIGTERM and the first SIGINT end the run with grace; a second SIGINT interrupts at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    former = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,100 @@
+"""Adds to the status of stream tables what their schedules make of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.api.schedules.project_defaults import defaults_of
+from headrace.catalog import Catalog, Gate, resource_of
+from headrace.config import Settings
+from headrace.graph.dag import Dag
+from headrace.observability.attainment import read_stretch
+from headrace.refresh.fuses.fuse import evidence_from
+from headrace.results.refresh_results import StreamTableInfo
+from headrace.schedule import parse_schedule
+from headrace.scheduler.policy.lateness import late_because
+from headrace.scheduler.policy.plan_cycle import Hold, holds
+from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scene, targets
+
+if TYPE_CHECKING:
+    from headrace.names import TableName
+    from headrace.refresh.cut.cut import Cut
+
+
+def with_schedules(
+    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Cut
+) -> tuple[StreamTableInfo, ...]:
+    """What `status` says of tables, with what schedulers make of them."""
+    scene = read_scene(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
+    now = dt.datetime.now(dt.UTC)
+    wanted, found = targets(scene), holds(scene, now)
+    by_text = {str(name): name for name in scene.tables}
+    infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
+    infos = _punctual(infos, scene, catalog, wanted, now)
+    return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+
+
+def _punctual(
+    infos: Sequence[StreamTableInfo],
+    scene: SchedulerState,
+    catalog: Catalog,
+    wanted: Mapping[TableName, int],
+    now: dt.datetime,
+) -> list[StreamTableInfo]:
+    """The same with how well tables keep their targets, and what holds up those that are late.
+
+    What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
+    """
+    with catalog.reading() as reader:
+        stretch = read_stretch(reader, scene.tables, now)
+        held = {lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now}
+    running = {name for name in scene.tables if resource_of(name) in held}
+    scheduled = bool(catalog.schedulers())
+    by_text = {str(name): (name, target) for name, target in patience(scene).items()}
+    done = []
+    for info in infos:
+        if info.name in by_text:
+            name, target = by_text[info.name]
+            share = stretch.share(name, wanted[name]) if name in wanted else None
+            why = late_because(scene, name, target, now, scheduled=scheduled, running=running)
+            info = dataclasses.replace(info, within_target=share, late_because=None if info.held_up else why)
+        done.append(info)
+    return done
+
+
+def _gated(
+    infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
+) -> Sequence[StreamTableInfo]:
+    """The same with the gates that hold tables back."""
+    below: dict[str, list[str]] = {}
+    for source in (n for n in gates if n in graph):
+        for name in graph.downstream(source):
+            below.setdefault(str(name), []).append(str(source))
+    return [dataclasses.replace(i, gated=tuple(below[i.name])) if i.name in below else i for i in infos]
+
+
+def _scheduled(
+    info: StreamTableInfo,
+    scene: SchedulerState,
+    name: TableName | None,
+    wanted: Mapping[TableName, int],
+    found: Mapping[TableName, Hold],
+    now: dt.datetime,
+) -> StreamTableInfo:
+    if name is None:  # dropped meanwhile
+        return info
+    table, hold = scene.tables[name], found.get(scene.grouping.units.unit_of[name])
+    return dataclasses.replace(
+        info,
+        effective_schedule=table.schedule.text,
+        lag=table.standing.lag(now) if table.standing.loaded else None,
+        target=wanted.get(name),
+        held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
+        fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
+        skipped_rows=table.care.skipped_rows,
+        skipped_since=table.care.skipped_at,
+        trails={str(source): versions for source, versions in table.trails.items()},
+    )

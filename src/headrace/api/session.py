@@ -1,0 +1,126 @@
+"""Starts the Spark session at first use, and tells what is known of it before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace import config
+from headrace.events import Events
+from headrace.functions import FILE_NAME, Functions
+from headrace.names import LAKE, STAGING, TableName, split_identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.functions import Function
+    from headrace.spark.runner import SparkRunner
+
+
+class LazySpark:
+    """The Spark session, started at first use; what the engine knows of it is the protocol `Session`."""
+
+    def __init__(self, settings: config.Settings, events: Events, given: SparkSession | None) -> None:
+        self._settings = settings
+        self._functions = Functions(settings.root / FILE_NAME)
+        self._events = events
+        self._session = given
+        self._checked = given is None
+        self.owned = False
+        self._runner: SparkRunner | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a session."""
+        return self._session is not None
+
+    def session(self) -> SparkSession:
+        """The session; starts it."""
+        with self._lock:
+            from headrace.spark.session import check_session, open_session, running_session
+
+            if self._session is not None and self._checked:
+                return self._session
+            functions = self._functions.now()  # first: what is wrong with them is known without Spark
+            if self._session is None:
+                self._session, self._checked = running_session(), False
+            if self._session is None:
+                self._session, self.owned = open_session(self._settings, self._events), True
+            elif not self._checked and not self._settings.spark_remote:
+                check_session(self._session, self._settings)
+            self._checked = True
+            self.runner().use(functions)
+            return self._session
+
+    def functions(self) -> Mapping[str, Function]:
+        """The project's functions by name, as they are now; a session that runs has them, too."""
+        with self._lock:
+            found = self._functions.now()
+            if self._session is not None and self._checked:
+                self.runner().use(found)
+            return found
+
+    def register(self, function: Function) -> None:
+        """Add a function, for as long as this object lives."""
+        self._functions.register(function)
+        self.functions()
+
+    def runner(self) -> SparkRunner:
+        """The runner over the session."""
+        with self._lock:
+            if self._runner is None:
+                from headrace.spark.runner import SparkRunner
+
+                self._runner = SparkRunner(self.session())
+            return self._runner
+
+    @property
+    def restartable(self) -> bool:
+        """Whether Spark was started here; over Spark Connect it is the server's."""
+        return self.owned and not self._settings.spark_remote
+
+    def restart(self) -> None:
+        """End Spark, in whatever state it is, and start it anew; nothing may use it meanwhile."""
+        from headrace.spark.end_session import end
+
+        with self._lock:
+            session, self._session, self._runner = self._session, None, None
+            if session is not None:
+                end(session)
+            self.session()
+
+    def stop(self) -> None:
+        """Stop the session, if it was started here; its driver may be dead already."""
+        from headrace.spark.end_session import stop
+
+        with self._lock:
+            if self.owned and self._session is not None:
+                stop(self._session, remote=self._settings.spark_remote is not None)
+
+    def namespace(self) -> tuple[str, ...]:
+        """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
+        if not self.started:
+            return ()
+        catalog = self.session().catalog
+        if catalog.currentCatalog() != LAKE:
+            return ()
+        current = catalog.currentDatabase()
+        return split_identifier(current) if current else ()
+
+    def catalogs(self) -> frozenset[str]:
+        """Catalogs configured in the session."""
+        if not self.started:
+            prefix = "spark.sql.catalog."
+            given = {k[len(prefix) :] for k in self._settings.spark_options if k.startswith(prefix)}
+            return frozenset({LAKE, STAGING} | {name for name in given if "." not in name})
+        from headrace.spark.session import catalog_names
+
+        return catalog_names(self.session())
+
+    def location(self, name: TableName) -> str | None:
+        """Newest metadata file of a table outside `lake`."""
+        from headrace.sources.lakehouse.foreign_catalogs import metadata_location
+
+        return metadata_location(self.runner(), name)

@@ -17,6 +17,7 @@ import pytest
 from headrace import config
 from headrace.api.facade import Headrace
 from headrace.cli.main import app
+from headrace.error_codes.document import document
 from headrace.reasons import FullReason
 from headrace.statements import forms
 
@@ -128,10 +129,14 @@ def documented() -> tuple[Documented, ...]:
     return tuple(rows)
 
 
+def test_the_page_of_errors_is_written_from_the_table() -> None:
+    assert text_of("docs/errors.md") == document(), "python -m headrace.error_codes.document > docs/errors.md"
+
+
 def test_every_error_code_is_documented() -> None:
     known = {row.code for row in documented()}
     missing = {r.code: r.place for r in raised() if r.code not in known}
-    assert not missing, "give these a row in docs/errors.md"
+    assert not missing, "give these a row in headrace/error_codes"
 
 
 def test_every_documented_code_is_raised() -> None:

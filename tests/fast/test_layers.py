@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
         frozenset(
             {
                 "errors",
+                "error_codes",
                 "names",
                 "reasons",
                 "frontier",

@@ -1,0 +1,26 @@
+"""One error code as its documentation tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """A stable code of an error, and what its reader needs.
+
+    Args:
+        code: The code, such as `TABLE_NOT_FOUND`.
+        message: What happened, one sentence.
+        cause: Why it happens; empty where the message says it.
+        remedy: What to do about it.
+        retry: Whether the same call may succeed later without anybody changing anything; `sometimes` where the error
+            itself says which.
+    """
+
+    code: str
+    message: str
+    cause: str
+    remedy: str
+    retry: Literal["yes", "no", "sometimes"]

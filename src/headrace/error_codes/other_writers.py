@@ -1,0 +1,108 @@
+"""Conflicts with other writers."""
+
+from __future__ import annotations
+
+from headrace.error_codes.code import ErrorCode
+
+CODES = (
+    ErrorCode(
+        "LEASE_HELD",
+        message="Another process is refreshing that stream table.",
+        cause="It holds the lease; one that died loses it within 30 seconds, at once if it ran on this host.",
+        remedy="Wait: `headrace refresh` does for a minute, `hr.refresh(wait=…)` as long as you say.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "CUT_OVERTAKEN",
+        message="The stream table reflects newer sources than this refresh has seen.",
+        cause="Somebody else looked at the sources later and was faster; contents never go back.",
+        remedy="Refresh again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "LEASE_LOST",
+        message="This process lost its lease, and published nothing.",
+        cause="It stalled for so long that another took over.",
+        remedy="Refresh again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "STORED_TABLE_DROPPED",
+        message="A stream table, its companion or its change log was dropped with plain SQL.",
+        cause="Headrace's tables go with `DROP STREAM TABLE` only.",
+        remedy="`CREATE OR REPLACE STREAM TABLE …` makes it anew; `DROP STREAM TABLE` finishes the job.",
+        retry="no",
+    ),
+    ErrorCode(
+        "FOREIGN_WRITER",
+        message="Somebody else wrote to a stream table.",
+        cause="Its pointer is not the one that Headrace published. Nothing was overwritten.",
+        remedy="Stop that writer; `REFRESH STREAM TABLE … FULL` repairs the table.",
+        retry="no",
+    ),
+    ErrorCode(
+        "NOTHING_AGREES",
+        message="An [aligned](scheduling.md#aligned) stream table cannot be loaded.",
+        cause="No versions of what it reads reflect the same versions of what they have in common.",
+        remedy="Refresh those in one go.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "WATERMARKS_APART",
+        message="A stream table waits for the sources below it.",
+        cause=(
+            "Their [watermarks](scheduling.md#watermarks) are further apart than their group tolerates, "
+            "or one has none; the detail has them."
+        ),
+        remedy="Advance what is behind.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "FUSE_BLOWN",
+        message="A change of the sources is larger than the stream table's [fuse](scheduling.md#fuses) allows.",
+        cause=(
+            "A load that ran twice, a source that was emptied, or really so much. Nothing was applied; "
+            "the detail has the rows by source."
+        ),
+        remedy="Repair the source and refresh; or `headrace fuse` with `apply`, `reinitialize` or `skip`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "STAGING_CHANGED",
+        message="What was staged is not what this refresh wrote, or wrote to.",
+        cause=(
+            "Another process reset it, or one that was killed, or lost its lease, committed once more. "
+            "Nothing was published."
+        ),
+        remedy="Refresh again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "DEFINITION_CHANGED",
+        message="The definition changed while the table was refreshed.",
+        cause="Somebody replaced it. Nothing was published.",
+        remedy="Refresh again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "COMMIT_CONFLICT",
+        message="Another writer changed a table meanwhile.",
+        cause="Iceberg refused the commit.",
+        remedy="Try again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "COMMIT_UNKNOWN",
+        message="It is not known whether a commit to a table succeeded.",
+        cause="The connection broke.",
+        remedy="Try again: what is not published is put back first.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "PUBLISH_OUTCOME_UNKNOWN",
+        message="It is not known whether a publication succeeded.",
+        cause="The connection to the catalog broke while it was committed.",
+        remedy="Refresh again: the catalog tells what it holds.",
+        retry="yes",
+    ),
+)

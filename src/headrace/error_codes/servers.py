@@ -1,0 +1,105 @@
+"""Faults of database sources' servers."""
+
+from __future__ import annotations
+
+from headrace.error_codes.code import ErrorCode
+
+CODES = (
+    ErrorCode(
+        "SOURCE_UNREACHABLE",
+        message="The source's server cannot be reached.",
+        cause="Wrong host or port, or it is down, or has no free connection.",
+        remedy="Correct that, or wait: the server keeps what was not landed.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SOURCE_LOGIN_REFUSED",
+        message="The source's server does not let Headrace in.",
+        cause="Wrong password, user, database or TLS settings; `pg_hba.conf`.",
+        remedy="Correct that: the server keeps what was not landed.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_IN_RECOVERY",
+        message="The source's server is a standby, or still recovering.",
+        cause="The connection string leads to a replica; or a failover is under way.",
+        remedy="Name the primary; with several hosts add `target_session_attrs=read-write`.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SOURCE_LOST",
+        message="The connection to the source's server broke.",
+        cause="It restarted, or the network failed.",
+        remedy="Try again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SLOT_IN_USE",
+        message="Somebody else reads the source's replication slot.",
+        cause=(
+            "A subscription or another tool was given the same slot; the detail has the process. Changes "
+            "that it consumed are noticed (`SLOT_LOST`)."
+        ),
+        remedy="Give it a slot of its own; `headrace source status` says who it is.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SOURCE_BUSY",
+        message="Open transactions on the source kept Headrace waiting for too long.",
+        cause="A snapshot begins when the transactions are over that were writing when it was asked for.",
+        remedy="End them, and try again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SOURCE_REFUSED",
+        message="The source's server does not allow something.",
+        cause="Missing privileges.",
+        remedy="`headrace source check` prints the SQL.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_ERROR",
+        message="The source's server reported an error.",
+        cause="See the message, which is the server's.",
+        remedy="",
+        retry="no",
+    ),
+    ErrorCode(
+        "DEMO_SERVER_FAILED",
+        message="The demo's private PostgreSQL could not be started.",
+        cause="See the message.",
+        remedy="",
+        retry="no",
+    ),
+    ErrorCode(
+        "SOURCE_IN_MOTION",
+        message="Tables were altered while others were taken anew.",
+        cause="",
+        remedy="Land again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "LANDING_OVERTAKEN",
+        message="Somebody else landed the source meanwhile, or dropped it.",
+        cause="Two processes; nothing was published.",
+        remedy="Refresh again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SPOOL_NOT_WRITABLE",
+        message="Captured rows could not be written.",
+        cause="No room, or no right to write, in the warehouse.",
+        remedy="Make room.",
+        retry="no",
+    ),
+    ErrorCode(
+        "VALUE_NOT_REPRESENTABLE",
+        message="A value cannot be held by its mirror.",
+        cause=(
+            "Such as `infinity` in a `date`, `NaN` in a `numeric(10,2)`, an array of several dimensions, "
+            "bytes that are no text in the encoding of their database."
+        ),
+        remedy=("Correct it and take a new snapshot, or create the source with that column among `TEXT COLUMNS`."),
+        retry="no",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Faults of Java, jars and Spark."""
+
+from __future__ import annotations
+
+from headrace.error_codes.code import ErrorCode
+
+CODES = (
+    ErrorCode(
+        "JAVA_MISSING",
+        message="No Java was found.",
+        cause="Neither `JAVA_HOME` nor `PATH` leads to one.",
+        remedy="The hint has the command that installs it here.",
+        retry="no",
+    ),
+    ErrorCode(
+        "JAVA_UNSUPPORTED",
+        message="The Java found is one that Spark 4.1 does not run on.",
+        cause="It needs 17 or 21.",
+        remedy="Install one, or set `JAVA_HOME`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "JARS_UNAVAILABLE",
+        message="A jar could not be fetched, or its folder not written.",
+        cause="No network, a mirror that lacks it, a read-only cache.",
+        remedy=("Check the network; set `ivy_settings` or `jars_dir`; offline, copy the file to the path in the hint."),
+        retry="sometimes",
+    ),
+    ErrorCode(
+        "JAR_CORRUPT",
+        message="A jar is not the file that was expected.",
+        cause="Its checksum differs.",
+        remedy="Delete it and try again; if it stays so, something on the way alters files.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SPARK_UNAVAILABLE",
+        message="Spark did not start.",
+        cause="",
+        remedy="`headrace doctor` checks one thing after the other.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SPARK_LOST",
+        message="The connection to Spark was lost.",
+        cause="The driver ended, or the network broke.",
+        remedy=(
+            "`headrace run` starts it again by itself, if the session is its own; else it tries for half "
+            "a minute, then ends. In Python, open the project again."
+        ),
+        retry="yes",
+    ),
+    ErrorCode(
+        "SPARK_OUT_OF_MEMORY",
+        message="Spark ran out of memory.",
+        cause="",
+        remedy='Raise `"spark.driver.memory"` in `[spark]`.',
+        retry="no",
+    ),
+    ErrorCode(
+        "SPARK_ERROR",
+        message="Spark failed in a way that has no code of its own here.",
+        cause="See the message, which is Spark's.",
+        remedy="",
+        retry="no",
+    ),
+    ErrorCode(
+        "SESSION_NOT_CONFIGURED",
+        message="The Spark session does not have the project's catalogs.",
+        cause="It was started by somebody else with other options.",
+        remedy="Stop it so that Headrace starts its own, or set the options in the detail.",
+        retry="no",
+    ),
+    ErrorCode(
+        "CANCELLED",
+        message="The Spark job was cancelled.",
+        cause="Somebody, or Spark's own limits, ended it.",
+        remedy="Try again.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "REFRESH_TIMEOUT",
+        message="A refresh took longer than the table's `timeout`.",
+        cause="`headrace run` cancelled it, its Spark jobs too.",
+        remedy="Give it a longer timeout, or find out in `headrace history` where the time goes.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "REFRESH_BROKE",
+        message="A refresh ended in an error that Headrace does not know.",
+        cause="The message shows it.",
+        remedy="Should it come again, report it.",
+        retry="yes",
+    ),
+)

@@ -338,11 +338,3 @@ def test_files_named_in_the_documentation_exist(path: Path) -> None:
 def test_every_document_is_linked(path: Path) -> None:
     if path.parent.name == "docs":
         assert f"docs/{path.name}" in text_of("README.md")
-
-
-def test_modules_named_in_the_architecture_exist() -> None:
-    text = re.sub(r"`tests/[^`]*`", "", text_of("ARCHITECTURE.md"))
-    spelled = re.findall(r"`((?:\w+/)+|(?:\w+/)*\w+\.py)`", text)
-    there = {str(p.relative_to(SOURCE)) for p in SOURCE.rglob("*.py")} | {f"{p.name}/" for p in SOURCE.iterdir()}
-    assert spelled
-    assert not [name for name in spelled if name not in there and not any(t.endswith(f"/{name}") for t in there)]

@@ -265,6 +265,10 @@ class Maintained:
         expected = self.expected() if name == STATE else self._recomputed_companion()
         assert after == expected, _differ(name, after, expected, moved)
         assert _plus(before, moved) == after, f"{name}: applied rows and the change disagree"
+        for rows_, when in ((before, "before"), (after, "after")):
+            assert _identifies(change.key, columns, rows_), (
+                f"{name}: {change.key} is no key of the table {when}: {rows_}"
+            )
         return moved
 
     def split(self) -> tuple[Counter[Row], Counter[Row]]:
@@ -325,6 +329,14 @@ def _checked(rows: list[Row], columns: tuple[str, ...], key: tuple[str, ...] | N
         signs = Counter((w, *(row[i] for i in places)) for row, w in moved.items())
         assert not signs or max(signs.values()) == 1, f"a key occurs twice: {rows}"
     return moved
+
+
+def _identifies(key: tuple[str, ...] | None, columns: tuple[str, ...], rows: Counter[Row]) -> bool:
+    """Whether a key tells all rows of a table apart, those that do not change too: it is overwritten by it."""
+    if key is None:
+        return True
+    places = [columns.index(name) for name in key]
+    return max(Counter(tuple(row[i] for i in places) for row in rows.elements()).values(), default=1) == 1
 
 
 def _signed(rows: list[Row]) -> Counter[Row]:

@@ -183,10 +183,12 @@ def test_a_row_the_table_does_not_hold_is_reported(lake, fresh: Callable[..., Ta
     rows = Counter({(number, *row(rng)[1:]): 1 for number in ("1", "3")})
     filled(lake, table, rows, 3)
     plan = plan_apply(
-        Target(table, COLUMNS, key, 2 if known else None), measured(lake, Counter({("2", *row(rng)[1:]): -1}))
+        Target(table, COLUMNS, key, 2 if known else None, rebuild="headrace refresh shop.t --full"),
+        measured(lake, Counter({("2", *row(rng)[1:]): -1})),
     )
-    with pytest.raises(InternalError, match="STATE_DIVERGED"):
+    with pytest.raises(InternalError, match="STATE_DIVERGED") as raised:
         run_apply(plan, lake.runner, lambda: lake.meta(table))
+    assert "`headrace refresh shop.t --full`" in (raised.value.hint or "")
 
 
 def test_a_variant_cannot_tell_rows_apart() -> None:

@@ -82,7 +82,7 @@ class CompiledView:
         if self.tree is None:
             return FullProgram()
         program = full_program(self.tree, self.types)
-        return FullProgram(self._tidied(program.companion), self._tidied(program.state))
+        return FullProgram(self._tidied(program.companion), self._tidied(program.state), program.companion_key)
 
     def delta_program(
         self,

@@ -35,7 +35,7 @@ def companion_types(
         types_of: Types of a relation's columns by name.
     """
     below = inner_aggregates.kept_below(tree, types)
-    return inner_aggregates.part_types(_own(tree).companion, below, types_of) if below else {}
+    return inner_aggregates.part_types(_own(tree), below, types_of) if below else {}
 
 
 def full_program(tree: Relation, types: Mapping[str, str] | None = None) -> FullProgram:
@@ -87,10 +87,7 @@ def delta_program(
     change = Change(changed, appended, sizes or {}, companion_rows, ansi, types or {})
     change.partners = partners(tree, change)
     below = inner_aggregates.kept_below(tree, change.types)
-    if below:
-        program = inner_aggregates.follow(tree, _own(tree).companion, below, change, _program)
-    else:
-        program = _program(tree, change)
+    program = inner_aggregates.follow(tree, _own(tree), below, change, _program) if below else _program(tree, change)
     return None if program is None else share(program, change.repeated)
 
 

@@ -109,8 +109,9 @@ class TableChange:
     Args:
         change: Its columns and WEIGHT, a nonzero integer; no row occurs twice, unless it only `gains`. A cheap function
             of steps.
-        key: Columns that identify a row, NULL being a value like any other: then a key has at most one old row
-            (weight −1) and one new (+1). Empty: the table never has more than one row. None: a bag.
+        key: Columns that identify a row of the table, of those that do not change too, NULL being a value like any
+            other: then a key has at most one old row (weight −1) and one new (+1). Empty: the table never has more
+            than one row. None: a bag.
         counts: How large it is, where that can be told without computing it.
         gains: Whether rows are only added: every weight is 1, and equal rows may be listed one by one.
     """
@@ -145,7 +146,9 @@ class FullProgram:
     Args:
         companion: Computed first, then read as `Stored(COMPANION, …)`.
         state: Computed from the companion. None: the state is the user's own text.
+        companion_key: Columns that identify a row of the companion; None: a bag.
     """
 
     companion: Relation | None = None
     state: Relation | None = None
+    companion_key: tuple[str, ...] | None = None

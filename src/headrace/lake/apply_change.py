@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -84,6 +84,7 @@ class Apply:
         growth: By how many rows the table must have grown afterwards; None for any.
         deleted: How many rows the first statement must remove, where `bag` is given.
         bag: What to do when the first statement removed more than that, because rows have further copies.
+        rebuild: As in `Target`.
     """
 
     table: TableName
@@ -92,6 +93,7 @@ class Apply:
     growth: int | None
     deleted: int = 0
     bag: BagDelete | None = None
+    rebuild: str | None = None
 
 
 def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, version: int) -> str:
@@ -108,6 +110,10 @@ def plan_apply(target: Target, change: Change) -> Apply:
     Raises:
         Unsupported: `TYPE_NOT_COMPARABLE` when rows must be found by a value that Spark cannot compare.
     """
+    return replace(_chosen(target, change), rebuild=target.rebuild)
+
+
+def _chosen(target: Target, change: Change) -> Apply:
     if not change.inserted and not change.deleted:
         return Apply(target.table, Method.NOTHING, (), 0)
     growth = change.inserted - change.deleted
@@ -218,9 +224,12 @@ def rows_grown(before: TableMeta, after: TableMeta) -> int:
 
 
 def _diverged(plan: Apply, grown: int) -> InternalError:
+    anew = (
+        f"Run `{plan.rebuild}` to compute it anew, and please report this." if plan.rebuild else "Please report this."
+    )
     return InternalError(
         "STATE_DIVERGED",
         f"Applying a change to {plan.table.within(LAKE)} moved {grown} rows, expected {plan.growth}.",
         detail=f"Method {plan.method}. Nothing was published.",
-        hint=f"Run `headrace refresh {plan.table.within(LAKE)} --full` to rebuild it, and please report this.",
+        hint=anew,
     )

@@ -42,6 +42,7 @@ class Target:
         unique: Sets of columns that no two rows of a bag agree in, as far as is known: where rows are looked for, not
             what they are known by.
         barred: Sets of columns by which a delete took along too much before.
+        rebuild: The command by which a user has the table computed anew, should it not hold what it must.
     """
 
     table: TableName
@@ -50,6 +51,7 @@ class Target:
     rows: int | None
     unique: tuple[tuple[str, ...], ...] = ()
     barred: frozenset[tuple[str, ...]] = frozenset()
+    rebuild: str | None = None
 
     @property
     def identity(self) -> tuple[Column, ...]:

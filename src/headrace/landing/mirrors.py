@@ -120,7 +120,9 @@ class Mirroring:
 
     def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved, *, whole: bool) -> None:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
-        target = Target(self.mirror.name.within(STAGING), columns, landed.key, before.row_count)
+        name = self.mirror.name
+        rebuild = f"headrace source resnapshot {name.namespace[-1]}"
+        target = Target(name.within(STAGING), columns, landed.key, before.row_count, rebuild=rebuild)
         wanted = measures(target.identity, distinct=landed.key is None)
         query = landed.change_sql(self._rows(before), small=_is_small(before, target))
         if not landed.few:

@@ -411,7 +411,9 @@ class Run:
         if rows is None:
             rows = self._staged(table).row_count
         unique = self.facts.details.keys if table == self.facts.name else ()
-        target = Target(table.within(STAGING), columns, key, rows, unique, self.learnt.locators.barred(table))
+        rebuild = f"headrace refresh {self.facts.name} --full"
+        barred = self.learnt.locators.barred(table)
+        target = Target(table.within(STAGING), columns, key, rows, unique, barred, rebuild)
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:
             return

@@ -40,7 +40,7 @@ _RESCAN = "__hr_rescan"
 def full(root: Root) -> FullProgram:
     """Compute the companion from the sources and the state from the companion."""
     state = shown(root, Stored(root.place, root.companion))
-    return FullProgram(_from_scratch(root, root.aggregate.input, ""), state)
+    return FullProgram(_from_scratch(root, root.aggregate.input, ""), state, _key_names(root))
 
 
 def shown(root: Root, companion: Relation) -> Relation:

@@ -119,12 +119,14 @@ class Part:
         names: Its columns under that name.
         stored: These columns in the table.
         number: What its rows are told by; None where it has the table for itself.
+        key: Columns of the table that identify a row of the part; None: a bag.
     """
 
     place: str
     names: tuple[str, ...]
     stored: tuple[str, ...]
     number: int | None
+    key: tuple[str, ...] | None
 
     def read(self, columns: tuple[str, ...]) -> Relation:
         """Its rows.
@@ -154,21 +156,32 @@ class Part:
         return Project(rows, (*((name, (values | nothing)[name]) for name in columns), *weight))
 
 
-def parts_of(own: Relation | None, below: tuple[Root, ...]) -> tuple[Part, ...]:
+def parts_of(own: FullProgram, below: tuple[Root, ...]) -> tuple[Part, ...]:
     """The parts of a companion.
 
     Args:
         own: What the root keeps, computed from nothing.
         below: The aggregates that are kept.
     """
-    named = [(COMPANION, own.columns)] if own is not None else []
-    named += [(root.place, root.companion) for root in below]
-    if len(named) == 1:
-        return (Part(*named[0], named[0][1], None),)
-    return tuple(Part(p, n, tuple(f"part{i}_{c}" for c in n), i) for i, (p, n) in enumerate(named, 1))
+    if own.companion is None and len(below) == 1:
+        (root,) = below
+        return (Part(root.place, root.companion, root.companion, None, _key(root)),)
+    parts = [] if own.companion is None else [_part(1, COMPANION, own.companion.columns, own.companion_key)]
+    for root in below:
+        parts.append(_part(len(parts) + 1, root.place, root.companion, _key(root)))
+    return tuple(parts)
 
 
-def part_types(own: Relation | None, below: tuple[Root, ...], types_of: Callable[[Relation], Types]) -> dict[str, str]:
+def _part(number: int, place: str, names: tuple[str, ...], key: tuple[str, ...] | None) -> Part:
+    stored = {name: f"part{number}_{name}" for name in names}
+    return Part(place, names, tuple(stored.values()), number, None if key is None else tuple(stored[n] for n in key))
+
+
+def _key(root: Root) -> tuple[str, ...]:
+    return tuple(name for _, name in root.keys)
+
+
+def part_types(own: FullProgram, below: tuple[Root, ...], types_of: Callable[[Relation], Types]) -> dict[str, str]:
     """The types of the companion's columns, where it has several parts.
 
     Args:
@@ -176,7 +189,7 @@ def part_types(own: Relation | None, below: tuple[Root, ...], types_of: Callable
         below: The aggregates that are kept.
         types_of: Types of a relation's columns by name.
     """
-    rows = [*([own] if own is not None else []), *map(_companion, below)]
+    rows = [*([own.companion] if own.companion is not None else []), *map(_companion, below)]
     parts = parts_of(own, below)
     if len(parts) == 1:
         return {}
@@ -212,7 +225,7 @@ def full(tree: Relation, base: FullProgram, below: tuple[Root, ...], types: Type
         below: These.
         types: Types of columns by name.
     """
-    parts = parts_of(base.companion, below)
+    parts = parts_of(base, below)
     columns = _columns(parts)
     rows = [*([base.companion] if base.companion is not None else []), *map(_companion, below)]
     written = [part.written(each, columns, types) for part, each in zip(parts, rows, strict=True)]
@@ -224,7 +237,7 @@ def full(tree: Relation, base: FullProgram, below: tuple[Root, ...], types: Type
 
 def follow(
     tree: Relation,
-    own: Relation | None,
+    own: FullProgram,
     below: tuple[Root, ...],
     change: Change,
     program: Callable[[Relation, Change], DeltaProgram | None],
@@ -239,7 +252,6 @@ def follow(
         program: Gives the program of a query without such.
     """
     parts = parts_of(own, below)
-    columns = _columns(parts)
     places: dict[Relation, Relation] = {}
     moved: dict[str, TableChange] = {}
     for root in below:
@@ -256,7 +268,7 @@ def follow(
     change.repeated = {instead.within(each) for each in change.repeated}
     steps = tuple(instead.step(each) for each in found.steps)
     state = replace(found.state, change=instead.within(found.state.change))
-    return DeltaProgram(steps, state, _together(changes, columns, change.types, instead))
+    return DeltaProgram(steps, state, _together(changes, parts, change.types, instead))
 
 
 def _follow_one(root: Root, change: Change, places: dict[Relation, Relation], moved: dict[str, TableChange]) -> None:
@@ -278,19 +290,18 @@ def _was(root: Root) -> Relation:
 
 
 def _together(
-    changes: list[tuple[Part, TableChange]], columns: tuple[str, ...], types: Types, instead: _Instead
+    changes: list[tuple[Part, TableChange]], parts: tuple[Part, ...], types: Types, instead: _Instead
 ) -> TableChange | None:
     if not changes:
         return None
     part, only = changes[0]
     if part.number is None:
         return replace(only, change=instead.within(only.change))
+    columns = _columns(parts)
     rows = union_all(*(p.written(instead.within(each.change), columns, types) for p, each in changes))
-    keyed = [(p, each.key) for p, each in changes if each.key is not None]
-    if len(keyed) < len(changes):
-        return TableChange(rows, None)
-    key = tuple(dict(zip(p.names, p.stored, strict=True))[name] for p, names in keyed for name in names)
-    return TableChange(rows, (PART, *key))
+    keys = [part.key for part in parts if part.key is not None]
+    # by the key of the parts that change alone, rows of the others would be taken for one
+    return TableChange(rows, (PART, *(name for key in keys for name in key)) if len(keys) == len(parts) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ Source: Yi, Yu, Yang, Xia, Chen, Efficient Maintenance of Materialized Top-k Vie
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.algebra.relations import Filter, Project, Relation, SemiJoin, Stored, TopK, Union
 from headrace.algebra.scalar import column
 from headrace.ivm.aggregates import root_aggregate
@@ -28,7 +30,7 @@ def full(tree: TopK, root: Root) -> FullProgram:
     """Compute the companion from the sources and the first rows from the companion."""
     everything = root_aggregate.full(root)
     assert everything.state is not None
-    return FullProgram(everything.companion, tree.with_inputs(everything.state))
+    return replace(everything, state=tree.with_inputs(everything.state))
 
 
 def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:

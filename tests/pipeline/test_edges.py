@@ -145,7 +145,7 @@ def test_a_star_keeps_meaning_them_in_another_session(hr: Headrace, ns: str, sou
     for column in ("extra STRING", "several MAP<INT, INT>"):
         hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN {column}")
         hr.spark.sql(f"INSERT INTO {source} (k, v) VALUES (3, 30)")
-        hr._engine().views.only(())
+        hr._engine().views.memory.keep_only(())
         assert [r.mode for r in hr.refresh(names)] == [Mode.DIFFERENTIAL] * 2
         assert [r.mode for r in hr.refresh(names, full=True)] == [Mode.FULL] * 2
         assert all(v.ok for v in hr.verify(names))

@@ -1,7 +1,7 @@
 """How long a refresh would take by the model: FULL from the query, DIFFERENTIAL from the program that would run.
 
 Seconds of one machine class; only their comparison matters, and history corrects both. The constants were measured with
-`python -m bench queries` and `python -m bench matrix` on two cores; who changes them raises `pace.MODEL`.
+`python -m bench queries` and `python -m bench matrix` on two cores; who changes them raises `calibration.MODEL`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Scan, Stored
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.cost.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Cardinality, Work
-from headrace.ivm.program import COMPANION, STATE, TableChange
+from headrace.ivm.program import COMPANION, STATE, Step, TableChange
 from headrace.physical.facts import Facts, SourceFacts
 from headrace.physical.stage_planner import is_direct
 
@@ -101,13 +101,21 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
     for step in program.steps:
         before = work.seconds
         found[step.name] = work.add(step.relation)
-        if step.only_if is not None:
-            work.seconds = before + SELDOM * (work.seconds - before)
+        work.seconds = before + _share(facts, step) * (work.seconds - before)
     seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
     seconds += _applying(program.state, work, facts.state_rows or 0, direct=is_direct(facts, program))
     if program.companion is not None:
         seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
     return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
+
+
+def _share(facts: Facts, step: Step) -> float:
+    """The part of a step's cost that a refresh is charged: what several tables read is computed by one of them."""
+    if step.only_if is not None:
+        return SELDOM
+    if step.near is not None and step.follows:
+        return 1 / facts.collected[step.near].common.readers
+    return 1.0
 
 
 def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = False) -> float:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.cost.cost_model import LEAST, companion_seconds, differential_seconds, full_seconds
 from headrace.errors import Unsupported
-from headrace.physical.facts import Calibration, Facts
+from headrace.physical.facts import Facts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, RefreshMode
+from headrace.statistics.calibration import Calibration
 
 PROBE_EVERY = 12
 PROBE_LIMIT = 3.0

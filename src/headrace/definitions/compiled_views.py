@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
@@ -11,6 +10,7 @@ from headrace.compiler.compiled_view import CompiledView, compile_view
 from headrace.definitions.details import Details
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.read_columns import held_to
+from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.definitions.user_text import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
 from headrace.names import TableName
@@ -24,12 +24,15 @@ class CompiledViews:
 
     Args:
         session: Gives the runner that knows types.
+
+    Attributes:
+        memory: Forgets the views of tables that are gone, and what others keep for these tables.
     """
 
     def __init__(self, session: Session) -> None:
+        self.memory = TableMemory()
         self._session = session
-        self._views: dict[TableName, tuple[Details, CompiledView]] = {}
-        self._lock = threading.Lock()
+        self._views = PerTable[tuple[Details, CompiledView]](self.memory)
 
     def view(self, name: TableName, details: Details) -> CompiledView:
         """The compiled view of a definition.
@@ -38,24 +41,12 @@ class CompiledViews:
             name: The stream table.
             details: Its definition; another one than last time is compiled again.
         """
-        with self._lock:
-            known = self._views.get(name)
+        known = self._views.get(name)
         if known is not None and known[0] == details:
             return known[1]
         view = self.compile(details)
-        with self._lock:
-            self._views[name] = (details, view)
+        self._views.put(name, (details, view))
         return view
-
-    def only(self, there: Collection[TableName]) -> None:
-        """Forget tables that are gone.
-
-        Args:
-            there: Those that are not.
-        """
-        with self._lock:
-            for name in self._views.keys() - there:
-                del self._views[name]
 
     def compile(self, details: Details, output: tuple[Column, ...] | None = None) -> CompiledView:
         """Compile a definition without remembering it.

@@ -13,6 +13,7 @@ from headrace.names import STAGING, TableName
 from headrace.physical.scan_reduction import ScanReduction
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefreshMode
+from headrace.statistics.calibration import Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +105,6 @@ class SourceFacts:
     def as_defined(self) -> str:
         """Table expression of its rows at the cut, with the columns it had when the query was defined."""
         return held_to(self.after, self.columns)
-
-
-MACHINES = 1.5
-"""By how much machines are taken to differ."""
-
-
-def of_machine(pace: float) -> float:
-    """As much of a pace as may be the machine's."""
-    return min(max(pace, 1 / MACHINES), MACHINES)
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """How fast a table's refreshes have been, from its own history.
-
-    Args:
-        full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
-        differential: The same for DIFFERENTIAL ones.
-        full_age: How many refreshes ran since the last FULL one.
-        differential_age: The same for DIFFERENTIAL.
-    """
-
-    full: float | None = None
-    differential: float | None = None
-    full_age: int = 0
-    differential_age: int = 0
-
-    @property
-    def either(self) -> tuple[float, float]:
-        """What corrects the estimates of FULL and of DIFFERENTIAL.
-
-        Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
-        would have whatever was never measured look better than it is.
-        """
-        full = self.full or of_machine(self.differential or 1.0)
-        return full, self.differential or of_machine(self.full or 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Lock
 
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
+from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.ivm.program import Key, Need
 from headrace.names import TableName
 
@@ -54,14 +54,18 @@ def rounded(rows: int) -> int:
 
 
 class Programs:
-    """Derives programs and remembers them; safe to use from several threads."""
+    """Derives programs and remembers them; safe to use from several threads.
 
-    def __init__(self) -> None:
+    Args:
+        memory: Forgets the programs of tables that are gone.
+    """
+
+    def __init__(self, memory: TableMemory | None = None) -> None:
         self._lock = Lock()
-        self._known: dict[TableName, tuple[CompiledView, OrderedDict[Asked, DeltaProgram | None]]] = {}
+        self._known = PerTable[tuple[CompiledView, OrderedDict[Asked, DeltaProgram | None]]](memory)
 
     def delta(self, name: TableName, view: CompiledView, what: Asked) -> DeltaProgram | None:
-        """How a stream table follows a change; None when nothing can have changed.
+        """Derive how a stream table follows a change; None when nothing can have changed.
 
         Args:
             name: The stream table.
@@ -71,7 +75,8 @@ class Programs:
         with self._lock:
             known = self._known.get(name)
             if known is None or known[0] is not view:
-                known = self._known[name] = (view, OrderedDict())
+                known = view, OrderedDict[Asked, DeltaProgram | None]()
+                self._known.put(name, known)
             programs = known[1]
             if what in programs:
                 programs.move_to_end(what)
@@ -82,13 +87,3 @@ class Programs:
             while len(programs) > EACH:
                 programs.popitem(last=False)
         return program
-
-    def only(self, there: Collection[TableName]) -> None:
-        """Forget tables that are gone.
-
-        Args:
-            there: Those that are not.
-        """
-        with self._lock:
-            for name in self._known.keys() - there:
-                del self._known[name]

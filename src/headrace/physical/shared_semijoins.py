@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
-from threading import Lock
+from collections.abc import Callable, Iterable, Mapping, Set
 
 from headrace.algebra.relations import Moment, Relation, Scan, Stored
 from headrace.algebra.tree import walk
@@ -16,46 +15,17 @@ from headrace.physical.facts import Collected, Common, Facts, SourceFacts
 from headrace.physical.key_ranges import WORTH_ROWS, spanned
 from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction, enclosed_sql
 from headrace.physical.shared_changes import view_named
-from headrace.semantics import Semantics
 from headrace.sql.lower import lower
 
 BROADCAST_ROWS = 500_000
 """A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
-class Needs:
-    """What stream tables' programs needed when they were derived last; kept for a session, safe to use from threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._needs: dict[TableName, tuple[Semantics, Mapping[Key, Need]]] = {}
-
-    def note(self, table: TableName, semantics: Semantics, needs: Mapping[Key, Need]) -> None:
-        """Remember what a table's program needs."""
-        with self._lock:
-            self._needs[table] = semantics, needs
-
-    def only(self, there: Collection[TableName]) -> None:
-        """Forget tables that are gone, which share nothing any more.
-
-        Args:
-            there: Those that are not.
-        """
-        with self._lock:
-            for name in self._needs.keys() - there:
-                del self._needs[name]
-
-    def under(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
-        """What is remembered of stream tables that are computed under the same settings; others share nothing."""
-        with self._lock:
-            return {table: needs for table, (own, needs) in self._needs.items() if own == semantics}
-
-
 def collected(
     facts: Facts,
     needs: Mapping[TableName, Mapping[Key, Need]],
     there: Callable[[str], bool],
-    barred: Callable[[TableName, str], Set[tuple[str, ...]]],
+    failed: Set[Key],
 ) -> dict[Key, Collected]:
     """What to collect for several, or to read where others had it collected.
 
@@ -63,14 +33,14 @@ def collected(
         facts: The refresh, as it is going to be run.
         needs: What each stream table was seen to need.
         there: Whether something is kept under a name.
-        barred: Columns of a source by which too many of its rows are near changes; asked with its rows at the cut.
+        failed: What covered too much of a source when it was collected before.
     """
     found = {}
     changes = {s.name: s.common for s in facts.sources if s.change is not None and s.common is not None}
     for key in needs.get(facts.name, {}):
         sharing = {table: of[key] for table, of in needs.items() if key in of}
         need = _possible(together(sharing.values()), key, facts, changes) if len(sharing) > 1 else None
-        if need is not None and key[1] not in barred(key[0], facts.by_name[key[0]].after):
+        if need is not None and key not in failed:
             common = _kept(key, need, facts, changes, sharing.keys())
             if common.waiting or there(common.view):
                 found[key] = Collected(need, common)
@@ -152,4 +122,4 @@ def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common
     step = common_step(key, need, facts.changed)
     sql, sparing = near_sql(step, bind, facts, hints=hints)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
-    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), sparing)
+    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), sparing, len(sharing))

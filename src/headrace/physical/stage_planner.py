@@ -15,7 +15,7 @@ from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.user_text import bind_text
 from headrace.errors import InternalError
-from headrace.ivm.program import COMPANION, STATE, Counts, DeltaProgram, TableChange
+from headrace.ivm.program import COMPANION, STATE, Counts, DeltaProgram, Key, TableChange
 from headrace.lake.measured_change import Change
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.physical.conditional_steps import part_of_their_readers
@@ -25,7 +25,6 @@ from headrace.physical.shared_changes import FEW_CHANGED
 from headrace.physical.shared_semijoins import fit_to_broadcast, near_sql
 from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.sql.lower import lower
-from headrace.statistics.failed_strategies import FailedStrategies
 
 STATE_CHANGE = "state_change"
 COMPANION_CHANGE = "companion_change"
@@ -38,19 +37,19 @@ def sizes(facts: Facts) -> dict[TableName, int]:
     return {s.name: s.rows for s in facts.sources if s.rows is not None}
 
 
-def asked(facts: Facts, near: FailedStrategies | None = None) -> Asked:
+def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
     """What the program of a refresh depends on; what is known of sizes decides between equal ways only.
 
     Args:
         facts: The refresh.
-        near: Columns of sources by which rows near a change are not few.
+        failed: Sources and columns by which rows near a change were not few.
     """
     return Asked(
         facts.changed,
         frozenset(s.name for s in facts.sources if s.appended),
         frozenset((name, rounded(rows)) for name, rows in sizes(facts).items()),
         rounded(facts.companion_rows),
-        frozenset((s.name, columns) for s in facts.sources for columns in (near.barred(s.name) if near else ())),
+        failed,
         frozenset((key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.collected.items()),
     )
 

@@ -48,7 +48,7 @@ from headrace.refresh.groups.cycle_fixpoint import Fixpoint
 from headrace.refresh.staging_tables import only_ours, somebody_elses, staged, untouched
 from headrace.sources.lakehouse.changes_sql import rows_sql
 from headrace.sql.lower import lower
-from headrace.statistics.failed_strategies import FailedStrategies
+from headrace.statistics.observations import StepCounted, Strategy, StrategyFailed
 from headrace.statistics.session_statistics import SessionStatistics
 
 Beside = Callable[[Callable[[], object]], None]
@@ -92,7 +92,7 @@ class Run:
         events: Told of each stage.
         catalogs: Gives the catalogs the session knows; asking Spark takes 30 ms.
         changes: What is kept of changes that several stream tables read.
-        learnt: What earlier refreshes have taught.
+        statistics: What earlier refreshes observed; this one reports to it.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Run:
         events: Events,
         catalogs: Callable[[], frozenset[str]],
         changes: CommonChanges,
-        learnt: SessionStatistics,
+        statistics: SessionStatistics,
     ) -> None:
         self.facts = facts
         self.runner = runner
@@ -111,12 +111,11 @@ class Run:
         self.events = events
         self.catalogs = catalogs
         self.changes = changes
-        self.learnt = learnt
+        self.statistics = statistics
         self.outcome = Outcome()
         self._views: list[str] = []
         self._common: list[str] = []
         self._texts: dict[str, str] = {}
-        self._many: dict[TableName, frozenset[tuple[str, ...]]] = {}
         self._large: int | None = None
 
     def close(self) -> None:
@@ -322,13 +321,13 @@ class Run:
         with self._expecting(source, f"near by {', '.join(columns)}", common.view) as few:
             found = self._in_common(near, common, {"rows": "count(*)"}, few=few, sql=least)
         self._texts[quote(stage.view)] = f"SELECT * FROM {quote(common.view)}"
-        self._note_much(near, found["rows"], self.learnt.collected)
+        self._note_much(near, found["rows"], Strategy.READ_TOGETHER)
 
     def _near(self, stage: Compute, near: Key) -> None:
         """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
         sql = self._least(stage.sparing, near, self._spliced(stage.sql), (*near[1], str(self.facts.name)))
         found = self._keep(stage.view, sql, {"rows": "count(*)"})
-        self._note_much(near, found["rows"], self.learnt.near)
+        self._note_much(near, found["rows"], Strategy.READ_ONCE)
 
     def _least(self, sparing: ScanReduction, near: Key, sql: str, asked_as: tuple[str, ...]) -> str:
         """The statement that collects rows near a change and reads the least.
@@ -344,17 +343,20 @@ class Run:
             column, keys = sparing.numbers
             spans = condition(column, self.runner.run(gaps_sql(self._spliced(keys)))[0])
         source = self.facts.by_name[near[0]]
-        if sparing.enclosed is not None and asked_as not in self.learnt.enclosed.barred(source.name, source.after):
+        if sparing.enclosed is not None and asked_as not in self._off(Strategy.READ_CHANGE_ONLY, source.name):
             question, instead = map(self._spliced, sparing.enclosed)
             if self.runner.run(question.replace(WITHIN, spans))[0][0]:
                 return instead
-            self.learnt.enclosed.failed(source.name, asked_as)
+            self.statistics.observe(StrategyFailed(Strategy.READ_CHANGE_ONLY, source.name, asked_as))
         return sql.replace(WITHIN, spans)
 
-    def _note_much(self, near: Key, rows: int, barred: FailedStrategies) -> None:
+    def _note_much(self, near: Key, rows: int, strategy: Strategy) -> None:
         source, columns = near
         if rows > stage_planner.MUCH * (self.facts.by_name[source].rows or 0):
-            barred.failed(source, columns)
+            self.statistics.observe(StrategyFailed(strategy, source, columns))
+
+    def _off(self, strategy: Strategy, subject: TableName) -> frozenset[tuple[str, ...]]:
+        return self.statistics.off(strategy, subject, by=self.facts.name)
 
     def _spliced(self, sql: str) -> str:
         """A statement with the queries in it that nothing is kept of.
@@ -383,22 +385,20 @@ class Run:
         if self._large is None:
             with self._expecting(table, step, name) as few:
                 return self.runner.materialize(name, sql, aggregates, few=few)
-        most = self.learnt.sizes.at_most(table, step, self._large)
+        most = self.statistics.at_most(table, step, self._large)
         found = self.runner.materialize(name, sql, aggregates, few=most is not None and most <= FEW_CHANGED)
         rows = self.runner.kept_count(name)
         if rows is not None and not sql.endswith(_NEVER):  # a step that is not needed tells nothing
-            self.learnt.sizes.note(table, step, self._large, rows)
+            self.statistics.observe(StepCounted(table, step, self._large, rows))
         return found
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
         """Whether few rows are to be expected under a name: not where they were more the last times."""
-        if table not in self._many:
-            self._many[table] = self.learnt.many.barred(table)
-        few = stage_planner.is_few(self.facts) and (stem,) not in self._many[table]
+        few = stage_planner.is_few(self.facts) and (stem,) not in self._off(Strategy.LOCAL_ROWS, table)
         yield few
         if few and self.runner.literal_count(view) is None:
-            self.learnt.many.failed(table, (stem,))
+            self.statistics.observe(StrategyFailed(Strategy.LOCAL_ROWS, table, (stem,)))
 
     def _apply(
         self,
@@ -412,8 +412,8 @@ class Run:
             rows = self._staged(table).row_count
         unique = self.facts.details.keys if table == self.facts.name else ()
         rebuild = f"headrace refresh {self.facts.name} --full"
-        barred = self.learnt.locators.barred(table)
-        target = Target(table.within(STAGING), columns, key, rows, unique, barred, rebuild)
+        failed = self._off(Strategy.DELETE_BY_COLUMNS, table)
+        target = Target(table.within(STAGING), columns, key, rows, unique, failed, rebuild)
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:
             return
@@ -431,7 +431,7 @@ class Run:
                     applied,
                     self.runner,
                     lambda: self._staged(table),
-                    lambda columns: self.learnt.locators.failed(table, columns),
+                    lambda columns: self.statistics.observe(StrategyFailed(Strategy.DELETE_BY_COLUMNS, table, columns)),
                 )
         only_ours(table, before, after, commits(applied))
         self.outcome.written[table] = after

@@ -8,7 +8,6 @@ from itertools import islice
 
 from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.state.reader import Reader
-from headrace.cost.calibration import PACE_ENTRIES, pace, recomputed
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import UserError
 from headrace.frontier import Frontier
@@ -21,6 +20,7 @@ from headrace.reasons import FullReason
 from headrace.refresh.cut.cut import Head, metadata
 from headrace.sources.lakehouse.change_plan import AppendRange, NotIncremental, plan_changes
 from headrace.sources.lakehouse.changes_sql import changes_sql, rows_sql
+from headrace.statistics.calibration import PACE_ENTRIES, pace, recomputed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
-from headrace.cost.calibration import MODEL, PACES, RECOMPUTED, SHARED, remembered
 from headrace.cost.mode_choice import Choice
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
@@ -16,6 +15,7 @@ from headrace.refresh.cut.cut import Head
 from headrace.refresh.execution import Outcome
 from headrace.refresh.fuses.fuse import CHANGED
 from headrace.results.refresh_results import Mode, RefreshResult
+from headrace.statistics.calibration import MODEL, PACES, RECOMPUTED, SHARED, remembered
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,13 +21,13 @@ from headrace.catalog import (
 )
 from headrace.clock import Clock, SystemClock
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
-from headrace.cost.calibration import warmth
 from headrace.cost.mode_choice import Choice, choose, obstacle
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.foreign_caches import look_anew
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshStarted
 from headrace.frontier import Frontier
+from headrace.ivm.program import Key
 from headrace.names import LAKE, TableName
 from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
@@ -51,6 +50,7 @@ from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import held
 from headrace.refresh.publication_builder import Finished, published_together, result_of, staged_head
 from headrace.results.refresh_results import Mode, RefreshResult, Status
+from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy
 from headrace.statistics.session_statistics import SessionStatistics
 
 
@@ -74,6 +74,23 @@ class Attempt:
     def seconds(self) -> float:
         """Time since it began."""
         return time.perf_counter() - self.clock
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A refresh that was decided upon.
+
+    Args:
+        facts: What it was planned from, with what is known of the query since it was compiled.
+        choice: How it runs.
+        view: The query; None where it is not maintained.
+        program: How the change is followed, as it was costed; None for FULL, or when nothing can have changed.
+    """
+
+    facts: Facts
+    choice: Choice
+    view: CompiledView | None = None
+    program: DeltaProgram | None = None
 
 
 NOTHING_NEW: Mapping[TableName, Definition] = {}
@@ -115,10 +132,10 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes, self.learnt, self.programs = CommonChanges(), SessionStatistics(), Programs()
-        self._ran = Counter[Mode]()
+        self.changes = CommonChanges()
+        self.statistics, self.programs = SessionStatistics(plans.memory), Programs(plans.memory)
         self._cycles = CycleRefresher(
-            catalog, session, plans, events, self.clock, self.defaults, self.changes, self.learnt
+            catalog, session, plans, events, self.clock, self.defaults, self.changes, self.statistics
         )
 
     def heads(self) -> Cut:
@@ -385,7 +402,7 @@ class Refresher:
             self._refuse_stopped(know)
             self._refuse_missing(know)
         name = know.table.name
-        self._forget_all_but(know.streams)
+        self.plans.memory.keep_only(know.streams)
         observed = self._observe(know, heads, seen or {})
         self._refuse_overtaken(know, observed)
         facts = gather_facts.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
@@ -393,13 +410,14 @@ class Refresher:
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
         detail = f"{skipped:,} changed rows were skipped"
         expected = self._published(know, full=full and not skipped)
-        choice = Choice(Mode.NO_CHANGE, detail=detail)
+        planned = Planned(facts, Choice(Mode.NO_CHANGE, detail=detail))
         if not skipped:
-            facts, choice = self._choice(facts, attempt)
+            planned = self._plan(facts, attempt)
+        choice = planned.choice
         self._begun(name, choice, attempt)
         generation = know.table.generation
         try:
-            outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(facts, choice, attempt)
+            outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(planned, attempt)
         except HeadraceError as error:
             if choice.mode is not Mode.DIFFERENTIAL or error.code not in OF_VALUES:
                 raise
@@ -409,9 +427,9 @@ class Refresher:
             why = FullReason.CHANGE_FAILED
             choice = replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None)
             self._begun(name, choice, attempt)
-            outcome = self._run(facts, choice, attempt)
+            outcome = self._run(replace(planned, choice=choice), attempt)
         done = Finished(
-            facts,
+            planned.facts,
             choice,
             outcome,
             generation,
@@ -420,30 +438,29 @@ class Refresher:
             attempt.started,
             self.clock.now(),
             gone,
-            warmth(self._ran, choice.mode),
+            self.statistics.warmth(choice.mode),
             attempt.seconds,
             changed,
             skipped,
         )
         if choice.mode is not Mode.NO_CHANGE:
-            self._ran[choice.mode] += 1
+            self.statistics.observe(RefreshRan(choice.mode))
         return done
 
-    def _choice(self, facts: Facts, attempt: Attempt) -> tuple[Facts, Choice]:
-        """How to refresh, and the facts, with what is known of the query since it was compiled."""
+    def _plan(self, facts: Facts, attempt: Attempt) -> Planned:
+        """Choose the mode; the program that was costed is the one that runs."""
         if not (facts.changed or obstacle(facts)) or not facts.details.incremental:
-            return facts, choose(facts, None, None)
+            return Planned(facts, choose(facts, None, None))
         runner = self._ready(attempt).under(facts.details.semantics)
+        self.statistics.observe(RefreshBegan(facts.name))
         view = self.plans.view(facts.name, facts.details)
         facts = as_compiled(facts, view)
-        expected = self.changes.worth_it(facts, runner)
-        program = None if obstacle(facts) else self._program(expected, view)
-        return facts, choose(expected, view, program)
-
-    def _forget_all_but(self, streams: Collection[TableName]) -> None:
-        """Nobody needs what is remembered of stream tables that were dropped, here or elsewhere."""
-        for memory in (self.plans, self.programs, self.learnt.needs, self.learnt.sizes):
-            memory.only(streams)
+        if obstacle(facts):
+            return Planned(facts, choose(facts, view, None), view if facts.details.incremental else None)
+        facts = self._with_common(facts, runner)
+        asked = stage_planner.asked(facts, self._off(Strategy.READ_ONCE, facts))
+        program = self.programs.delta(facts.name, view, asked)
+        return Planned(facts, choose(facts, view, program), view, program)
 
     def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:
         attempt.mode = choice.mode
@@ -477,21 +494,18 @@ class Refresher:
         facts = gather_facts.gather(was, heads, forced=False, tag=uuid.uuid4().hex[:8])
         return self._guarded(was, facts, resolved.get(know.table.name))
 
-    def _run(self, facts: Facts, choice: Choice, attempt: Attempt) -> RunOutcome:
+    def _run(self, planned: Planned, attempt: Attempt) -> RunOutcome:
+        facts, choice, program = planned.facts, planned.choice, planned.program
         runner = self._ready(attempt).under(facts.details.semantics)
         look_anew((s.name for s in facts.sources), runner)
-        facts = self._with_common(facts, runner)
-        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.statistics)
         attempt.stages = run.outcome.seconds
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
-                view = self.plans.view(facts.name, facts.details) if facts.details.incremental else None
-                program = self._program(facts, view) if view and choice.mode is Mode.DIFFERENTIAL else None
-                if program is not None:
-                    self.learnt.needs.note(facts.name, facts.details.semantics, program.needs)
                 if choice.mode is Mode.FULL:
-                    run.full(view, companion=not choice.leaves_companion)
+                    run.full(planned.view, companion=not choice.leaves_companion)
                 elif program is not None:
+                    self.statistics.observe(ProgramNeeds(facts.name, facts.details.semantics, program.needs))
                     run.differential(program)
             run.outcome.jobs = _sum(run.outcome.jobs, counted.jobs)
         except HeadraceError as error:
@@ -504,16 +518,18 @@ class Refresher:
             run.close()
         return run.outcome
 
-    def _program(self, facts: Facts, view: CompiledView) -> DeltaProgram | None:
-        return self.programs.delta(facts.name, view, stage_planner.asked(facts, self.learnt.near))
-
     def _with_common(self, facts: Facts, runner: Runner) -> Facts:
         """The facts, with what is worth to be read together with other stream tables."""
         facts = self.changes.worth_it(facts, runner)
-        needs, barred = self.learnt.needs.under(facts.details.semantics), self.learnt.collected.barred
+        needs, failed = self.statistics.needs(facts.details.semantics), self._off(Strategy.READ_TOGETHER, facts)
         return replace(
-            facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), barred)
+            facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), failed)
         )
+
+    def _off(self, strategy: Strategy, facts: Facts) -> frozenset[Key]:
+        """Sources and columns with which a strategy is not to be tried in this refresh."""
+        off = ((s.name, self.statistics.off(strategy, s.name, by=facts.name)) for s in facts.sources)
+        return frozenset((source, columns) for source, each in off for columns in each)
 
     def _ready(self, attempt: Attempt) -> Runner:
         """The session's runner; starting Spark is no part of the time that a refresh takes."""

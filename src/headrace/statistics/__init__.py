@@ -1,4 +1,5 @@
-"""What refreshes of a session have observed; no result depends on it.
+"""Statistics of refreshes, by which the next ones are planned; no result depends on them.
 
-In come cardinalities and failed strategies as refreshes report them. Out go expectations for the next refresh.
+In come observations (`observe`) and a table's history; out go expectations of rows, strategies to leave out for a
+while, and the calibration of the cost model. Doors: `session_statistics`, `calibration`.
 """

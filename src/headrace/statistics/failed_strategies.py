@@ -1,53 +1,71 @@
-"""What has been learnt of the columns by which a table's rows are looked for."""
+"""Strategies that failed, each left out for a while."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 
+from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.names import TableName
+from headrace.statistics.observations import Strategy
 
 Names = tuple[str, ...]
-"""Columns by name."""
 
-FORGOTTEN_AFTER = 32
-"""After so many changes of a table, columns that did not do are tried again: its rows may be others by then."""
+OFF_FOR = 32
+"""Refreshes of a stream table in which a failed strategy stays off: by then the rows may be others.
+
+A failure costs about as much as the refresh without the strategy, so that trying again costs 3 % on average.
+"""
 
 
 class FailedStrategies:
-    """Columns by which too many rows were found; kept for a session, safe to use from several threads.
+    """Counts the refreshes of each stream table since a strategy failed; safe to use from several threads.
 
     A delete that took along rows that had to stay is undone and another made, which costs as much again: no harm once,
-    but in every refresh. So it is with rows near a change that are most of a table.
+    but in every refresh. What one stream table finds out holds for all that use the same table.
+
+    Args:
+        memory: Forgets the counts of tables that are gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: TableMemory | None = None) -> None:
         self._lock = Lock()
-        self._barred: dict[TableName, dict[Names, int]] = {}
-        self._asked: dict[TableName, str] = {}
+        self._refreshes = PerTable[int](memory)
+        self._failed: dict[tuple[Strategy, TableName], dict[Names, Mapping[TableName, int]]] = {}
 
-    def barred(self, table: TableName, at: str | None = None) -> frozenset[Names]:
-        """What a change of a table is not to try.
+    def count_refresh(self, table: TableName) -> None:
+        """Count a refresh of a stream table; the only way in which failures grow older."""
+        self._refreshes.update(table, lambda count: (count or 0) + 1)
+
+    def add(self, strategy: Strategy, subject: TableName, names: Names) -> None:
+        """Leave a strategy out from now on, in `OFF_FOR` more refreshes of whichever stream table would use it."""
+        with self._lock:
+            now = self._refreshes.all()
+            self._drop_expired(now)
+            self._failed.setdefault((strategy, subject), {})[names] = now
+
+    def off(self, strategy: Strategy, subject: TableName, by: TableName) -> frozenset[Names]:
+        """Return what a stream table is not to try in its current refresh.
 
         Args:
-            table: The table.
-            at: What tells this change from the next one, for which others may ask as well; each counts once. None where
-                nobody else asks.
+            strategy: The strategy.
+            subject: The table that is read or written.
+            by: The stream table that is refreshed.
         """
         with self._lock:
-            if at is not None:
-                if self._asked.get(table) == at:
-                    return frozenset(self._barred.get(table, {}))
-                self._asked[table] = at
-            left = {columns: turns - 1 for columns, turns in self._barred.get(table, {}).items() if turns > 0}
-            self._barred[table] = left
-            return frozenset(left)
+            failed = self._failed.get((strategy, subject), {})
+            count = self._refreshes.get(by) or 0
+            return frozenset(names for names, then in failed.items() if _is_off(count, then.get(by, 0)))
 
-    def failed(self, table: TableName, columns: Names) -> None:
-        """Remember that columns did not tell the rows of a table apart.
+    def _drop_expired(self, now: Mapping[TableName, int]) -> None:
+        """Forget failures that are off for no table any more."""
+        for key, failed in list(self._failed.items()):
+            left = {n: then for n, then in failed.items() if any(_is_off(c, then.get(t, 0)) for t, c in now.items())}
+            if left:
+                self._failed[key] = left
+            else:
+                del self._failed[key]
 
-        Args:
-            table: The table.
-            columns: The columns.
-        """
-        with self._lock:
-            self._barred.setdefault(table, {})[columns] = FORGOTTEN_AFTER
+
+def _is_off(count: int, then: int) -> bool:
+    return count - then <= OFF_FOR

@@ -1,33 +1,89 @@
-"""What refreshes of this session have taught about tables; nothing that a result depends on."""
+"""The statistics of a session: refreshes report what they observed, and the next ones are planned by it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping
+from typing import assert_never
 
-from headrace.physical.shared_semijoins import Needs
-from headrace.statistics.failed_strategies import FailedStrategies
+from headrace.catalog import RanAs
+from headrace.definitions.table_memory import PerTable, TableMemory
+from headrace.ivm.program import Key, Need
+from headrace.names import TableName
+from headrace.semantics import Semantics
+from headrace.statistics.calibration import warmth
+from headrace.statistics.failed_strategies import FailedStrategies, Names
+from headrace.statistics.observations import (
+    Observation,
+    ProgramNeeds,
+    RefreshBegan,
+    RefreshRan,
+    StepCounted,
+    Strategy,
+    StrategyFailed,
+)
 from headrace.statistics.observed_cardinalities import ObservedCardinalities
 
 
-@dataclass(frozen=True, slots=True)
 class SessionStatistics:
-    """What is remembered from one refresh to the next.
+    """Remembers what refreshes observed; safe to use from several threads.
+
+    `observe` is the only method that changes anything. Reads are pure, so that choosing, costing and running a refresh
+    find the same however often they ask.
 
     Args:
-        locators: Of stored tables: columns that did not tell the rows to delete from others.
-        near: Of sources: columns with too few values for rows near a change to be few.
-        collected: The same where the rows are collected for several stream tables.
-        enclosed: Of sources: columns by which rows near a change were not all among what changed, and the stream table
-            that collected them for itself.
-        needs: What several stream tables may read together.
-        many: Of stream tables: steps, and of sources: their change, that had too many rows to be held as literal ones.
-        sizes: Of stream tables: how many rows the steps of large changes had.
+        memory: Forgets tables that are gone.
     """
 
-    locators: FailedStrategies = field(default_factory=FailedStrategies)
-    near: FailedStrategies = field(default_factory=FailedStrategies)
-    collected: FailedStrategies = field(default_factory=FailedStrategies)
-    enclosed: FailedStrategies = field(default_factory=FailedStrategies)
-    needs: Needs = field(default_factory=Needs)
-    many: FailedStrategies = field(default_factory=FailedStrategies)
-    sizes: ObservedCardinalities = field(default_factory=ObservedCardinalities)
+    def __init__(self, memory: TableMemory | None = None) -> None:
+        self._failed = FailedStrategies(memory)
+        self._cardinalities = ObservedCardinalities(memory)
+        self._needs = PerTable[tuple[Semantics, Mapping[Key, Need]]](memory)
+        self._ran = Counter[RanAs]()
+
+    def observe(self, seen: Observation) -> None:
+        """Take in what a refresh reports."""
+        match seen:
+            case RefreshBegan(table):
+                self._failed.count_refresh(table)
+            case RefreshRan(mode):
+                self._ran[mode] += 1
+            case StrategyFailed(strategy, subject, names):
+                self._failed.add(strategy, subject, names)
+            case StepCounted(table, step, changed, rows):
+                self._cardinalities.note(table, step, changed, rows)
+            case ProgramNeeds(table, semantics, needs):
+                self._needs.put(table, (semantics, needs))
+            case _:
+                assert_never(seen)
+
+    def off(self, strategy: Strategy, subject: TableName, *, by: TableName) -> frozenset[Names]:
+        """Return the columns or steps with which a strategy failed, and is not to be tried in the current refresh.
+
+        Args:
+            strategy: The strategy.
+            subject: The table that is read or written.
+            by: The stream table that is refreshed.
+        """
+        return self._failed.off(strategy, subject, by)
+
+    def at_most(self, table: TableName, step: str, changed: int) -> int | None:
+        """Return a number of rows that a step will hardly exceed; None where nothing is known.
+
+        Args:
+            table: The stream table.
+            step: The step.
+            changed: How many rows changed.
+        """
+        return self._cardinalities.at_most(table, step, changed)
+
+    def needs(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
+        """Return what programs read near changes, by stream table; only of tables with the same settings.
+
+        Tables that are computed under other settings share nothing.
+        """
+        return {table: needs for table, (own, needs) in self._needs.all().items() if own == semantics}
+
+    def warmth(self, mode: RanAs) -> int:
+        """Return how many refreshes have warmed this session up for a mode."""
+        return warmth(self._ran, mode)

@@ -14,10 +14,11 @@ from headrace.algebra.schema import Column
 from headrace.cost.cost_model import differential_seconds, full_seconds
 from headrace.cost.mode_choice import PROBE_EVERY, _detail, _prefers_full, choose
 from headrace.definitions.details import Details, SourceUse
-from headrace.physical.facts import Calibration, Facts, SourceFacts
+from headrace.physical.facts import Facts, SourceFacts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, RefreshMode
 from headrace.semantics import Semantics
+from headrace.statistics.calibration import Calibration
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from headrace.lake.metadata import parse_metadata
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import create_log, create_table, new_suffix, stored_names, table_location
 from headrace.names import TableName
-from headrace.statistics.failed_strategies import FORGOTTEN_AFTER, FailedStrategies
 
 T = TableName("staging", ("shop",), "t")
 ID, NAME, PRICE, RATE = (
@@ -90,14 +89,6 @@ def test_a_known_key_is_looked_for_first():
     everything = tuple(c.name for c in COLUMNS)
     assert attempts({}, unique=(("na`me",), ("ID", "price"))) == [("id", "price"), everything]
     assert attempts({}, unique=(("na`me",),)) == [everything], "texts are slow to compare"
-
-
-def test_what_did_not_do_is_left_out_for_a_while():
-    locators = FailedStrategies()
-    locators.failed(T, ("id",))
-    assert [locators.barred(T) for _ in range(FORGOTTEN_AFTER)] == [frozenset({("id",)})] * FORGOTTEN_AFTER
-    assert locators.barred(T) == frozenset()
-    assert locators.barred(T.within("lake")) == frozenset()
 
 
 def test_a_locator_is_short_and_needs_measured_columns():

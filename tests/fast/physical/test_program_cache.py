@@ -9,10 +9,9 @@ from kit.maintained import table_name
 from kit.tpch import compiled
 
 from headrace.compiler.compiled_view import CompiledView
+from headrace.definitions.table_memory import TableMemory
 from headrace.ivm.program import Need
 from headrace.physical.program_cache import EACH, Asked, Programs, rounded
-from headrace.physical.shared_semijoins import Needs
-from headrace.semantics import Semantics
 
 ORDERS, LINES, NAME = table_name("orders"), table_name("lineitem"), table_name("view")
 
@@ -63,26 +62,19 @@ def test_another_definition_starts_anew(view: CompiledView) -> None:
 
 
 def test_few_are_kept_and_none_of_tables_that_are_gone(view: CompiledView) -> None:
-    programs = Programs()
+    memory = TableMemory()
+    programs = Programs(memory)
     first = programs.delta(NAME, view, asked("orders"))
     for rows in range(1, EACH + 1):
         programs.delta(NAME, view, asked("orders", rows=rows * 10_000_000))
     assert programs.delta(NAME, view, asked("orders")) is not first
     kept = programs.delta(NAME, view, asked("orders"))
-    programs.only((NAME, ORDERS))
+    memory.keep_only((NAME, ORDERS))
     assert programs.delta(NAME, view, asked("orders")) is kept
-    programs.only((ORDERS,))
+    memory.keep_only((ORDERS,))
     assert programs.delta(NAME, view, asked("orders")) is not kept
 
 
 @pytest.mark.parametrize(("rows", "in_two_digits"), [(0, 0), (7, 7), (99, 99), (101, 100), (6_001_215, 6_000_000)])
 def test_sizes_in_two_digits(rows: int, in_two_digits: int) -> None:
     assert rounded(rows) == in_two_digits
-
-
-def test_nobody_needs_what_a_table_that_is_gone_needed() -> None:
-    needs, semantics = Needs(), Semantics()
-    needs.note(NAME, semantics, {(LINES, ("l_orderkey",)): Need(frozenset(), {})})
-    needs.note(ORDERS, semantics, {})
-    needs.only((ORDERS, LINES))
-    assert needs.under(semantics).keys() == {ORDERS}

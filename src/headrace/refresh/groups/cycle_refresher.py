@@ -33,6 +33,7 @@ from headrace.refresh.groups.cycle_rules import choose_cycle, may_go_on
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.publication_builder import Finished
 from headrace.results.refresh_results import Mode
+from headrace.statistics.observations import RefreshBegan
 from headrace.statistics.session_statistics import SessionStatistics
 
 ITERATE = "iterate"
@@ -79,7 +80,7 @@ class CycleRefresher:
         clock: Tells the time.
         defaults: What the project wants.
         changes: What is kept of changes that several stream tables read.
-        learnt: What earlier refreshes have taught.
+        statistics: What refreshes of the session observed.
     """
 
     catalog: Catalog
@@ -89,7 +90,7 @@ class CycleRefresher:
     clock: Clock
     defaults: Defaults
     changes: CommonChanges
-    learnt: SessionStatistics
+    statistics: SessionStatistics
 
     def prepare(self, circle: Circle) -> list[Finished]:
         """Refresh the members up to, and without, publishing.
@@ -203,6 +204,8 @@ class CycleRefresher:
         """What each member's refresh did, and its seconds; the first one's with those of the iteration."""
         if choice.mode is Mode.NO_CHANGE:
             return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
+        for own in facts:
+            self.statistics.observe(RefreshBegan(own.name))
         runner = self._runner(facts)
         look_anew((s.name for own in facts for s in own.sources), runner)
         onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
@@ -229,7 +232,7 @@ class CycleRefresher:
 
     def _stored(self, facts: Facts, fixpoint: Fixpoint, runner: Runner, *, onwards: bool) -> tuple[Outcome, float]:
         begin = time.perf_counter()
-        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.learnt)
+        run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.statistics)
         try:
             with runner.jobs(f"refresh {facts.name}") as counted:
                 run.settled(fixpoint, onwards=onwards)

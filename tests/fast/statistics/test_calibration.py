@@ -14,12 +14,22 @@ from kit.planned import facts_of, source
 
 from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, RanAs
-from headrace.cost.calibration import FADING, MODEL, PACES, SHARED, SURE, WARM, pace, recomputed
 from headrace.cost.mode_choice import Choice
-from headrace.physical.facts import MACHINES, Calibration
 from headrace.reasons import FullReason
 from headrace.refresh.execution import Outcome
 from headrace.refresh.publication_builder import Finished, entry_of
+from headrace.statistics.calibration import (
+    FADING,
+    MACHINES,
+    MODEL,
+    PACES,
+    SHARED,
+    SURE,
+    WARM,
+    Calibration,
+    pace,
+    recomputed,
+)
 
 
 @pytest.mark.parametrize(("seconds", "shared", "ratio"), [(4.0, 0.0, 2.0), (4.0, -2.0, 1.0), (1.0, 1.0, 1.0)])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from math import sqrt
 
 from headrace.catalog import HistoryEntry, Outcome, RanAs
-from headrace.physical.facts import Calibration, of_machine
 from headrace.reasons import FullReason
 
-MODEL = 4
+MODEL = 5
 """Of which model an estimate is; what history says of another one corrects nothing."""
 
 SHARED = "shared"
@@ -41,6 +41,42 @@ FADING = 0.7
 
 ANEW = frozenset({FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED, FullReason.FUNCTION_CHANGED})
 """Why a table is loaded whose history before tells nothing: its query was another one."""
+
+
+MACHINES = 1.5
+"""By how much machines are taken to differ."""
+
+
+def of_machine(pace: float) -> float:
+    """As much of a pace as may be the machine's."""
+    return min(max(pace, 1 / MACHINES), MACHINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How fast a table's refreshes have been, from its own history.
+
+    Args:
+        full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
+        differential: The same for DIFFERENTIAL ones.
+        full_age: How many refreshes ran since the last FULL one.
+        differential_age: The same for DIFFERENTIAL.
+    """
+
+    full: float | None = None
+    differential: float | None = None
+    full_age: int = 0
+    differential_age: int = 0
+
+    @property
+    def either(self) -> tuple[float, float]:
+        """What corrects the estimates of FULL and of DIFFERENTIAL.
+
+        Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
+        would have whatever was never measured look better than it is.
+        """
+        full = self.full or of_machine(self.differential or 1.0)
+        return full, self.differential or of_machine(self.full or 1.0)
 
 
 def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:

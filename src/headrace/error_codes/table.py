@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.error_codes import (
+from headrace.error_codes.code import ErrorCode
+from headrace.error_codes.sections import (
     catalog,
     command_line,
     data,
@@ -20,7 +21,6 @@ from headrace.error_codes import (
     spark,
     unsupported,
 )
-from headrace.error_codes.code import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

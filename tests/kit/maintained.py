@@ -23,6 +23,7 @@ from headrace.names import LAKE, WEIGHT, TableName
 from headrace.optimizer.auxiliary_views import top_k_buffer
 from headrace.optimizer.coverage_check import naive
 from headrace.physical.dead_steps import Needless
+from headrace.physical.facts import Collected, Common
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
 from kit.executor import Executor
@@ -180,16 +181,15 @@ class Maintained:
 
     def follow(self, changed: frozenset[TableName], gained: frozenset[TableName] = frozenset()) -> Counter[Row]:
         """Refresh after tables have moved, check everything; arguments as for programs."""
-        program = self.view.delta_program(
-            changed, gained, companion_rows=self.companion_rows, collected=self._collected(changed)
-        )
+        collected = self._collected(changed)
+        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows, collected=collected)
         if program is not None:
             self.needs.update(program.needs)
         if program is None:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()
         _check_shape(program)
-        self._check_estimates(program, changed)
+        self._check_estimates(program, changed, collected)
         needless = Needless(program)
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
@@ -202,11 +202,15 @@ class Maintained:
         self.moved = self._follow(STATE, program.state)
         return self.moved
 
-    def _check_estimates(self, program: DeltaProgram, changed: frozenset[TableName]) -> None:
+    def _check_estimates(
+        self, program: DeltaProgram, changed: frozenset[TableName], collected: Mapping[Key, Need]
+    ) -> None:
         """The cost model counts whatever there is."""
         rows = {name: len(self.contents[name.table]) for name in self.view.sources}
         sources = {name: source(name, rows[name], 1 if name in changed else 0) for name in rows}
+        shared = Common("shared", "c", "c", frozenset(), readers=2)
         facts = facts_of(self.view, sources, state=1)
+        facts = replace(facts, collected={key: Collected(need, shared) for key, need in collected.items()})
         for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
             assert 0 < seconds < inf, seconds
         companion = companion_seconds(facts, self.view)

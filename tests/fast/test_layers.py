@@ -90,11 +90,6 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
 }
 """Who may import what from outside; a library that is in no list fails a test."""
 
-KNOTS = {
-    ("headrace.ivm.change", "headrace.ivm.rules.registry"): "the registry knows the rules, and the rules know `Change`",
-}
-"""Lazy imports that close a cycle, and why. At import time there is none."""
-
 
 @dataclass(frozen=True)
 class Arrow:
@@ -213,8 +208,7 @@ def cycle(found: list[Arrow], *, lazy: bool) -> list[str]:
     for arrow in own(found):
         if arrow.type_only or (arrow.lazy and not lazy) or arrow.importer == arrow.imported:
             continue
-        if (arrow.importer, arrow.imported) not in KNOTS:
-            edges.setdefault(arrow.importer, []).append(arrow.imported)
+        edges.setdefault(arrow.importer, []).append(arrow.imported)
     done: set[str] = set()
 
     def walk(module: str, path: list[str]) -> list[str]:
@@ -278,11 +272,6 @@ def test_importing_goes_in_no_circle(found: list[Arrow]) -> None:
 
 def test_lazy_imports_hide_no_circle(found: list[Arrow]) -> None:
     assert not cycle(found, lazy=True)
-
-
-def test_every_knot_is_still_there(found: list[Arrow]) -> None:
-    there = {(a.importer, a.imported) for a in found}
-    assert not KNOTS.keys() - there
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from headrace.algebra.relations import Moment, Project, Relation, Scan, Stored, 
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import transform
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 from headrace.cost.cost_model import companion_seconds, differential_seconds, full_seconds
 from headrace.ivm.consolidate import difference
 from headrace.ivm.new_contents import delete_rows, insert_rows, merged_state
@@ -22,6 +23,7 @@ from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.optimizer.auxiliary_views import top_k_buffer
 from headrace.optimizer.coverage_check import naive
+from headrace.optimizer.optimizer import Optimizer
 from headrace.physical.dead_steps import Needless
 from headrace.physical.facts import Collected, Common
 from headrace.sql.lower import lower
@@ -56,6 +58,7 @@ class Maintained:
         ansi: What they are told of the session.
         defined: Whether the tables are there already, moved by others than `step`.
         keys: Keys of the tables, which the history respects.
+        disabled: Passes of the optimiser that are switched off.
     """
 
     def __init__(
@@ -67,8 +70,10 @@ class Maintained:
         ansi: bool = True,
         defined: bool = False,
         keys: Keys | None = None,
+        disabled: frozenset[str] = frozenset(),
     ) -> None:
         self.executor = executor
+        self.optimizer = Optimizer(disabled)
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
         self.query = case.query
@@ -100,7 +105,7 @@ class Maintained:
     def _view(self, ansi: bool) -> CompiledView:
         """The query, compiled; it depends on no row, so histories of the same query share it."""
         schemas = tuple((table.name, table.columns) for table in self.tables.values())
-        known = (type(self.executor), self.query, schemas, ansi, tuple(self.keys.items()))
+        known = (type(self.executor), self.query, schemas, ansi, tuple(self.keys.items()), self.optimizer)
         if known not in _VIEWS:
             if len(_VIEWS) == _KEPT:
                 del _VIEWS[next(iter(_VIEWS))]
@@ -128,6 +133,7 @@ class Maintained:
             describe=describe,
             ansi=ansi,
             keys=self.keys,
+            optimizer=self.optimizer,
         )
 
     # reading
@@ -188,7 +194,8 @@ class Maintained:
         if program is None:
             assert self.state == self.expected(), "a change was thought to have no effect"
             return Counter()
-        _check_shape(program)
+        if not self.optimizer.disabled:
+            _check_shape(program)
         self._check_estimates(program, changed, collected)
         needless = Needless(program)
         for step in program.steps:
@@ -301,13 +308,20 @@ class Maintained:
         return _signed(self.executor.rows(self.sql(difference(Stored(STATE, columns), Stored("state_new", columns)))))
 
 
-def replay(executor: Executor, case: Case, *, verbose: bool = False, keys: Keys | None = None) -> None:
-    """Play a history, then take everything away again; `keys` as for `Maintained`.
+def replay(
+    executor: Executor,
+    case: Case,
+    *,
+    verbose: bool = False,
+    keys: Keys | None = None,
+    disabled: frozenset[str] = frozenset(),
+) -> None:
+    """Play a history, then take everything away again; `keys` and `disabled` as for `Maintained`.
 
     Raises:
         AssertionError: something differs from recomputation.
     """
-    view = Maintained(executor, case, keys=keys)
+    view = Maintained(executor, case, keys=keys, disabled=disabled)
     if verbose:
         print(text(view.view.tree) if view.view.tree else view.view.refusals)
     log: list[Counter[Row]] = []
@@ -318,7 +332,8 @@ def replay(executor: Executor, case: Case, *, verbose: bool = False, keys: Keys 
     assert _plus(view.first, *log) == view.state, "state and log disagree"
     emptied = {name: tuple((-1, row) for row in rows) for name, rows in view.contents.items()}
     view.step(emptied)
-    again = Maintained(executor, Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables)), keys=keys)
+    empty = Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables))
+    again = Maintained(executor, empty, keys=keys, disabled=disabled)
     assert again.state == view.expected(), "input, then minus the input, left something behind"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 from kit.duck import DuckExecutor
 from kit.maintained import table_name
 

@@ -19,8 +19,9 @@ from headrace.errors import InternalError
 from headrace.ivm.change import Change, weigh
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.program import STATE, DeltaProgram, TableChange
+from headrace.ivm.rules.registry import RULES
 from headrace.names import RESERVED_PREFIX, TableName
-from headrace.optimizer.common_subexpressions.shared_steps import share
+from headrace.optimizer.optimizer import Optimizer
 
 
 def first_round(tree: Relation) -> Relation:
@@ -31,28 +32,30 @@ def first_round(tree: Relation) -> Relation:
 def gains_program(
     tree: Relation,
     changed: frozenset[TableName],
+    optimizer: Optimizer,
     *,
     ansi: bool = True,
     types: Mapping[str, str] | None = None,
 ) -> DeltaProgram | None:
-    """What a monotone query gains by what its sources gained; `state` is the member's own contents before.
+    """Derive what a monotone query gains by what its sources gained; `state` is the member's own contents before.
 
     Args:
         tree: The query.
         changed: Sources that gained rows, and lost none.
+        optimizer: Runs the passes over the program that the rules give.
         ansi: Whether arithmetic fails on overflow or yields NULL.
         types: Types of the query's columns by name, as far as known.
 
     Returns:
         None when it gains nothing.
     """
-    change = Change(changed, changed, ansi=ansi, types=types or {})
+    change = Change(RULES, changed, changed, ansi=ansi, types=types or {})
     rows = _distinct_rows(tree)
     gained = consolidate(change.of(tree)) if rows is None else _unseen(rows, change)
     if isinstance(gained, Empty):
         return None
     kept = change.keep("gained", gained)
-    return share(DeltaProgram(tuple(change.steps), TableChange(kept, None)), change.repeated)
+    return optimizer.derived(DeltaProgram(tuple(change.steps), TableChange(kept, None)), change.repeated)
 
 
 def _distinct_rows(tree: Relation) -> Relation | None:

@@ -7,7 +7,7 @@ rules: what the root is, which accumulators an aggregate keeps, where old rows c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headrace.algebra.joins import equalities
@@ -36,10 +36,7 @@ from headrace.ivm.query_root import root_of
 from headrace.ivm.rules.partitions import window_at_root
 from headrace.ivm.rules.recursive import recursion_at_root
 from headrace.optimizer.auxiliary_views.bounded_groups import is_bound
-from headrace.optimizer.auxiliary_views.inner_aggregates import kept_below
-from headrace.optimizer.auxiliary_views.inner_recursion import recursion_below
-from headrace.optimizer.auxiliary_views.top_groups import grouped
-from headrace.optimizer.auxiliary_views.top_k_buffer import reserved
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +57,16 @@ class Strategy:
 THROUGH = "the change passes through"
 
 
-def kept_in_words(tree: Relation, types: Mapping[str, str]) -> Iterator[str]:
-    """What a query's companion keeps, a line for each part; arguments as for `strategies`."""
-    root = root_of(tree) or grouped(tree)
-    if (recursion := recursion_below(tree)) is not None:
-        yield f"rows of the recursion ({', '.join(recursion.columns)})"
+def kept_in_words(tree: Relation, views: AuxiliaryViews) -> Iterator[str]:
+    """Say what a query's companion keeps, a line for each part; arguments as for `strategies`."""
+    root = root_of(tree) or views.groups
+    if views.recursion is not None:
+        yield f"rows of the recursion ({', '.join(views.recursion.columns)})"
     elif root is not None:
         yield _groups(root.aggregate)
-    elif isinstance(tree, TopK) and reserved(tree):
+    elif views.buffer:
         yield "the first rows, and more in reserve"
-    for each in kept_below(tree, types):
+    for each in views.aggregates:
         yield f"{_groups(each.aggregate)}, below the result"
 
 
@@ -78,15 +75,15 @@ def _groups(node: Aggregate) -> str:
     return f"{by}: {_bare_text(', '.join(map(call_text, node.calls))) or 'how many rows'}"
 
 
-def strategies(tree: Relation, types: Mapping[str, str] | None = None) -> tuple[Strategy, ...]:
-    """How each construct of a query is maintained, from the result down to the sources; equal lines once.
+def strategies(tree: Relation, views: AuxiliaryViews) -> tuple[Strategy, ...]:
+    """Say how each construct of a query is maintained, from the result down to the sources; equal lines once.
 
     Args:
         tree: The query, with types.
-        types: Types of its columns by name, as far as known.
+        views: What its companion keeps.
     """
-    inside = frozenset(each.aggregate for each in kept_below(tree, types or {}))
-    root, below = root_of(tree), recursion_below(tree)
+    inside = frozenset(each.aggregate for each in views.aggregates)
+    root, below = root_of(tree), views.recursion
     kept = (
         root.aggregate if root is not None and below is None else None,
         window_at_root(tree),
@@ -99,7 +96,7 @@ def strategies(tree: Relation, types: Mapping[str, str] | None = None) -> tuple[
     def at_root(node: Relation) -> bool:
         return any(node is each for each in kept) or (isinstance(node, Aggregate) and node in inside)
 
-    lines = (line for node in nodes if id(node) not in made for line in _of(node, at_root=at_root(node)))
+    lines = (line for node in nodes if id(node) not in made for line in _of(node, views, at_root=at_root(node)))
     found = dict.fromkeys((*_select(tree), *lines, *_sources(tree)))
     return tuple(replace(line, subject=_short(line.subject), how=_short(line.how)) for line in found)
 
@@ -124,7 +121,7 @@ def _select(tree: Relation) -> Iterator[Strategy]:
         yield Strategy("SELECT", ", ".join(tree.columns), THROUGH)
 
 
-def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
+def _of(node: Relation, views: AuxiliaryViews, *, at_root: bool) -> Iterator[Strategy]:
     match node:
         case Filter():
             above = "HAVING" if isinstance(node.input, Aggregate) else "WHERE"
@@ -145,7 +142,7 @@ def _of(node: Relation, *, at_root: bool) -> Iterator[Strategy]:
         case Window():
             yield from _window(node, at_root=at_root)
         case TopK():
-            yield _topk(node, at_root=at_root)
+            yield _topk(node, at_root=at_root, buffered=views.buffer)
         case Recursive():
             how = _REDERIVED if node.settled else "computed again, as values that are equal need not be the same"
             yield Strategy("WITH RECURSIVE", ", ".join(node.columns), how if at_root else _TWICE)
@@ -272,10 +269,10 @@ def _window(node: Window, *, at_root: bool) -> Iterator[Strategy]:
         yield Strategy("window function", _bare_text(subject), f"{touched}; {old}")
 
 
-def _topk(node: TopK, *, at_root: bool) -> Strategy:
+def _topk(node: TopK, *, at_root: bool, buffered: bool) -> Strategy:
     construct = "ORDER BY … LIMIT" if node.limit is not None else "ORDER BY … OFFSET"
     subject = _bare_text(", ".join(map(str, node.order)))
-    if at_root and reserved(node):
+    if at_root and buffered:
         how = "more rows than are shown are kept in a companion table; read again only when too few of them are left"
         return Strategy(construct, subject, how)
     if at_root and not node.offset:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.details import Details
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.read_columns import held_to

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from headrace.algebra.relations import (
     Aggregate,
@@ -28,11 +29,16 @@ Partners = tuple[tuple[str, Relation], ...]
 """Keys of an aggregate, each with a relation of one column that has all the values by which groups are asked for."""
 
 
+Rule = Callable[[Any, "Change"], Relation]
+"""Derives the change of an operator of one kind."""
+
+
 @dataclass(slots=True)
 class Change:
     """One derivation: which sources changed, and the steps collected on the way.
 
     Args:
+        rules: The rule of each kind of operator.
         changed: The sources that changed.
         appended: Those among them that only gained rows, each listed with weight 1.
         sizes: Rows in each source, as far as known; the order of joins follows them.
@@ -46,6 +52,7 @@ class Change:
         looked_at: Those among the changes found of which it was only asked whether there are any.
     """
 
+    rules: Mapping[type[Relation], Rule]
     changed: frozenset[TableName]
     appended: frozenset[TableName] = frozenset()
     sizes: Mapping[TableName, int] = field(default_factory=dict)
@@ -63,13 +70,11 @@ class Change:
 
         Of an aggregate in `partners` it is that of the groups that matter to the operator above, which alone asks.
         """
-        from headrace.ivm.rules.registry import RULES  # the registry knows the rules, and the rules know this class
-
         if not self.touches(relation):
             return empty(relation)
         known = self.found.get(relation)
         if known is None:
-            known = RULES[type(relation)](relation, self)
+            known = self.rules[type(relation)](relation, self)
         elif relation in self.looked_at:
             self.looked_at.remove(relation)
         elif not cheap(known):

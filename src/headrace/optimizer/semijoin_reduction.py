@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from headrace.algebra.joins import equal_alike
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan
@@ -26,6 +27,16 @@ SMALLER = 4
 """So many times smaller than what is grouped must the source be that tells which groups matter."""
 
 _VALUE = "__hr_partner"
+
+
+def restrict_groups(change: Change, tree: Relation) -> Change:
+    """Have the rules follow only those groups that something may be joined to.
+
+    Args:
+        change: Says what changed, and how large the sources are; nothing was asked of it yet.
+        tree: The query.
+    """
+    return replace(change, partners=partners(tree, change))
 
 
 def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
@@ -47,7 +58,7 @@ def partners_at_any_time(tree: Relation, types: Mapping[str, str]) -> Mapping[Ag
         tree: The query.
         types: Types of its columns by name, as far as known.
     """
-    return _partners(tree, Change(frozenset(), types=types), lambda _: True)
+    return _partners(tree, Change({}, frozenset(), types=types), lambda _: True)
 
 
 def _partners(tree: Relation, change: Change, asked_for: Callable[[Aggregate], bool]) -> Mapping[Aggregate, Partners]:

@@ -9,7 +9,8 @@ from headrace.algebra.relations import Aggregate, Moment, Relation, Scan, SemiJo
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import sources, walk
-from headrace.compiler.compiled_view import CompiledView, DeltaProgram, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason

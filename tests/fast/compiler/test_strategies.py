@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name("strategies.spec")
 def lines(query: str) -> list[str]:
     view = Maintained(EXECUTOR, Case(query, TABLES, ())).view
     assert view.tree is not None
-    return [f"{s.construct} | {s.subject} | {s.how}" for s in strategies(view.tree, view.types)]
+    return [f"{s.construct} | {s.subject} | {s.how}" for s in strategies(view.tree, view.views)]
 
 
 CASES = [block.partition("\n=>\n") for block in FILE.read_text(encoding="utf-8").strip().split("\n\n")]

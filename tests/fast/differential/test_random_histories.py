@@ -67,6 +67,7 @@ def test_one_window_or_many_come_to_the_same(case: Case) -> None:
 def test_a_failing_case_is_printed_as_a_script_that_fails_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reduced case of a broken rule runs on its own, and is short."""
     from headrace.algebra.relations import Join
+    from headrace.compiler import derive
     from headrace.ivm.change import Change, arrange
     from headrace.ivm.rules import registry
 
@@ -75,7 +76,7 @@ def test_a_failing_case_is_printed_as_a_script_that_fails_likewise(monkeypatch: 
         others = {join.left: change.after(join.left), join.right: change.after(join.right), side: change.of(side)}
         return arrange(join.with_inputs(others[join.left], others[join.right]), join.columns)
 
-    monkeypatch.setattr(registry, "RULES", {**registry.RULES, Join: forgetful})
+    monkeypatch.setattr(derive, "RULES", {**registry.RULES, Join: forgetful})
     found: list[str] = []
 
     @settings(FAST, max_examples=400, phases=[Phase.generate], derandomize=True, database=None)

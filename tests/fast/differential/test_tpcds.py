@@ -13,7 +13,8 @@ from kit.duck import DuckExecutor
 from kit.maintained import Maintained, table_name
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 
 EXECUTOR = DuckExecutor()
 SEEDS, WINDOWS = (range(20), 4) if os.environ.get("HEADRACE_TEST_LONG") else (range(1), 2)

@@ -8,7 +8,7 @@ from kit.maintained import table_name
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import compile_view
+from headrace.compiler.compile import compile_view
 from headrace.ivm.recursion.monotonicity import copied, shrinking
 
 EXECUTOR = DuckExecutor()

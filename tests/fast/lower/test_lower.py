@@ -30,7 +30,8 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import Scalar, column, literal
 from headrace.errors import InternalError
 from headrace.names import LAKE, WEIGHT, TableName
-from headrace.optimizer.passes import QUERY, rewrite
+from headrace.optimizer.optimizer import Optimizer
+from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.sql.lower import lower
 
 ROWS: dict[str, list[Row]] = {
@@ -68,7 +69,7 @@ def rows(executor: DuckExecutor, relation: Relation) -> Counter[Row]:
 
 @pytest.mark.parametrize(("view", "sql"), BLOCKS, ids=[block[0] for block in BLOCKS])
 def test_query(view: str, sql: str, executor: DuckExecutor) -> None:
-    tree = rewrite(tree_of(view), QUERY)
+    tree, _ = Optimizer().query(tree_of(view), QueryFacts({}, lambda _: {}))
     assert lower(tree, bind) == sql
     assert rows(executor, tree) == bag(executor.rows(view))
 

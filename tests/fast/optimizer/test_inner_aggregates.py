@@ -8,7 +8,7 @@ from kit.duck import DuckExecutor
 from kit.maintained import Maintained
 
 from headrace.algebra.schema import Column
-from headrace.optimizer.auxiliary_views.inner_aggregates import PART, kept_below
+from headrace.optimizer.auxiliary_views.companion_parts import PART
 
 EXECUTOR = DuckExecutor()
 NUMBERS = tuple(Column(name, "int") for name in ("k", "a"))
@@ -55,7 +55,7 @@ WITH = "WITH g AS (SELECT k, sum(a) AS n FROM u GROUP BY k) "
 def test_kept(query: str, keys: list[int]) -> None:
     view = Maintained(EXECUTOR, Case(query, TABLES)).view
     assert view.tree is not None
-    assert [len(root.aggregate.keys) for root in kept_below(view.tree, view.types)] == keys
+    assert [len(root.aggregate.keys) for root in view.views.aggregates] == keys
 
 
 def test_several_are_parts_of_one_companion() -> None:

@@ -12,7 +12,8 @@ from kit.duck_runner import DuckRunner
 from kit.maintained import table_name
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import UserError
 from headrace.names import WEIGHT, TableName, quote
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint, Member, Outside

@@ -10,7 +10,8 @@ from kit.duck import DuckExecutor
 from kit.maintained import table_name
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compiled_view import CompiledView, compile_view
+from headrace.compiler.compile import compile_view
+from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import HeadraceError
 from headrace.physical.facts import Facts, Obstacle, SourceFacts

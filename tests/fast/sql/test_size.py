@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 from fast.sql.reading_cases import resolve, schema
 
-from headrace.compiler.derive import companion_relation, delta_program
+from headrace.compiler.derive import delta_program, full_program
 from headrace.errors import Unsupported
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
+from headrace.optimizer.optimizer import Optimizer
 from headrace.sql.reader.reader import Reading, read
 from headrace.sql.references import references
 
@@ -49,13 +51,16 @@ def test_what_is_long_is_read(name: str) -> None:
 def test_many_sums_are_followed() -> None:
     found = reading(f"SELECT a, {', '.join(f'sum(b + {i}) AS s{i}' for i in range(1_000))} FROM t GROUP BY a")
     assert found.tree is not None
-    assert companion_relation(found.tree) is not None
+    assert full_program(found.tree, AuxiliaryViews(), {}).companion is not None
 
 
 def test_a_join_of_many_tables_is_followed() -> None:
     found = reading(chain("JOIN", 30))
     assert found.tree is not None
-    program = delta_program(found.tree, frozenset(found.sources))
+    changed, views = frozenset(found.sources), AuxiliaryViews()
+    program = delta_program(
+        found.tree, views, changed, frozenset(), Optimizer(), sizes={}, companion_rows=0, ansi=True, types={}
+    )
     assert program is not None
 
 

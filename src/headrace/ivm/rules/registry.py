@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from headrace.algebra import relations as r
-from headrace.ivm.change import Change
+from headrace.ivm.change import Rule
 from headrace.ivm.rules import (
     aggregate,
     existence,
@@ -23,8 +22,6 @@ from headrace.ivm.rules import (
     values,
     window,
 )
-
-Rule = Callable[[Any, Change], r.Relation]
 
 RULES: Mapping[type[r.Relation], Rule] = {
     r.Scan: scan.delta,

@@ -1,7 +1,7 @@
 """Groups that few are asked for are kept, although they are asked for by key.
 
 L ⋈_{a=k} γ_k(R) where L has only a filtered source's values of a: σ(P). Then γ_k(R) may as well be γ_k(R ⋉ σ(P)), of
-few groups, so that keeping them costs little (`kept_groups`) and saves reading R for each group touched. In TPC-H
+few groups, so that keeping them costs little (`inner_aggregates`) and saves reading R for each group touched. In TPC-H
 q20 these are how much of the parts with a certain name each supplier has shipped. It saves nothing where R is read near
 the same change for something else, as in q17, whose line items are compared with the average of their part: so it is
 done only where nothing else reads the sources of R.
@@ -23,6 +23,7 @@ from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Proje
 from headrace.algebra.scalar import as_column, column, compose, conjuncts
 from headrace.algebra.tree import over, transform, walk
 from headrace.ivm.change import Partners
+from headrace.optimizer.auxiliary_views.keepable_groups import recurses
 from headrace.optimizer.semijoin_reduction import partners_at_any_time
 
 _PARTNER = "__hr_partner_"
@@ -30,12 +31,14 @@ _PARTNER = "__hr_partner_"
 
 
 def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
-    """The query, in which such aggregates have only the groups that are asked for.
+    """Restrict such aggregates to the groups that are asked for.
 
     Args:
         tree: The query.
         types: Types of its columns by name, as far as known.
     """
+    if recurses(tree):
+        return tree
     reads = _reads(tree)
     found = partners_at_any_time(tree, types)
     few = [each for each in found if each.calls and all(reads[of] == n for of, n in _reads(each).items())]

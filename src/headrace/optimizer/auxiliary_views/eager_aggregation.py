@@ -2,10 +2,10 @@
 
 γ_B(γ_k(L ⟕_{a=f} R)), how many customers have how many orders: for the groups that a change of R touches, and for
 which rows of L are padded, all of R would have to be read. With k ⊇ a columns of L, and calls over R alone,
-γ_k(L ⟕_{a=f} R) is a function of γ_k(L; n) ⟕_{a=f} γ_f(R): a count is n times that of R's rows, or that of none, and an
-extreme stays one. γ_f(R) is kept (`kept_groups`), so that R is read for its own change only, and what is padded is told
-by its groups. γ_k(L; n) is computed for the groups that ΔR touches; where the root looks at all of them, as for a
-maximum, it is kept, too (`whole_reads`).
+γ_k(L ⟕_{a=f} R) is a function of γ_k(L; n) ⟕_{a=f} γ_f(R): a count is n times that of R's rows, or that of none, and
+an extreme stays one. γ_f(R) is kept (`inner_aggregates`), so that R is read for its own change only, and its groups
+tell which rows are padded. γ_k(L; n) is computed for the groups that ΔR touches; where the root looks at all of them,
+as for a maximum, it is kept, too (`whole_reads`).
 
 Groups of groups without an outer join are left as they are: reading the touched ones' rows once took 0.7 to 1.1 s where
 keeping 200,000 to 1.5 M groups took 1.0 to 1.3 s (TPC-H at scale 1, line items by order and by part).
@@ -23,6 +23,7 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Filter, OuterJo
 from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, conjuncts
 from headrace.algebra.tree import transform
 from headrace.ivm.query_root import root_of
+from headrace.optimizer.auxiliary_views.keepable_groups import keepable, recurses
 from headrace.optimizer.auxiliary_views.top_groups import grouped
 
 _ROWS, _MET = "__hr_rows", "__hr_met"
@@ -30,7 +31,7 @@ _ROWS, _MET = "__hr_rows", "__hr_met"
 
 
 def grouped_again(tree: Relation) -> frozenset[Aggregate]:
-    """The right side's groups, in a query that is as `grouped_before_joined` leaves it; none in any other.
+    """The right side's groups, in a query that is as `aggregate_before_join` leaves it; none in any other.
 
     Args:
         tree: The query.
@@ -40,12 +41,20 @@ def grouped_again(tree: Relation) -> frozenset[Aggregate]:
     return frozenset([right] if isinstance(right, Aggregate) and right.keys else [])
 
 
-def grouped_before_joined(tree: Relation) -> Relation:
-    """The query, in which an outer join whose groups are grouped again is between groups.
+def aggregate_before_join(tree: Relation, types: Mapping[str, str]) -> Relation:
+    """Group both sides of an outer join whose groups are grouped again, where the right side's groups can be kept.
 
     Args:
         tree: The query, types filled in.
+        types: Types of its columns by name, as far as known.
     """
+    if recurses(tree):
+        return tree
+    joined = _grouped_before_joined(tree)
+    return joined if all(keepable(each, types) is not None for each in grouped_again(joined)) else tree
+
+
+def _grouped_before_joined(tree: Relation) -> Relation:
     inner = _below_root(tree)
     if not isinstance(inner, Aggregate) or not inner.keys:
         return tree

@@ -21,7 +21,18 @@ from headrace.ivm.program import COMPANION, DeltaProgram, FullProgram, TableChan
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules import partitions, recursive, top_k
 from headrace.names import WEIGHT
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 from headrace.optimizer.auxiliary_views.top_groups import grouped
+
+
+def keep_recursion(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
+    """Keep the rows of a recursion below other operators.
+
+    Args:
+        views: What else the companion keeps.
+        tree: The query.
+    """
+    return replace(views, recursion=recursion_below(tree))
 
 
 def recursion_below(tree: Relation) -> Recursive | None:

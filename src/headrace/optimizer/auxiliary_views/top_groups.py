@@ -19,6 +19,17 @@ from headrace.ivm.consolidate import consolidate, difference
 from headrace.ivm.program import STATE, DeltaProgram, FullProgram, TableChange
 from headrace.ivm.query_root import Root, root_of
 from headrace.ivm.rules import top_k
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
+
+
+def keep_groups(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
+    """Keep all groups of which ORDER BY … LIMIT at the root shows the first.
+
+    Args:
+        views: What else the companion keeps.
+        tree: The query.
+    """
+    return replace(views, groups=grouped(tree))
 
 
 def grouped(tree: Relation) -> Root | None:

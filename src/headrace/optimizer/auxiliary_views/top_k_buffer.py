@@ -10,6 +10,8 @@ Source: Yi, Yu, Yang, Xia, Chen, Efficient Maintenance of Materialized Top-k Vie
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.algebra.relations import (
     Aggregate,
     Empty,
@@ -31,6 +33,7 @@ from headrace.ivm.change import Change, total
 from headrace.ivm.consolidate import consolidate, difference
 from headrace.ivm.program import COMPANION, STATE, DeltaProgram, FullProgram, TableChange
 from headrace.names import WEIGHT
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 
 LEAST = 100
 """Rows in reserve, if not as many as the query passes over and shows: a few rows more cost nothing."""
@@ -39,6 +42,16 @@ MOST = 10_000
 """Rows passed over and shown for which a reserve is kept: the first rows are put in order in one task."""
 
 _THERE, _MOVED, _BEHIND, _ALL = "__hr_there", "__hr_moved", "__hr_behind", "__hr_all"
+
+
+def keep_buffer(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
+    """Keep more of the first rows than a query shows.
+
+    Args:
+        views: What else the companion keeps.
+        tree: The query.
+    """
+    return replace(views, buffer=reserved(tree))
 
 
 def reserved(tree: Relation) -> bool:

@@ -32,7 +32,6 @@ from headrace.algebra.tree import sources
 from headrace.ivm.aggregates.accumulators import plan
 from headrace.ivm.query_root import root_of
 from headrace.optimizer.auxiliary_views.top_groups import grouped
-from headrace.optimizer.auxiliary_views.top_k_buffer import reserved
 
 Asked = frozenset[str]
 """The columns by whose values rows are asked for; none: all rows are."""
@@ -40,15 +39,16 @@ Asked = frozenset[str]
 EVERYTHING: Asked = frozenset()
 
 
-def read_whole(tree: Relation, types: Mapping[str, str]) -> frozenset[Aggregate]:
+def read_whole(tree: Relation, types: Mapping[str, str], *, first_rows_kept: bool) -> frozenset[Aggregate]:
     """The aggregates, but for the one whose groups the root's companion keeps, that are asked for as a whole.
 
     Args:
         tree: The query.
         types: Types of its columns by name, as far as known.
+        first_rows_kept: Whether the companion keeps what ORDER BY … LIMIT at the root chooses from.
     """
     root = root_of(tree) or grouped(tree)
-    reader = _Reader(root.aggregate if root is not None else None, types)
+    reader = _Reader(root.aggregate if root is not None else None, types, first_rows_kept)
     reader.visit(tree, frozenset(), at_root=True)
     return frozenset(reader.whole)
 
@@ -56,9 +56,10 @@ def read_whole(tree: Relation, types: Mapping[str, str]) -> frozenset[Aggregate]
 class _Reader:
     """Walks down, with what each node is asked for."""
 
-    def __init__(self, kept: Aggregate | None, types: Mapping[str, str]) -> None:
+    def __init__(self, kept: Aggregate | None, types: Mapping[str, str], first_rows_kept: bool) -> None:
         self.kept = kept
         self.types = types
+        self.first_rows_kept = first_rows_kept
         self.whole: set[Aggregate] = set()
 
     def visit(self, node: Relation, asked: frozenset[Asked], *, at_root: bool = False) -> None:
@@ -86,7 +87,7 @@ class _Reader:
                 inner = {own, *(each if each and each <= own else EVERYTHING for each in asked)}
                 self.visit(node.input, frozenset(inner))
             case TopK():
-                seldom = at_root and (reserved(node) or grouped(node) is not None)
+                seldom = at_root and self.first_rows_kept
                 self.visit(node.input, frozenset() if seldom else frozenset({EVERYTHING}), at_root=at_root)
             case Recursive():
                 pass

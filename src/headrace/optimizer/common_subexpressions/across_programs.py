@@ -24,8 +24,21 @@ from headrace.optimizer.common_subexpressions.read_once import (
     same_when_equal,
 )
 from headrace.optimizer.common_subexpressions.semijoin_rows import identity_fields, near_step
+from headrace.optimizer.optimizer_pass import ProgramFacts
 from headrace.optimizer.sideways.demand import Reading, Tracing
 from headrace.optimizer.sideways.value_domains import Domains, terms, united
+
+
+def share_reads(program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
+    """Note which rows near changes a program reads, and read those from common steps that are collected for several.
+
+    Args:
+        program: The program, its steps rewritten.
+        facts: What changed, and what is collected.
+    """
+    near = CommonNear(facts.changed, facts.sizes, facts.types)
+    needs = near.needs(program)
+    return replace(near.instead(program, facts.collected) if facts.collected else program, needs=needs)
 
 
 def together(needs: Iterable[Need]) -> Need:

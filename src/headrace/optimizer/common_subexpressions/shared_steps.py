@@ -1,4 +1,4 @@
-"""What a program would compute more than once becomes a step of its own.
+"""Compute common subexpressions of a program once, as steps of their own.
 
 A relation that a query reads twice (a common table expression, the sides of an outer join, a value compared and shown)
 has its change, and a value has its old and its new row, in several places of a program. Both are small, so they are
@@ -18,7 +18,7 @@ from headrace.ivm.program import DeltaProgram, Step, free_name
 
 
 def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
-    """The program, with every part that several places need computed once, and nothing that no place needs.
+    """Make a step of every part that several places need; the program may have steps then that none reads.
 
     Args:
         program: What rules gave.
@@ -33,7 +33,13 @@ def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
         kept = Stored(step.name, found.columns)
         others = [replace(each, relation=_replaced(each.relation, found, kept)) for each in steps if each is not step]
         steps = [*others[:first], step, *others[first:]]
-    return replace(program, steps=needed(steps, program))
+    return replace(program, steps=tuple(steps))
+
+
+def drop_unread(program: DeltaProgram) -> DeltaProgram:
+    """Drop steps that neither a table change nor a step that stays reads."""
+    live = needed(program.steps, program)
+    return program if len(live) == len(program.steps) else replace(program, steps=live)
 
 
 def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:

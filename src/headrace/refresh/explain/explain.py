@@ -94,7 +94,7 @@ def _algebra(
     if view is None or view.tree is None:
         return
     yield "algebra", tree_text(view.tree)
-    yield "companion", "\n".join(kept_in_words(view.tree, view.types))
+    yield "companion", "\n".join(kept_in_words(view.tree, view.views))
     for title, program in (
         ("delta by the rules (all sources changed)", view.delta_by_rules(sources, sizes=sizes)),
         ("delta after the rewrites", view.delta_program(sources, sizes=sizes)),

@@ -1,0 +1,139 @@
+"""Text to compiled view: reads a query, rewrites it, and decides what its companion keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from headrace.algebra.relations import Filter, Relation, Scan, Stored
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import sources, transform
+from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.derive import companion_types, full_program
+from headrace.compiler.maintainability import TypesOf, not_kept, undetermined_rows, unmatched_columns
+from headrace.optimizer.optimizer import Optimizer
+from headrace.optimizer.optimizer_pass import QueryFacts
+from headrace.optimizer.unique_keys import KeysOf, Uniqueness
+from headrace.sql.lower import lower
+from headrace.sql.reader.argument_types import with_types
+from headrace.sql.reader.column_types import column_types
+from headrace.sql.reader.context import Resolve, Schema
+from headrace.sql.reader.reader import read
+
+Describe = Callable[[str], tuple[Column, ...]]
+"""The analysed schema of a SQL text."""
+
+
+def compile_view(
+    query: str,
+    *,
+    resolve: Resolve,
+    schema: Schema,
+    describe: Describe,
+    case_sensitive: bool = False,
+    ansi: bool = True,
+    functions: Mapping[str, bool] | None = None,
+    keys: KeysOf | None = None,
+    optimizer: Optimizer | None = None,
+) -> CompiledView:
+    """Compile a query text.
+
+    Args:
+        query: A SELECT in Spark SQL.
+        resolve: The full name of a table as written.
+        schema: The columns of a table, or the text of a view.
+        describe: The analysed schema of a SQL text, by Spark.
+        case_sensitive: Whether column names differ by case.
+        ansi: Whether the query runs in ANSI mode.
+        functions: The user's own functions of one row, by name, and whether they are deterministic.
+        keys: Keys of the sources, as far as known: columns in which no two rows agree.
+        optimizer: Runs the passes; one with all of them when None.
+
+    Raises:
+        UserError: the text is no valid query; what the reader and the analyser raise.
+    """
+    reading = read(
+        query,
+        resolve=resolve,
+        schema=schema,
+        describe=describe,
+        case_sensitive=case_sensitive,
+        functions=functions,
+    )
+    if reading.tree is None:
+        return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
+    view = compile_tree(reading.tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
+    output = describe(query)
+    types_of = _types_of(describe)
+    loose = undetermined_rows(reading.tree, types_of)
+    if loose and keys:
+        known = Uniqueness(keys, column_types(reading.tree, types_of)).keys
+        told_apart = undetermined_rows(reading.tree, types_of, known)
+        view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
+        loose = told_apart
+    refusals = reading.refusals + unmatched_columns(view, output) + loose + not_kept(view, output, types_of)
+    if refusals:
+        return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
+    return replace(view, sources=reading.sources, output=output)
+
+
+def compile_tree(
+    tree: Relation,
+    describe: Describe,
+    *,
+    query: str = "",
+    ansi: bool = True,
+    keys: KeysOf | None = None,
+    optimizer: Optimizer | None = None,
+) -> CompiledView:
+    """Compile a query that is algebra already; arguments as for `compile_view`."""
+    optimizer, known = optimizer or Optimizer(), keys or {}
+    types_of = _types_of(describe)
+    facts = QueryFacts(known, _remembering(types_of))
+    rewritten, used_keys = optimizer.query(with_types(tree, types_of), facts)
+    views = optimizer.companion(rewritten, facts)
+    types = facts.types(rewritten)
+    own = _own_keys(rewritten, known, types)
+    types = {**types, **companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})}
+    companion = full_program(rewritten, views, types).companion
+    columns = types_of(companion) if companion is not None else None
+    # a key that follows from those of sources is as good as these
+    rests = bool(used_keys) or (bool(keys) and own != _own_keys(rewritten, {}, types))
+    output = types_of(rewritten)
+    return CompiledView(
+        query, sources(rewritten), output, columns, (), rewritten, ansi, types, rests, own, views, optimizer
+    )
+
+
+def _remembering(types_of: TypesOf) -> Callable[[Relation], Mapping[str, str]]:
+    """Find the types of a tree's columns; passes that leave the tree alone ask for the same ones."""
+    last: list[tuple[Relation, Mapping[str, str]]] = []
+
+    def types(tree: Relation) -> Mapping[str, str]:
+        if not last or last[0][0] is not tree:
+            last[:] = [(tree, column_types(tree, types_of))]
+        return last[0][1]
+
+    return types
+
+
+def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(sorted(key)) for key in Uniqueness(known, types).keys(tree) if key)
+
+
+def _types_of(describe: Describe) -> TypesOf:
+    """Ask Spark for the columns of a relation; conditions change none, and long ones take Spark long."""
+    return lambda relation: describe(lower(transform(relation, _without_long_condition), _by_name))
+
+
+def _without_long_condition(node: Relation) -> Relation:
+    return node.input if isinstance(node, Filter) and len(node.condition.sql) > _LONG else node
+
+
+_LONG = 10_000
+"""Characters of a condition that Spark need not read another time."""
+
+
+def _by_name(leaf: Scan | Stored) -> str:
+    assert isinstance(leaf, Scan), "a query reads sources only"
+    return leaf.source.sql

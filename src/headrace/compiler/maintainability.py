@@ -1,0 +1,138 @@
+"""What a refresh could not keep right although the reader understood it: refused, with place and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    OuterJoin,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    Window,
+)
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import identity, walk
+from headrace.algebra.types import followed, groupable, mentions
+from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.inexact_values import inexact
+from headrace.sql.reader.functions.order_dependence import unsettled
+from headrace.sql.reader.functions.ties import Known, nothing_known, undetermined
+from headrace.sql.reader.refusals import Refusal, not_maintained
+
+TypesOf = Callable[[Relation], tuple[Column, ...]]
+"""The columns of a relation, as Spark sees them."""
+
+
+def not_kept(view: CompiledView, output: tuple[Column, ...], types_of: TypesOf) -> tuple[Refusal, ...]:
+    """Why the stored tables of a compiled query could not follow changes; empty where they can.
+
+    Args:
+        view: The query.
+        output: Its columns, as Spark sees them.
+        types_of: The columns of a relation.
+    """
+    return _inexact(view.tree, types_of) + _unkept(view) + _by_maps(view, types_of) + _collated(view, output)
+
+
+def unmatched_columns(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """Refuse columns by whose values rows cannot be found again, or that were read otherwise than Spark does.
+
+    Args:
+        view: The query.
+        output: Its columns, as Spark sees them.
+    """
+    return _incomparable(output, view.tree) + _misread(view.output, output)
+
+
+def undetermined_rows(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
+    """Refuse what may give other results for the same rows, as rows that tie have no order."""
+    return undetermined(tree, types_of, known) + unsettled(tree, types_of, known)
+
+
+def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:
+    """Rows are matched by their values, so every column must have equality; maps are matched by grouping alone."""
+    message = "Column '{}' is of a type that has no equality: {}."
+    alone = tree is not None and all(isinstance(node, _GROUPED_ALONE) for node in walk(tree))
+    return tuple(
+        not_maintained(f"column of type {c.type}", None, message.format(c.name, c.type), _PARTS)
+        for c in output
+        if not (followed(c.type) if alone else groupable(c.type))
+    )
+
+
+_GROUPED_ALONE = (Scan, Project, Filter, Join, OuterJoin, Existence, Union, Generate, Values, Window)
+"""Operators whose rules compare no whole rows but by adding up their weights."""
+
+
+def _by_maps(view: CompiledView, types_of: TypesOf) -> tuple[Refusal, ...]:
+    """Groups are found again by their keys, which Spark groups by even where it cannot compare them."""
+    found = set[str]()
+    nodes = list(walk(view.tree)) if view.tree is not None else []
+    written = (value.sql.lower() for node in nodes if isinstance(node, Project) for _, value in node.items)
+    possible = not all(map(groupable, view.types.values())) or any("map" in sql for sql in written)
+    for node in (node for node in nodes if isinstance(node, Aggregate)):
+        kinds = {key: view.types.get(key) for key in node.keys}
+        if None in kinds.values() and possible:  # Spark is asked for types only where there may be such
+            kinds = {c.name: c.type for c in types_of(Project(node.input, identity(node.keys)))}
+        found |= {kind for kind in kinds.values() if kind is not None and not groupable(kind)}
+    message = "Groups are told apart by values of type {}, which cannot be compared."
+    return tuple(not_maintained(f"groups by {kind}", None, message.format(kind), _ENTRIES) for kind in sorted(found))
+
+
+_ENTRIES = "Group by what can be compared: array_sort(map_entries(x))."
+
+_PARTS = "Return what can be compared: array_sort(map_entries(x)) of a map, to_json(x) or parts of a variant."
+
+
+def _collated(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """A table keeps texts without their collation, and Spark compares none with one that has another."""
+    kinds = {c.type for c in (*output, *(view.companion or ())) if "collate" in c.type.lower()}
+    message = "Values of type {} are kept in a table without their collation, and cannot be found there again."
+    return tuple(not_maintained(f"column of type {kind}", None, message.format(kind), _PLAIN) for kind in sorted(kinds))
+
+
+_PLAIN = "Show and group by x COLLATE UTF8_BINARY, lower(x) for instance; compare and filter by any collation."
+
+
+def _unkept(view: CompiledView) -> tuple[Refusal, ...]:
+    """What groups remember lies in a table, which holds no intervals."""
+    kinds = {c.type for c in view.companion or () if mentions(c.type, "interval")}
+    groups = [node for node in walk(view.tree) if isinstance(node, Aggregate)] if view.tree is not None else []
+    places = {call.type: call.place for node in groups for call in node.calls}
+    message = "What groups must remember for it is of type {}, which no table can hold."
+    return tuple(
+        not_maintained(f"groups with values of type {kind}", places.get(kind), message.format(kind), _COUNTED)
+        for kind in sorted(kinds)
+    )
+
+
+_COUNTED = "Group and aggregate numbers instead, such as timestampdiff(SECOND, a, b)."
+
+
+def _inexact(tree: Relation | None, types_of: TypesOf) -> tuple[Refusal, ...]:
+    """What is taken back must be what is stored, to the last digit."""
+    message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
+    hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
+    functions = inexact(tree, types_of) if tree is not None else ()
+    return tuple(not_maintained(f"{f} of floats", None, message.format(f), hint) for f in functions)
+
+
+def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:
+    """What Spark sees in the text decides; a reading that gives other columns or types is not trusted."""
+    if len(own) != len(spark):
+        found = f"The query has {len(spark)} columns in Spark's reading and {len(own)} in this one."
+        return (not_maintained("select list", None, found),)
+    message = "Column '{}' is {} in Spark's reading and {} in this one."
+    return tuple(
+        not_maintained("select list", None, message.format(theirs.name, theirs.type, mine.type))
+        for mine, theirs in zip(own, spark, strict=True)
+        if mine.type != theirs.type
+    )

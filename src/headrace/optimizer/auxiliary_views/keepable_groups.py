@@ -1,0 +1,42 @@
+"""Whether, and how, the groups of an aggregate below other operators can be kept in the companion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.algebra.relations import Aggregate, Recursive, Relation
+from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.tree import sources, walk
+from headrace.ivm.query_root import Root, root_of
+
+_SAFE = re.compile(r"(?:tinyint|smallint|int|bigint|boolean|date|timestamp|timestamp_ntz|string|decimal\(\d+,\s*\d+\))")
+_NARROW = frozenset({"tinyint", "smallint"})
+
+
+def recurses(tree: Relation) -> bool:
+    """Whether a query has a recursion, beside whose rows its companion keeps nothing."""
+    return any(isinstance(node, Recursive) for node in walk(tree))
+
+
+def keepable(node: Aggregate, types: Mapping[str, str]) -> Root | None:
+    """Plan the accumulators of an aggregate below other operators; None where its groups cannot be kept.
+
+    Args:
+        node: The aggregate.
+        types: Types of columns by name, as far as known.
+    """
+    root = root_of(node)
+    assert root is not None
+    own = {key: types.get(key, "") for key in node.keys} | {call.name: call.type or "" for call in node.calls}
+    averages = {call.name for call in node.calls if call.function == "avg"}  # doubles, but of exact sums
+    exact = all(name in averages or _SAFE.fullmatch(each.strip().lower()) for name, each in own.items())
+    if not node.calls or not sources(node) or root.plan.recomputed or not exact:
+        return None
+    # a table keeps small integers as larger ones, which calculate otherwise
+    return replace(root, items=tuple((name, _as_is(name, own[name])) for name in node.columns))
+
+
+def _as_is(name: str, type_: str) -> Scalar:
+    return compose(f"CAST({{x}} AS {type_})", x=column(name)) if type_ in _NARROW else column(name)

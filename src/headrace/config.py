@@ -98,6 +98,7 @@ class Settings:
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
         sources: Database sources that are declared, by name.
+        disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
 
     root: Path
@@ -123,6 +124,7 @@ class Settings:
     on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
+    disabled_passes: tuple[str, ...] = ()
 
     @property
     def jars(self) -> Path:
@@ -159,14 +161,27 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources = _read(file)
+    values, options, pools, sources, optimizer = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
+    settings = replace(settings, disabled_passes=_disabled(file, optimizer))
     return _with_scheduling(file, settings, values, pools)
+
+
+def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
+    """The section `[optimizer]`; which names there are is known to the optimiser, which is not loaded for this."""
+    names = _texts(section.get("disable", []))
+    if names is None or section.keys() - {"disable"}:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"[optimizer] in {file} cannot be read.",
+            hint='Write disable = ["name", …] with names of passes; `headrace explain --passes` lists them.',
+        )
+    return tuple(dict.fromkeys(names))
 
 
 def _declared(file: Path, name: str, of: object) -> DeclaredSource:
@@ -210,7 +225,11 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, object], dict[str, object]]:
+Sections = tuple[dict[str, object], dict[str, str], dict[str, object], dict[str, object], dict[str, object]]
+"""[headrace], [spark] with full names, [pools], [sources] and [optimizer]."""
+
+
+def _read(file: Path) -> Sections:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -219,8 +238,9 @@ def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, obje
     options = data.pop("spark", {})
     pools = data.pop("pools", {})
     sources = data.pop("sources", {})
-    if not all(isinstance(section, dict) for section in (table, options, pools, sources)) or data:
-        hint = "It may hold [headrace], [pools], [spark] and [sources.NAME]."
+    optimizer = data.pop("optimizer", {})
+    if not all(isinstance(section, dict) for section in (table, options, pools, sources, optimizer)) or data:
+        hint = "It may hold [headrace], [pools], [spark], [optimizer] and [sources.NAME]."
         raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
     if unknown := sorted(set(table) - set(KNOWN)):
         raise UserError(
@@ -228,7 +248,7 @@ def _read(file: Path) -> tuple[dict[str, object], dict[str, str], dict[str, obje
             f"{file} has an unknown setting: {', '.join(unknown)}.",
             hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options), pools, sources
+    return table, _flatten(options), pools, sources, optimizer
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:

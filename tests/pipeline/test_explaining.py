@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import headrace
 from headrace.api.facade import Headrace
-from headrace.errors import Unsupported
+from headrace.errors import Unsupported, UserError
 from headrace.results.refresh_results import Explanation, Mode
 
 QUERY = "SELECT k, count(*) AS n, max(v) AS most FROM {ns}.t WHERE v > 0 GROUP BY k"
@@ -62,3 +65,43 @@ def test_what_is_not_maintained_has_one_mode(hr: Headrace, ns: str, source: str)
     assert caught.value.place is not None
     hr.create_stream_table(f"{ns}.s", query)
     assert titles(hr.explain(f"{ns}.s")) == ["choice", *STAGES[2:]]
+
+
+def test_passes(hr: Headrace, ns: str, source: str) -> None:
+    name = f"{ns}.s"
+    query = f"SELECT a.k, sum(b.v) AS s FROM {ns}.t a JOIN {ns}.t b ON a.k = b.k WHERE a.v > 0 GROUP BY a.k"
+    hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11)")
+    found = hr.explain(name, passes=True)
+    assert titles(found) == ["choice", "passes"]
+    fired = {info.name: info for info in found.passes if info.fired}
+    assert "operators" in fired["column_pruning"].change
+    assert fired["column_pruning"].seconds_before is not None
+    assert fired["column_pruning"].seconds_after is not None
+    idle = {info.name: info.change for info in found.passes if not info.fired}
+    assert idle["inner_recursion"] == "nothing to change"
+    assert not fired.keys() & idle.keys()
+    assert all(info.name in dict(found.sections)["passes"] for info in found.passes)
+    assert "passes" in found.as_dict()
+    alone = hr.explain_query(query, passes=True)
+    assert {info.seconds_before for info in alone.passes} == {None}
+    assert hr.refresh(name).mode is Mode.DIFFERENTIAL
+
+
+def test_passes_that_are_switched_off(hr: Headrace, ns: str, source: str) -> None:
+    """A table is defined again when other passes decide what its companion keeps; results stay equal."""
+    query = f"SELECT k, v FROM {ns}.t WHERE v >= (SELECT avg(v) FROM {ns}.t)"
+    hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
+    settings = replace(hr.settings, disabled_passes=("inner_aggregates", "read_once"))
+    with headrace.open(settings, spark=hr.spark) as without:
+        passes = {info.name: info.change for info in without.explain_query(query, passes=True).passes}
+        assert passes["inner_aggregates"] == "switched off"
+        assert without.refresh(f"{ns}.s", full=False).mode is Mode.FULL
+        hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")
+        assert without.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert without.verify(f"{ns}.s").ok
+    assert hr.refresh(f"{ns}.s").mode is Mode.FULL
+    assert hr.verify(f"{ns}.s").ok
+    unknown = replace(hr.settings, disabled_passes=("read_onze",))
+    with headrace.open(unknown, spark=hr.spark) as wrong, pytest.raises(UserError, match="read_onze"):
+        wrong.explain_query(query)

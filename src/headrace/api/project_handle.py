@@ -90,10 +90,11 @@ class ProjectHandle:
         if self._parts is None:
             from headrace.api.schedules.project_defaults import defaults_of
             from headrace.definitions.compiled_views import CompiledViews
+            from headrace.optimizer.pass_names import check_disabled
             from headrace.refresh.definition.create import Creator
             from headrace.refresh.refresher import Refresher
 
-            plans = CompiledViews(self._lazy)
+            plans = CompiledViews(self._lazy, check_disabled(self.settings.disabled_passes))
             defaults = defaults_of(self.settings)
             refresher = Refresher(self._catalog, self._lazy, plans, self.events, defaults=defaults)
             creator = Creator(

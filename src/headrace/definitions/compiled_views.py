@@ -15,6 +15,8 @@ from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.definitions.user_text import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
 from headrace.names import TableName
+from headrace.optimizer.optimizer import Observe, Optimizer
+from headrace.optimizer.pass_names import DEFINING
 from headrace.ports import Session
 from headrace.sql.reader.context import ViewText
 from headrace.sql.shortened_literals import shortened
@@ -25,14 +27,16 @@ class CompiledViews:
 
     Args:
         session: Gives the runner that knows types.
+        disabled: Passes of the optimiser that the project switches off.
 
     Attributes:
         memory: Forgets the views of tables that are gone, and what others keep for these tables.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, disabled: frozenset[str] = frozenset()) -> None:
         self.memory = TableMemory()
         self._session = session
+        self._disabled = disabled
         self._views = PerTable[tuple[Details, CompiledView]](self.memory)
 
     def view(self, name: TableName, details: Details) -> CompiledView:
@@ -49,12 +53,20 @@ class CompiledViews:
         self._views.put(name, (details, view))
         return view
 
-    def compile(self, details: Details, output: tuple[Column, ...] | None = None) -> CompiledView:
+    @property
+    def disabled_in_definitions(self) -> frozenset[str]:
+        """The passes that are switched off among those by which definitions are compiled; part of what they are."""
+        return self._disabled & DEFINING
+
+    def compile(
+        self, details: Details, output: tuple[Column, ...] | None = None, observe: Observe | None = None
+    ) -> CompiledView:
         """Compile a definition without remembering it.
 
         Args:
             details: The definition.
             output: The columns of its query, where Spark has just been asked for them.
+            observe: Is told of each pass, now and when programs are derived.
         """
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
@@ -94,6 +106,7 @@ class CompiledViews:
             ansi=details.semantics.ansi,
             keys=details.source_keys,
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
+            optimizer=Optimizer(details.disabled_passes | (self._disabled - DEFINING), observe),
         )
 
 

@@ -70,6 +70,8 @@ class Details:
         source_keys: Keys of its sources, as they were known when it was defined.
         rests_on_keys: Whether its plan makes use of them.
         keys: Keys of its own result that follow from the query.
+        disabled_passes: Passes of the optimiser that were switched off when it was defined, of those that decide what
+            the companion stores.
     """
 
     query: str
@@ -87,6 +89,7 @@ class Details:
     source_keys: Mapping[TableName, Keys] = field(default_factory=dict)
     rests_on_keys: bool = False
     keys: Keys = ()
+    disabled_passes: frozenset[str] = frozenset()
 
     @property
     def incremental(self) -> bool:
@@ -118,6 +121,7 @@ def to_json(details: Details) -> dict[str, Any]:
         "source_keys": [{"name": list(n.parts), "keys": _keys_out(k)} for n, k in details.source_keys.items()],
         "rests_on_keys": details.rests_on_keys,
         "keys": _keys_out(details.keys),
+        "disabled_passes": sorted(details.disabled_passes),
     }
 
 
@@ -139,6 +143,7 @@ def from_json(data: Mapping[str, Any]) -> Details:
         source_keys={_name_in(k["name"]): _keys_in(k["keys"]) for k in data.get("source_keys", ())},
         rests_on_keys=data.get("rests_on_keys", False),
         keys=_keys_in(data.get("keys", [])),
+        disabled_passes=frozenset(data.get("disabled_passes", ())),
     )
 
 

@@ -246,6 +246,28 @@ class HistoryRow(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class PassInfo(Record):
+    """A run of an optimiser pass.
+
+    Args:
+        name: The pass, as `[optimizer] disable` names it.
+        phase: How often it runs: `logical` (once per definition), `per change` or `per session`.
+        fired: Whether it changed anything.
+        change: What it changed, in a line; of one that did not fire, why.
+        seconds_before: Estimated seconds of what it was given, by the cost model: of recomputing for the query, of
+            following the change for a program; None where the model says nothing.
+        seconds_after: The same of what it gave.
+    """
+
+    name: str
+    phase: str
+    fired: bool
+    change: str
+    seconds_before: float | None = None
+    seconds_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Record):
     """How a stream table (or a query) is refreshed; `sections` are the parts `explain` prints, in order.
 
@@ -256,6 +278,7 @@ class Explanation(Record):
         refusals: What keeps the query from being DIFFERENTIAL.
         sections: Pairs (title, text): algebra, delta before and after the rewrites, choice, stages and SQL of both
             modes.
+        passes: The optimiser's passes, where they were asked for.
     """
 
     name: str | None
@@ -263,6 +286,7 @@ class Explanation(Record):
     reason: FullReason | None
     refusals: tuple[RefusalInfo, ...]
     sections: tuple[tuple[str, str], ...]
+    passes: tuple[PassInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,22 +95,24 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
 @click.command()
 @click.argument("target", metavar="NAME_OR_QUERY")
 @click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
+@click.option("--passes", is_flag=True, help="Show the optimiser's passes: which fired, what each changed and saves.")
 @click.option("--whole", is_flag=True, help="Show long sections to their end.")
 @click.pass_context
-def explain(context: click.Context, target: str, mode: str | None, whole: bool) -> None:
+def explain(context: click.Context, target: str, mode: str | None, passes: bool, whole: bool) -> None:
     """Show how a stream table is refreshed: mode and reason, algebra, change, and stages and SQL of both modes.
 
     \b
     Examples:
       headrace explain shop.revenue
       headrace explain shop.revenue --mode DIFFERENTIAL
+      headrace explain shop.revenue --passes
       headrace explain "SELECT region, count(*) AS n FROM shop.orders GROUP BY region"
     """
     from headrace.cli.render.explanation import explanation
 
     asked = invocation(context)
     with asked.open() as hr, spinning(asked, hr.events, "Explaining"):
-        found = hr.explain(target, refresh_mode=mode)
+        found = hr.explain(target, refresh_mode=mode, passes=passes)
     show(asked, found.as_dict(), lambda: explanation(found, whole=whole))
 
 

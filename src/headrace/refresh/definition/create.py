@@ -280,6 +280,8 @@ class Creator:
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
             return True
+        if details.disabled_passes != self.plans.disabled_in_definitions:
+            return True
         return out_of_date(details, keys) or bool(changed_functions(details, self.session))
 
     # ---- creating

@@ -87,7 +87,8 @@ def define(
         output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
-    details = replace(details, source_keys=KnownKeys(catalog).of(sources))
+    keys, disabled = KnownKeys(catalog).of(sources), plans.disabled_in_definitions
+    details = replace(details, source_keys=keys, disabled_passes=disabled)
     view = plans.compile(details, output)
     if view.tree is None:
         every = tuple(_identified(use, catalog, session) for use in details.sources)

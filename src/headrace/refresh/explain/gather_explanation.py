@@ -20,6 +20,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import define, require_differential
 from headrace.refresh.definition.refused_queries import as_compiled
 from headrace.refresh.explain.explain import explain_cycle, explain_query, explain_refresh
+from headrace.refresh.explain.pass_report import with_passes
 from headrace.refresh.groups.cycle_rules import choose_cycle
 from headrace.results.refresh_results import Explanation, Mode, RefreshMode
 
@@ -32,6 +33,7 @@ def explain(
     session: Session,
     plans: CompiledViews,
     heads: Cut,
+    passes: bool = False,
 ) -> Explanation:
     """Explain a stream table (a name) or a query (a text).
 
@@ -42,11 +44,13 @@ def explain(
         session: The session.
         plans: Compiled views.
         heads: The cut.
+        passes: Report the optimiser's passes instead of algebra, stages and SQL.
     """
     if isinstance(subject, str):
         details, view = define(subject, catalog=catalog, session=session, plans=plans)
         require_differential(details, mode or RefreshMode.AUTO)
-        return explain_query(details, view, functions_section(details, session))
+        found = explain_query(details, view, functions_section(details, session))
+        return with_passes(found, details, plans, None) if passes else found
     know = gather_facts.known(catalog, subject)
     cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(subject)
     if cycle:
@@ -68,7 +72,8 @@ def explain(
     program = (
         stage_planner.asked(facts).of(view) if view is not None and facts.changed and obstacle(facts) is None else None
     )
-    return explain_refresh(facts, choose(facts, view, program), view, session.catalogs(), only, called)
+    found = explain_refresh(facts, choose(facts, view, program), view, session.catalogs(), only, called)
+    return with_passes(found, facts.details, plans, facts) if passes else found
 
 
 def _cycle(

@@ -1,0 +1,129 @@
+"""Reports which passes of the optimiser fired for a query, what each changed, and what that saves by the cost model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headrace.algebra.relations import Relation
+from headrace.algebra.tree import walk
+from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.strategies import kept_in_words
+from headrace.cost.cost_model import differential_seconds, full_seconds
+from headrace.definitions.compiled_views import CompiledViews
+from headrace.definitions.details import Details
+from headrace.ivm.change import Change
+from headrace.ivm.program import DeltaProgram
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
+from headrace.optimizer.optimizer_pass import Pass
+from headrace.optimizer.passes import PASSES
+from headrace.physical import stage_planner
+from headrace.physical.facts import Facts
+from headrace.results.refresh_results import Explanation, PassInfo
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Takes down each run of a pass, as the optimiser reports it."""
+
+    seen: list[tuple[Pass, Any, Any]] = field(default_factory=list)
+
+    def observe(self, each: Pass, before: Any, after: Any) -> None:
+        self.seen.append((each, before, after))
+
+
+def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> tuple[PassInfo, ...]:
+    """Compile a definition anew, derive the program of its next refresh, and report every pass.
+
+    Args:
+        details: The definition.
+        plans: Compiles it; what it remembers stays as it is.
+        facts: The refresh, for the sources that changed and for costs; of a query that is no stream table None: all of
+            its sources count as changed, and nothing is known of costs.
+
+    Returns:
+        A line for each run of a pass that changed something, in order, then one for each pass that did not.
+    """
+    runs = _Runs()
+    view = plans.compile(details, observe=runs.observe)
+    if facts is not None and facts.changed:
+        stage_planner.asked(facts).of(view)
+    else:
+        view.delta_program(frozenset(view.sources))
+    fired = [info for run in runs.seen if (info := _fired(*run, view, facts)) is not None]
+    names = {info.name for info in fired}
+    off = details.disabled_passes | view.optimizer.disabled
+    return (*fired, *_idle(names, off))
+
+
+def with_passes(found: Explanation, details: Details, plans: CompiledViews, facts: Facts | None) -> Explanation:
+    """Put the report of passes in the place of algebra, stages and SQL; arguments as for `pass_report`."""
+    report = pass_report(details, plans, facts) if details.incremental else ()
+    kept = tuple(section for section in found.sections if section[0] == "choice")
+    section = (("passes", "\n".join(map(_line, report)) or "The query is not maintained, so that no pass runs."),)
+    return replace(found, sections=(*kept, *section), passes=report)
+
+
+def _idle(fired: set[str], disabled: Iterable[str]) -> Iterator[PassInfo]:
+    for name in dict.fromkeys(each.name for each in PASSES if each.name not in fired):
+        phase = next(each.phase for each in PASSES if each.name == name)
+        yield PassInfo(name, phase.value, False, "switched off" if name in disabled else "nothing to change")
+
+
+def _fired(each: Pass, before: Any, after: Any, view: CompiledView, facts: Facts | None) -> PassInfo | None:
+    words = _words(before, after, view)
+    if not words:
+        return None
+    costs = (_seconds(before, view, facts), _seconds(after, view, facts))
+    return PassInfo(each.name, each.phase.value, True, words, *costs)
+
+
+def _words(before: Any, after: Any, view: CompiledView) -> str:
+    """Say in a line what a pass changed; nothing where it changed nothing."""
+    match after:
+        case AuxiliaryViews():
+            return "" if after == before else "keeps " + "; ".join(_kept(after, view))
+        case Change():
+            groups = len(after.partners)
+            return f"restricts {_counted(groups, 'aggregate')} to groups with partners" if groups else ""
+    if after == before:
+        return ""
+    was, now = Counter(_operators(before)), Counter(_operators(after))
+    moved = [f"{now[each] - was[each]:+d} {each}" for each in sorted(was | now) if now[each] != was[each]]
+    size = f"{was.total()} → {now.total()} operators"
+    return f"{size}: {', '.join(moved)}" if moved else f"{size}, moved or narrowed"
+
+
+def _kept(views: AuxiliaryViews, view: CompiledView) -> Iterator[str]:
+    return kept_in_words(view.tree, views) if view.tree is not None else iter(())
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _operators(found: Relation | DeltaProgram) -> Iterator[str]:
+    """The kinds of the operators of a tree, or of all that a program computes."""
+    if isinstance(found, Relation):
+        yield from (type(node).__name__ for node in walk(found))
+        return
+    changes = [change.change for change in (found.state, found.companion) if change is not None]
+    for relation in (*(step.relation for step in found.steps), *changes):
+        yield from _operators(relation)
+
+
+def _seconds(found: Any, view: CompiledView, facts: Facts | None) -> float | None:
+    """Seconds by the cost model: of FULL for a query, of DIFFERENTIAL for a program; None where it says nothing."""
+    if facts is None:
+        return None
+    if isinstance(found, DeltaProgram):
+        return differential_seconds(facts, found)
+    return full_seconds(facts, replace(view, tree=found)) if isinstance(found, Relation) else None
+
+
+def _line(info: PassInfo) -> str:
+    costs = info.seconds_before, info.seconds_after
+    cost = "" if None in costs else f"; {costs[0]:.2f} s → {costs[1]:.2f} s by the model"
+    return f"{'✓' if info.fired else '·'} {info.name} ({info.phase}): {info.change}{cost}"

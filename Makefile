@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres test check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
+.PHONY: help setup java demo demo-postgres test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -9,6 +9,10 @@ WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 PYTEST = $(BIN)/python -m pytest
 # Three on two cores: tests of servers and schedules wait a third of their time.
 WORKERS ?= 3
+# Processes of the tiers with Spark, a JVM each: on two cores one computes while the other plans, commits or waits.
+JVMS ?= 2
+# How long each test took, for the table at the end of `make test`.
+DURATIONS = .cache/test-durations.tsv
 # What plays whole histories takes as long as all other tests without a JVM together, and has a target of its own.
 HISTORIES = tests/fast/differential tests/fast/sources/postgres
 # A process each: a JVM holds one Spark session, and every tier configures its own.
@@ -42,7 +46,12 @@ demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-projec
 demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, followed live by stream tables
 	@$(WITH_JAVA) $(BIN)/headrace demo postgres demo-postgres
 
-test: check test-fast test-histories test-spark test-crash ## Everything CI runs
+test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
+test: fresh-durations check test-fast test-histories test-spark test-crash ## Everything CI runs
+	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
+
+fresh-durations:
+	@mkdir -p $(dir $(DURATIONS)) && rm -f $(DURATIONS)
 
 check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
@@ -57,10 +66,10 @@ test-histories: .venv/.stamp-setup ## Histories of changes on DuckDB and on real
 	$(PYTEST) $(HISTORIES) -n $(WORKERS)
 
 test-spark: setup ## Tests with a real Spark
-	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
+	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier -n $(JVMS) || exit 1; done
 
 test-crash: setup ## Processes killed at every stage
-	$(WITH_JAVA) $(PYTEST) tests/crash
+	$(WITH_JAVA) $(PYTEST) tests/crash -n $(JVMS)
 
 test-long: export HEADRACE_TEST_LONG = 1
 test-long: setup ## The random histories again, many more of them; large transactions; soaks; PostgreSQL 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from catalog_kit.databases import Postgres, postgres_server
@@ -21,3 +22,20 @@ def postgres() -> Iterator[Postgres]:
     """A real PostgreSQL, started once per session and only when a test asks for it."""
     with postgres_server() as server:
         yield server
+
+
+_SECONDS: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up what a test took, its fixtures included."""
+    _SECONDS[report.nodeid] = _SECONDS.get(report.nodeid, 0.0) + report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Append how long each test took to the file that `make test` names; `scripts/slowest-tests` reads it."""
+    file = os.environ.get("HEADRACE_TEST_DURATIONS")
+    if not file or hasattr(session.config, "workerinput"):  # workers report to their controller
+        return
+    with Path(file).open("a", encoding="utf-8") as lines:
+        lines.writelines(f"{seconds:.3f}\t{name}\n" for name, seconds in _SECONDS.items())

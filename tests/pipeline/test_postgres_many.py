@@ -28,7 +28,7 @@ def test_many_rows_are_landed_as_few_are(
     hr: Headrace, ns: str, server: LogicalServer, way: str, identity: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headrace.sources.postgres.spool.landed_table.FEW", 0)
-    for module in ("lake.apply", "engine.mirrors"):
+    for module in ("lake.apply_change", "landing.mirrors"):
         monkeypatch.setattr(f"headrace.{module}.SMALL_STATE_CELLS", 0)
     source, url = f"{ns}_shop", server.fresh()
     with psycopg.connect(url, autocommit=True) as db:

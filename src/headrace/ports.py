@@ -64,7 +64,7 @@ class Runner(Protocol):
         ...
 
     def kept_count(self, name: str) -> int | None:
-        """How many rows are kept under a name, in whichever way; None where that is not known."""
+        """Return how many rows are kept under a name, in whichever way; None where that is not known."""
         ...
 
     def literal_count(self, name: str) -> int | None:
@@ -104,7 +104,7 @@ class Session(Protocol):
 
     @property
     def started(self) -> bool:
-        """Whether Spark runs."""
+        """Return whether Spark runs."""
         ...
 
     def runner(self) -> Runner:
@@ -113,7 +113,7 @@ class Session(Protocol):
 
     @property
     def restartable(self) -> bool:
-        """Whether Spark runs and is ours to start again."""
+        """Return whether Spark runs and is ours to start again."""
         ...
 
     def restart(self) -> None:

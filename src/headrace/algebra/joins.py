@@ -50,7 +50,7 @@ def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]
 
 
 def at_most_one_row(relation: Relation) -> bool:
-    """Whether an input is a value, such as that of a subquery: an aggregate of all rows, perhaps filtered."""
+    """Return whether an input is a value, such as that of a subquery: an aggregate of all rows, perhaps filtered."""
     while isinstance(relation, (Project, Filter)):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys

@@ -45,7 +45,7 @@ class Relation:
 
     @property
     def weighted(self) -> bool:
-        """Whether rows carry a weight."""
+        """Return whether rows carry a weight."""
         return WEIGHT in self.columns
 
 
@@ -398,7 +398,7 @@ class AggregateCall:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a function of one argument, copies included, and nothing more."""
+        """Return whether it is a function of one argument, copies included, and nothing more."""
         return not (self.more or self.distinct or self.within or self.inside != "{}")
 
     def written(self, write: Callable[[Scalar], str]) -> str:

@@ -126,7 +126,7 @@ def replace_columns(scalar: Scalar, texts: Mapping[str, str]) -> str:
 
 
 def uses(scalar: Scalar, name: str) -> int:
-    """How often a scalar reads a column."""
+    """Return how often a scalar reads a column."""
     tokens = _TOKEN.finditer(scalar.sql)
     return sum(1 for t in tokens if _is_column(scalar.sql, t, scalar.columns) and _unquoted(t) == name)
 

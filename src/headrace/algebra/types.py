@@ -24,12 +24,12 @@ def decimal(precision: int, scale: int) -> str:
 
 
 def is_integer(type_: str | None) -> bool:
-    """Whether a type is one of the integer types."""
+    """Return whether a type is one of the integer types."""
     return (type_ or "").strip().lower() in INTEGERS
 
 
 def mentions(type_: str, *kinds: str) -> bool:
-    """Whether a type is, or holds at any depth, one of some kinds; field names do not count.
+    """Return whether a type is, or holds at any depth, one of some kinds; field names do not count.
 
     Args:
         type_: Spark DDL type.
@@ -40,7 +40,7 @@ def mentions(type_: str, *kinds: str) -> bool:
 
 
 def groupable(type_: str) -> bool:
-    """Whether equality is defined on a type, so that rows with it can be grouped and compared."""
+    """Return whether equality is defined on a type, so that rows with it can be grouped and compared."""
     return not mentions(type_, "map", "variant", "geometry", "geography")
 
 
@@ -51,7 +51,7 @@ _MAP = re.compile(
 
 
 def followed(type_: str) -> bool:
-    """Whether grouping tells rows with such a column apart: what has equality, and maps of texts and decimals.
+    """Return whether grouping tells rows with such a column apart: what has equality, and maps of texts and decimals.
 
     Where Spark 4.1 groups by a map, it takes a NULL among numbers for 0, or fails.
     """

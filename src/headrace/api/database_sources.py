@@ -270,7 +270,7 @@ class Sources:
         return tuple(_info(source) for source in self._all())
 
     def status(self, name: str) -> SourceHealth:
-        """Where a source stands, as its server tells.
+        """Return where a source stands, as its server tells.
 
         Raises:
             UserError: `SOURCE_UNKNOWN`.
@@ -313,7 +313,7 @@ class Sources:
         )
 
     def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
-        """Whether tables of a server can be captured, and what to run there if not; changes nothing.
+        """Return whether tables of a server can be captured, and what to run there if not; changes nothing.
 
         Args:
             url: The server; see `create`.
@@ -384,7 +384,7 @@ class Sources:
         )
 
     def _folder(self, name: str) -> str:
-        """Where landings of a source have their folders."""
+        """Return where landings of a source have their folders."""
         return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
 
     def _capture(self, source: DatabaseSource) -> Capture:

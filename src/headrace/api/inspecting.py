@@ -86,7 +86,7 @@ class InspectVerbs(ProjectHandle):
         return function_infos(self._catalog, self._lazy.functions())
 
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
-        """Where the stream tables stand; reads the catalog only and starts no Spark."""
+        """Return where the stream tables stand; reads the catalog only and starts no Spark."""
         from headrace.api.schedules.schedule_status import with_schedules
         from headrace.refresh.cut.cut import Cut
 

@@ -33,7 +33,7 @@ class LazySpark:
 
     @property
     def started(self) -> bool:
-        """Whether there is a session."""
+        """Return whether there is a session."""
         return self._session is not None
 
     def session(self) -> SparkSession:
@@ -78,7 +78,7 @@ class LazySpark:
 
     @property
     def restartable(self) -> bool:
-        """Whether Spark was started here; over Spark Connect it is the server's."""
+        """Return whether Spark was started here; over Spark Connect it is the server's."""
         return self.owned and not self._settings.spark_remote
 
     def restart(self) -> None:

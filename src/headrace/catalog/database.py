@@ -76,7 +76,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is SQLite; else it is PostgreSQL."""
+        """Return whether this is SQLite; else it is PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
 
     @property

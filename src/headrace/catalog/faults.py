@@ -71,7 +71,7 @@ def code_of(error: exc.DBAPIError) -> str | None:
 
 
 def is_certain(error: exc.DBAPIError) -> bool:
-    """Whether a failed COMMIT surely changed nothing: the database answered, and said no."""
+    """Return whether a failed COMMIT surely changed nothing: the database answered, and said no."""
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return not str(state).startswith(("08", "57P"))

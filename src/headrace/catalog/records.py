@@ -252,7 +252,7 @@ class HistoryEntry:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Return how long it took."""
         return (self.finished_at - self.started_at).total_seconds()
 
 

@@ -191,7 +191,7 @@ def _existence(node: Existence) -> Strategy:
 
 
 def _by(condition: Scalar | None, node: Join | OuterJoin | Existence) -> str:
-    """Whether partners are found by key, or by trying each pair."""
+    """Return whether partners are found by key, or by trying each pair."""
     pairs = equalities(condition, node.left.columns, node.right.columns) if condition is not None else ()
     return "; partners are found by key" if pairs else "; every pair is tried, as the condition has no equal columns"
 
@@ -240,7 +240,7 @@ def _kinds(call: AggregateCall, rows: Relation) -> set[Kind]:
 
 
 def _compares(node: Aggregate) -> bool:
-    """Whether it is what INTERSECT and EXCEPT become."""
+    """Return whether it is what INTERSECT and EXCEPT become."""
     counts = [call.filter.sql if call.filter is not None else "" for call in node.calls]
     return isinstance(node.input, Union) and len(counts) == 2 and all(re.fullmatch(_SIDE, each) for each in counts)
 

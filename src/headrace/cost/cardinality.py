@@ -168,7 +168,7 @@ class Work:
 
 
 def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
-    """Whether partners are found by hashing; what is joined without a condition is joined by one further up."""
+    """Return whether partners are found by hashing; what is joined without a condition is joined by one further up."""
     if node.condition is None:
         return True
     sides = tuple(frozenset(each.columns) for each in node.inputs)

@@ -137,7 +137,7 @@ def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = Fals
 
 
 def _groups(tree: Relation, rows: int | None) -> dict[int, int]:
-    """How many groups a relation has, where these are its rows."""
+    """Return how many groups a relation has, where these are its rows."""
     node = tree
     while isinstance(node, Project):
         node = node.input

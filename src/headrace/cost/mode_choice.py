@@ -78,7 +78,7 @@ def choose(facts: Facts, view: CompiledView | None, program: DeltaProgram | None
 
 
 def _leaves_companion(facts: Facts, full: float, companion: float) -> bool:
-    """Whether a FULL refresh that is chosen for its cost leaves the companion behind.
+    """Return whether a FULL refresh that is chosen for its cost leaves the companion behind.
 
     Writing it costs each of them something; to be without it costs once, when changes are to be followed again: FULL
     instead of DIFFERENTIAL. Nobody knows how many there will be. So it is written until that has cost as much as to be
@@ -114,7 +114,7 @@ def _detail(facts: Facts, expected: tuple[float, float]) -> str:
 
 
 def _prefers_full(pace: Calibration, expected: tuple[float, float], model: bool) -> bool:
-    """Which mode to take: what is expected, but now and then the other one.
+    """Return which mode to take: what is expected, but now and then the other one.
 
     That is the one that the model prefers, should times have changed, or one that was never measured.
 

@@ -93,7 +93,7 @@ class Details:
 
     @property
     def incremental(self) -> bool:
-        """Whether the query can be refreshed DIFFERENTIAL."""
+        """Return whether the query can be refreshed DIFFERENTIAL."""
         return not self.refusals
 
 

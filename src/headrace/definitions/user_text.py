@@ -52,7 +52,7 @@ def own_place(
     views: Mapping[TableName, str],
     bind: Bind,
 ) -> Place:
-    """Where in the query as written a place of its `bind_text` is.
+    """Return where in the query as written a place of its `bind_text` is.
 
     Args:
         query: The query as written.

@@ -145,7 +145,7 @@ class PostgresDemo:
         return self.hr.verify()
 
     def same_rows(self) -> bool:
-        """Whether the mirrors hold the rows that the database has, and nothing is landed from it any more."""
+        """Return whether the mirrors hold the rows that the database has, and nothing is landed from it any more."""
         columns = {"accounts": "id, region, balance", "payments": "id, payer, payee, amount"}
         with psycopg.connect(self.url) as connection:
             there = {

@@ -183,7 +183,7 @@ def _text(value: types.FunctionType) -> str:
 
 
 def _is_ours(decorator: ast.expr) -> bool:
-    """Whether a decorator is `headrace.function(…)`, of which the parts that count are counted by themselves."""
+    """Return whether a decorator is `headrace.function(…)`, of which the parts that count are counted by themselves."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return ast.unparse(called) in ("headrace.function", "function")
 

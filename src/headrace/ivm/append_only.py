@@ -11,7 +11,7 @@ from headrace.ivm.change import Change
 
 
 def only_gains(relation: Relation, change: Change) -> bool:
-    """Whether the change of a relation cannot have a negative weight."""
+    """Return whether the change of a relation cannot have a negative weight."""
     match relation:
         case Scan():
             return relation.source not in change.changed or relation.source in change.appended

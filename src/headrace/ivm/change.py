@@ -85,7 +85,7 @@ class Change:
         return known
 
     def moves(self, relation: Relation) -> bool:
-        """Whether a relation may change; that is not to ask for its change."""
+        """Return whether a relation may change; that is not to ask for its change."""
         if relation not in self.found and not isinstance(self.of(relation), Empty):
             self.looked_at.add(relation)
         return not isinstance(self.found.get(relation, empty(relation)), Empty)
@@ -99,7 +99,7 @@ class Change:
         return at(relation, Moment.AFTER, self.changed)
 
     def touches(self, relation: Relation) -> bool:
-        """Whether a changed source is read below a relation."""
+        """Return whether a changed source is read below a relation."""
         return not self.changed.isdisjoint(sources(relation))
 
     def size(self, relation: Relation) -> int:
@@ -121,7 +121,7 @@ SHARED = "shared"
 
 
 def cheap(relation: Relation) -> bool:
-    """Whether computing a relation again costs no more than reading it where it was kept."""
+    """Return whether computing a relation again costs no more than reading it where it was kept."""
     if isinstance(relation, (Project, Filter, Union, Generate)):
         return all(cheap(each) for each in relation.inputs)
     return isinstance(relation, (Scan, Stored, Values, Empty))

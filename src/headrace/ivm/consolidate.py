@@ -23,7 +23,7 @@ def consolidate(change: Relation) -> Relation:
 
 
 def _consolidated(change: Relation) -> bool:
-    """Whether no row occurs twice and none weighs zero: it was consolidated, and no more than renamed since."""
+    """Return whether no row occurs twice and none weighs zero: it was consolidated, and no more than renamed since."""
     if isinstance(change, Project):
         renamed = {as_column(scalar): name for name, scalar in change.items}
         whole = len(renamed) == len(change.items) and set(change.input.columns) == renamed.keys()

@@ -77,7 +77,7 @@ class Need:
     fields: Mapping[str, str]
 
     def serves(self, other: Need) -> bool:
-        """Whether what is read for this has all that another one needs."""
+        """Return whether what is read for this has all that another one needs."""
         return other.follows <= self.follows and other.fields.keys() <= self.fields.keys()
 
 

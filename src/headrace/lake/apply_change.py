@@ -143,7 +143,7 @@ def _check_comparable(target: Target) -> None:
 
 
 def commits(plan: Apply) -> int:
-    """How many snapshots a plan makes at the most, but for those that it takes back."""
+    """Return how many snapshots a plan makes at the most, but for those that it takes back."""
     return len(plan.statements) if plan.bag is None else max(2, len(plan.statements))
 
 

@@ -116,7 +116,7 @@ MEASURES: Mapping[str, str] = {
 
 
 def is_cheap(column: Column) -> bool:
-    """Whether a column is quick to read and to compare: of a fixed, small width."""
+    """Return whether a column is quick to read and to compare: of a fixed, small width."""
     if column.type.startswith("decimal("):
         return int(column.type[8:].split(",")[0].rstrip(")")) <= 18
     return column.type in _CHEAP

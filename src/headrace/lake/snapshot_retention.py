@@ -35,7 +35,7 @@ class Density:
 
 
 def is_time(before: TableMeta, now: TableMeta) -> bool:
-    """Whether it is time to look, after what was committed between two states of a table."""
+    """Return whether it is time to look, after what was committed between two states of a table."""
     return _commits(before) // EVERY != _commits(now) // EVERY
 
 

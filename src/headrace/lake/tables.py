@@ -41,7 +41,7 @@ def new_suffix() -> str:
 
 
 def stored_names(name: TableName, suffix: str) -> Stored:
-    """Where the parts of stream table `name` are stored."""
+    """Return where the parts of stream table `name` are stored."""
     stem = "_".join((*name.namespace, name.table, suffix))
     system = (SYSTEM_NAMESPACE,)
     return Stored(

@@ -190,7 +190,7 @@ def _count(moved: Moved, change: Change) -> None:
 
 
 def _is_small(before: TableMeta, target: Target) -> bool:
-    """Whether a mirror is so small that it is rewritten whole."""
+    """Return whether a mirror is so small that it is rewritten whole."""
     return before.row_count is not None and before.row_count * len(target.columns) <= SMALL_STATE_CELLS
 
 

@@ -61,7 +61,7 @@ def _unrestricted(node: Relation) -> Iterator[str]:
 
 
 def _small(node: Relation) -> bool:
-    """Whether a relation is no larger than a change."""
+    """Return whether a relation is no larger than a change."""
     match node:
         case Stored():
             return True

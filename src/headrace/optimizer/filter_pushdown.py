@@ -95,7 +95,7 @@ def _sink(node: Relation, conditions: tuple[Scalar, ...]) -> Relation:
 
 
 def _repeats(values: dict[str, Scalar], conditions: tuple[Scalar, ...]) -> bool:
-    """Whether pushing conditions would compute a column more than once."""
+    """Return whether pushing conditions would compute a column more than once."""
     computed = [name for name, scalar in values.items() if scalar.columns and as_column(scalar) is None]
     return any(sum(uses(condition, name) for condition in conditions) > 1 for name in computed)
 

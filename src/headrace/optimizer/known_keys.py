@@ -60,7 +60,7 @@ def _single_rows(node: Aggregate, unique: Uniqueness, types: Types) -> Relation 
 
 
 def _exact(type_: str | None) -> bool:
-    """Whether equal values of a type are the same value."""
+    """Return whether equal values of a type are the same value."""
     return type_ is not None and groupable(type_) and not mentions(type_, "float", "double") and "collate" not in type_
 
 

@@ -33,7 +33,7 @@ def _rule(node: Relation) -> Relation:
 
 
 def _repeats(outer: Project, inner: Project) -> bool:
-    """Whether merging would evaluate an expression of the inner projection twice."""
+    """Return whether merging would evaluate an expression of the inner projection twice."""
     return any(
         scalar.columns and as_column(scalar) is None and sum(uses(e, name) for _, e in outer.items) > 1
         for name, scalar in inner.items

@@ -127,7 +127,7 @@ def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relati
 
 
 def _is_small(scan: Scan, groups: Aggregate, change: Change) -> bool:
-    """Whether a source is far smaller than what is grouped; where no sizes are known at all, it is tried."""
+    """Return whether a source is far smaller than what is grouped; where no sizes are known at all, it is tried."""
     if not change.sizes:
         return True
     rows = change.sizes.get(scan.source)

@@ -51,7 +51,7 @@ _CONSTANTS = tuple(
 
 
 def _fits(kind: str, type_: str | None) -> bool:
-    """Whether a constant is of a column's own type."""
+    """Return whether a constant is of a column's own type."""
     return is_integer(type_) if kind == "number" else (type_ or "") == ("string" if kind == "text" else "date")
 
 
@@ -79,7 +79,7 @@ class Uniqueness:
         return kept[1]
 
     def one_partner(self, left: Relation, right: Relation, condition: Scalar) -> bool:
-        """Whether a condition leaves every row of `left` one partner at most in `right`.
+        """Return whether a condition leaves every row of `left` one partner at most in `right`.
 
         Columns must be of one type: where Spark casts one of them, several values may equal the same.
         """

@@ -54,7 +54,7 @@ def _relations(program: DeltaProgram) -> Iterator[tuple[str, Relation]]:
 
 
 def _is_broadcast(step: Step, reader: Step) -> bool:
-    """Whether a step that reads a source is the side of a join that every task has whole, without a key."""
+    """Return whether a step that reads a source is the side of a join that every task has whole, without a key."""
     if not any(isinstance(node, Scan) for node in walk(step.relation)):
         return False
     joins = (node for node in walk(reader.relation) if isinstance(node, LookupJoin) and not node.on)

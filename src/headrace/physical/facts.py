@@ -156,7 +156,7 @@ class Facts:
 
     @property
     def first_load(self) -> bool:
-        """Whether the table has never been loaded."""
+        """Return whether the table has never been loaded."""
         return self.version is None
 
     @property
@@ -166,7 +166,7 @@ class Facts:
 
     @property
     def state(self) -> TableName:
-        """Where the state is written."""
+        """Return where the state is written."""
         return self.name.within(STAGING)
 
     @property

@@ -237,7 +237,7 @@ class CommonChanges:
         return worth(facts, lambda view: self.is_there(runner, view))
 
     def is_there(self, runner: Runner, view: str) -> bool:
-        """Whether something is kept under a name, or just being computed."""
+        """Return whether something is kept under a name, or just being computed."""
         with self._lock:
             return (runner, view) in self._kept
 

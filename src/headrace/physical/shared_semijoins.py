@@ -48,7 +48,7 @@ def collected(
 
 
 def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
-    """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    """Return whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
     return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in sources if s.change)
 
 
@@ -101,7 +101,7 @@ def _reads_once(step: Step, source: TableName | None) -> bool:
 
 
 def _is_of(leaf: Relation, source: TableName | None) -> bool:
-    """Whether a relation is the scan of all rows of a source."""
+    """Return whether a relation is the scan of all rows of a source."""
     return isinstance(leaf, Scan) and leaf.source == source and leaf.moment is not Moment.CHANGE
 
 

@@ -65,7 +65,7 @@ def stem(facts: Facts, view: str) -> str:
 
 
 def is_small(facts: Facts) -> bool:
-    """Whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    """Return whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
     return fit_to_broadcast(facts.sources)
 
 
@@ -102,13 +102,13 @@ MUCH = 0.1
 
 
 def is_few(facts: Facts) -> bool:
-    """Whether so few rows changed that dividing them among tasks would cost more than it saves."""
+    """Return whether so few rows changed that dividing them among tasks would cost more than it saves."""
     known = [s.change_rows for s in facts.sources if s.change]
     return None not in known and sum(rows for rows in known if rows is not None) <= FEW_CHANGED
 
 
 def large(facts: Facts) -> int | None:
-    """How many rows changed, where these are not few (`is_few`); None where they are, or nobody knows."""
+    """Return how many rows changed, where these are not few (`is_few`); None where they are, or nobody knows."""
     known = [s.change_rows for s in facts.sources if s.change]
     return None if None in known or is_few(facts) else sum(rows for rows in known if rows is not None)
 

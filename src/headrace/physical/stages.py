@@ -1,4 +1,4 @@
-"""The stages of a refresh, as data: built by `plan`, run by `run`, printed by `explain`."""
+"""The stages of a refresh, as data: `stage_planner` builds them, `execution` runs them, `explain` prints them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Write:
 
     Args:
         table: The stored table.
-        strategy: How: `overwrite`, `delete-append`, `merge-append`, `append`, `log`.
+        strategy: A method of `lake.apply_change.Method` in lower case, or `log`.
         sqls: The statements, in order.
         rows_change: By how much the number of rows must change, or None when it is not known beforehand.
     """

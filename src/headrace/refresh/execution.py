@@ -394,7 +394,7 @@ class Run:
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
-        """Whether few rows are to be expected under a name: not where they were more the last times."""
+        """Return whether few rows are to be expected under a name: not where they were more the last times."""
         few = stage_planner.is_few(self.facts) and (stem,) not in self._off(Strategy.LOCAL_ROWS, table)
         yield few
         if few and self.runner.literal_count(view) is None:

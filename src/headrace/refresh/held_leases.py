@@ -34,7 +34,7 @@ def new_owner() -> str:
 
 
 def owner_is_dead(owner: str) -> bool:
-    """Whether an owner ran on this host in a process that no longer exists; False when that cannot be told."""
+    """Return whether an owner ran on this host in a process that no longer exists; False when that cannot be told."""
     host, _, rest = owner.partition(":")
     pid = rest.partition(":")[0]
     if host != socket.gethostname() or not pid.isdigit():

@@ -54,7 +54,7 @@ class Finished:
 
     @property
     def moved(self) -> bool:
-        """Whether the contents changed; a refresh that found the same rows makes no new version."""
+        """Return whether the contents changed; a refresh that found the same rows makes no new version."""
         if self.facts.name not in self.outcome.written:
             return False
         changed = bool(self.outcome.inserted + self.outcome.deleted)

@@ -340,7 +340,7 @@ class Refresher:
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
 
     def _has_moved(self, name: TableName, heads: Cut) -> bool:
-        """Whether what a table reads has certainly moved, as mostly it has; found out from little."""
+        """Return whether what a table reads has certainly moved, as mostly it has; found out from little."""
         with self.catalog.reading() as reader:
             table, frontier = reader.stream_table(name), reader.frontier(name)
         return heads.passed(frontier) and not wants_alignment(table, self.defaults)
@@ -469,7 +469,7 @@ class Refresher:
     def _guarded(
         self, know: gather_facts.Known, facts: Facts, resolved: Resolution | None = None
     ) -> dict[TableName, int]:
-        """How many rows changed, by source; stops at a blown fuse."""
+        """Return how many rows changed, by source; stops at a blown fuse."""
         return guarded(
             know,
             facts,
@@ -579,7 +579,7 @@ class Refresher:
     # ---- care
 
     def _published(self, know: gather_facts.Known, *, full: bool) -> dict[TableName, str | None]:
-        """Where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""
+        """Return where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""
         stored = know.table.stored
         if not full and (foreign := self.catalog.foreign_writes(stored)):
             raise EnvironmentFault(

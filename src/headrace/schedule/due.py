@@ -55,7 +55,7 @@ def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: 
 
 
 def _patience(target: float, expected: float) -> float:
-    """How long a change may wait before its refresh begins, in seconds.
+    """Return how long a change may wait before its refresh begins, in seconds.
 
     The refresh itself must fit into the target, with the same again to spare; but not more than half of the target is
     given to it, or a slow table would be refreshed without end.

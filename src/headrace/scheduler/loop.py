@@ -157,7 +157,7 @@ class Scheduler:
         self._ended.put(None)
 
     def is_refreshing(self) -> bool:
-        """Whether refreshes are under way, or about to begin."""
+        """Return whether refreshes are under way, or about to begin."""
         return not self._dispatch.idle
 
     # ---- the loop
@@ -221,7 +221,7 @@ class Scheduler:
         return True
 
     def _quiet(self) -> bool:
-        """Whether nothing moved since the last look, and nothing has become due."""
+        """Return whether nothing moved since the last look, and nothing has become due."""
         seen = self._scene and self._pulse(self._scene)
         quiet = seen is not None and seen == self._seen
         self._seen = seen

@@ -46,7 +46,7 @@ class LostSpark:
 
     @property
     def away(self) -> bool:
-        """Whether Spark is being started anew, so that what needs it cannot begin."""
+        """Return whether Spark is being started anew, so that what needs it cannot begin."""
         return self._mending is not None
 
     @contextmanager

@@ -22,7 +22,7 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Whether the catalog did not answer when it was asked last; then nothing should be started."""
+        """Return whether the catalog did not answer when it was asked last; then nothing should be started."""
         return self._failures > 0
 
     def failed(self, error: HeadraceError) -> float:

@@ -64,11 +64,11 @@ class SchedulerState:
     bases: tuple[TableName, ...] = ()
 
     def pulled(self, name: TableName) -> bool:
-        """Whether a table is refreshed for the sake of what reads it."""
+        """Return whether a table is refreshed for the sake of what reads it."""
         return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
 
     def unit_seconds(self) -> dict[TableName, float]:
-        """How long each unit takes."""
+        """Return how long each unit takes."""
         members = self.grouping.units.members
         return {unit: sum(self.tables[n].seconds for n in names) for unit, names in members.items()}
 

@@ -40,7 +40,7 @@ class Worker(Protocol):
 
     @property
     def restartable(self) -> bool:
-        """Whether Spark is ours to start again."""
+        """Return whether Spark is ours to start again."""
         ...
 
     def restart(self) -> bool:

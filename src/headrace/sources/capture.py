@@ -48,17 +48,17 @@ class LandedTable(Protocol):
 
     @property
     def replaced(self) -> bool:
-        """Whether this is a whole new state rather than a change."""
+        """Return whether this is a whole new state rather than a change."""
         ...
 
     @property
     def reshaped(self) -> bool:
-        """Whether the mirror has other columns, or other details, from now on, while its rows stay."""
+        """Return whether the mirror has other columns, or other details, from now on, while its rows stay."""
         ...
 
     @property
     def few(self) -> bool:
-        """Whether the change has so few rows that one place can hold them."""
+        """Return whether the change has so few rows that one place can hold them."""
         ...
 
     def rows_sql(self) -> str:
@@ -107,7 +107,7 @@ class Capture(Protocol):
 
     @property
     def installed(self) -> bool:
-        """Whether `begin` went so far that something of it may be on the server."""
+        """Return whether `begin` went so far that something of it may be on the server."""
         ...
 
     def begin(self) -> Landing:

@@ -24,7 +24,7 @@ from headrace.spark.java import find_java
 
 
 def archive(settings: Settings) -> Path:
-    """Where the archive is, or would be: its name says for which Java, Spark and jars."""
+    """Return where the archive is, or would be: its name says for which Java, Spark and jars."""
     import pyspark
 
     java = find_java().executable.resolve()

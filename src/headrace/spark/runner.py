@@ -1,4 +1,7 @@
-"""Runs SQL on Spark, by the public DataFrame/SQL API only, so that classic Spark and Spark Connect behave alike."""
+"""Runs SQL on Spark by its public DataFrame and SQL API; what needs more than that is in files of its own.
+
+Classic Spark and Spark Connect behave alike. `checkpoints` and `local_relation` reach into the JVM where there is one.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class SparkRunner:
 
     @property
     def classic(self) -> bool:
-        """Whether this process holds the driver (False over Spark Connect)."""
+        """Return whether this process holds the driver (False over Spark Connect)."""
         return hasattr(self.session, "_jsc")
 
     @property
@@ -266,12 +269,12 @@ class SparkRunner:
         return True
 
     def literal_count(self, name: str) -> int | None:
-        """How many rows are held as literal rows under a name; None where nothing was materialized so."""
+        """Return how many rows are held as literal rows under a name; None where nothing was materialized so."""
         held = self._frames.get(name)
         return held if isinstance(held, int) else None
 
     def kept_count(self, name: str) -> int | None:
-        """How many rows are kept under a name, in whichever way; None where that is not known."""
+        """Return how many rows are kept under a name, in whichever way; None where that is not known."""
         return self._counts.get(name, self.literal_count(name))
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:

@@ -101,7 +101,7 @@ class _Block:
 
     @property
     def single(self) -> bool:
-        """Whether it is one table only, so that it can stand on the right of a join."""
+        """Return whether it is one table only, so that it can stand on the right of a join."""
         return self.keys is None and not self.joins and self.source is not None
 
 
@@ -442,7 +442,7 @@ def _columns_of(block: _Block) -> list[str]:
 
 
 def _duplicates(items: dict[str, str], scalars: list[Scalar]) -> bool:
-    """Whether inlining would evaluate an expression twice."""
+    """Return whether inlining would evaluate an expression twice."""
     if all(as_column(scalar) for scalar in scalars) and len({as_column(s) for s in scalars}) == len(scalars):
         return False
     computed = [name for name, sql in items.items() if not _is_reference(sql) and len(sql) > _CHEAP]

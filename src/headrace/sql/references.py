@@ -91,7 +91,7 @@ def substitute(query: str, replacement: Callable[[Reference], str]) -> str:
 
 
 def origin(query: str, replacement: Callable[[Reference], str], offset: int) -> int:
-    """Where a character of what `substitute` makes of a query comes from.
+    """Return where a character of what `substitute` makes of a query comes from.
 
     Args:
         query: The text.

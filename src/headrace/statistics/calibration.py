@@ -120,7 +120,7 @@ def remembered(pace: Calibration) -> dict[str, float]:
 
 
 def recomputed(history: tuple[HistoryEntry, ...]) -> int:
-    """How many refreshes in a row have been FULL because that was expected to be cheaper.
+    """Return how many refreshes in a row have been FULL because that was expected to be cheaper.
 
     Args:
         history: The table's last refreshes, newest first.
@@ -139,7 +139,7 @@ def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
 
 
 def _tells(entry: HistoryEntry) -> bool:
-    """Whether a refresh says something about what this model estimates."""
+    """Return whether a refresh says something about what this model estimates."""
     metrics, warm = entry.metrics, int(entry.metrics.get("session", 0) or 0) >= WARM
     estimated = bool(metrics.get("estimate")) and metrics.get("model") == MODEL
     return estimated and warm

@@ -70,7 +70,7 @@ class EngineWorker:
 
     @property
     def restartable(self) -> bool:
-        """Whether this project started Spark."""
+        """Return whether this project started Spark."""
         return self._session.restartable
 
     def restart(self) -> bool:

@@ -78,7 +78,7 @@ def lock(connection: Connection, resources: Iterable[str], now: dt.datetime) -> 
 
 
 def is_live(lease: Lease, now: dt.datetime) -> bool:
-    """Whether a lease is held and has not expired."""
+    """Return whether a lease is held and has not expired."""
     return lease.owner is not None and lease.expires_at > now
 
 

@@ -28,7 +28,7 @@ class SchedulerCatalog:
     _clock: Clock
 
     def pulse(self) -> Pulse:
-        """Whether anything happened, for the price of one small query."""
+        """Return whether anything happened, for the price of one small query."""
         with self._database.read() as connection:
             return tuple(
                 connection.execute(
@@ -120,7 +120,7 @@ class SchedulerCatalog:
             scheduler_rows.mend_fuse(connection, name)
 
     def epochs(self) -> dict[str, GroupEpoch]:
-        """How often groups were published."""
+        """Return how often groups were published."""
         with self._database.read() as connection:
             return scheduler_rows.epochs(connection)
 

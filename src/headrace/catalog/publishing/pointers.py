@@ -109,7 +109,7 @@ def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> t
 
 
 def _points_at(pointer: sa.FromClause, catalog: str, named: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Whether a pointer is that of a table in a catalog."""
+    """Return whether a pointer is that of a table in a catalog."""
     return sa.and_(
         pointer.c.catalog_name == catalog,
         pointer.c.table_namespace == named.c.table_namespace,

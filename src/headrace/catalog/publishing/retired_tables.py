@@ -22,7 +22,7 @@ _C = t.iceberg_tables.c
 
 
 def key_of_retired(now: dt.datetime, key: Key) -> Key:
-    """Where a table retired now is remembered; the time comes first, for reading them in order."""
+    """Return where a table retired now is remembered; the time comes first, for reading them in order."""
     return now.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
 
 

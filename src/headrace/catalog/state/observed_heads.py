@@ -85,7 +85,7 @@ def _row(version: Version, relation_id: int) -> dict[str, object]:
 
 
 def _new_schemas(connection: Connection, observations: Sequence[Observation]) -> bool:
-    """Whether an observation brings a schema that the catalog does not have."""
+    """Return whether an observation brings a schema that the catalog does not have."""
     given = {o.source: o.schema for o in observations if o.schema is not None}
     if not given:
         return False

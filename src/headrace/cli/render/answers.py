@@ -48,7 +48,7 @@ def fetch(frame: Any, limit: int) -> Rows:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a result is a DataFrame, told without importing PySpark."""
+    """Return whether a result is a DataFrame, told without importing PySpark."""
     return hasattr(value, "dtypes") and hasattr(value, "collect")
 
 

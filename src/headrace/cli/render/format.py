@@ -56,7 +56,7 @@ def moment(value: dt.datetime | None) -> str:
 
 
 def ago(value: dt.datetime | None, now: dt.datetime) -> str:
-    """How long ago a moment was: `3 min ago`."""
+    """Return how long ago a moment was: `3 min ago`."""
     if value is None:
         return "never"
     passed = max(0.0, (now - value).total_seconds())

@@ -54,7 +54,7 @@ def _why(result: RefreshResult) -> str:
 
 
 def verifications(results: Sequence[VerifyResult]) -> Iterator[RenderableType]:
-    """Whether stream tables equal their queries."""
+    """Return whether stream tables equal their queries."""
     if not results:
         yield "There are no stream tables."
         return

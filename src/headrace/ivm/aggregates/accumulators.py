@@ -54,16 +54,16 @@ class Accumulator:
 
     @property
     def extreme(self) -> bool:
-        """Whether it is a minimum or maximum."""
+        """Return whether it is a minimum or maximum."""
         return self.kind in (Kind.MIN, Kind.MAX)
 
     @property
     def tight(self) -> bool:
-        """Whether it is a sum whose type has no digits to spare, so that adding up a change may overflow it."""
+        """Return whether it is a sum whose type has no digits to spare, so that adding up a change may overflow it."""
         return self.kind is Kind.SUM and self.weight_type is None
 
     def halved(self, *, ansi: bool) -> bool:
-        """Whether a change of it is added up in two halves.
+        """Return whether a change of it is added up in two halves.
 
         Args:
             ansi: Whether arithmetic fails on overflow; where it wraps around, it does no harm.
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def recomputed(self) -> bool:
-        """Whether touched groups must be read again whatever the change is."""
+        """Return whether touched groups must be read again whatever the change is."""
         return any(a.kind is Kind.VALUE for a in self.accumulators)
 
     def add(self, kind: Kind, call: AggregateCall, **facts: str | None) -> str:

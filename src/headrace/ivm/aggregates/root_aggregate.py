@@ -229,7 +229,7 @@ def _checked(total: Scalar) -> Scalar:
 
 
 def _left(a: Accumulator) -> Scalar:
-    """Whether the old extreme may have left: a lost value reaches it, and no gained one makes up for it."""
+    """Return whether the old extreme may have left: a lost value reaches it, and no gained one makes up for it."""
     reaches = "<=" if a.kind is Kind.MIN else ">="
     return compose(
         f"{{lost}} {reaches} {{old}} AND NOT COALESCE({{add}} {reaches} {{old}}, false)",
@@ -245,7 +245,7 @@ def _overflows_to_null(a: Accumulator) -> bool:
 
 
 def _overflowed(a: Accumulator) -> Scalar:
-    """Whether a sum is NULL, or was, although there is something to sum."""
+    """Return whether a sum is NULL, or was, although there is something to sum."""
     assert a.count is not None
     template = "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)"
     return compose(
@@ -272,7 +272,7 @@ def _chosen(a: Accumulator) -> Scalar:
 
 
 def existed(root: Root, when: str) -> Scalar:
-    """Whether the group has rows; the one group of a global aggregate is always there."""
+    """Return whether the group has rows; the one group of a global aggregate is always there."""
     if not root.keys:
         return TRUE
     rows = column(when + ROWS)
@@ -280,7 +280,7 @@ def existed(root: Root, when: str) -> Scalar:
 
 
 def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Scalar:
-    """Whether the old and the new row differ. Columns are OLD and NEW ones, or bare for a key."""
+    """Return whether the old and the new row differ. Columns are OLD and NEW ones, or bare for a key."""
     values = tuple(c for c in columns if c not in key)
     same = " AND ".join(f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))) or "true"
     parts = {f"o{i}": column(OLD + c) for i, c in enumerate(values)}

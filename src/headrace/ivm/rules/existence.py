@@ -83,7 +83,7 @@ def with_partners(condition: Scalar, rows: Relation, right: Relation, change: Ch
 
 
 def _cheap(rows: Relation) -> bool:
-    """Whether rows may as well be read twice."""
+    """Return whether rows may as well be read twice."""
     if isinstance(rows, (Project, Filter)):
         return _cheap(rows.input)
     return isinstance(rows, (Scan, Stored))

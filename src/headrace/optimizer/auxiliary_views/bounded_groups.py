@@ -50,12 +50,12 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
 
 
 def is_bound(rows: Relation) -> bool:
-    """Whether what is grouped are the rows of such groups only."""
+    """Return whether what is grouped are the rows of such groups only."""
     return isinstance(rows, Existence) and rows.right.columns[0].startswith(_PARTNER)
 
 
 def _reads(tree: Relation) -> Counter[str]:
-    """How often each source is read."""
+    """Return how often each source is read."""
     return Counter(str(node.source) for node in walk(tree) if isinstance(node, Scan))
 
 
@@ -99,7 +99,7 @@ def _partner_of(side: Relation, name: str) -> tuple[Relation, str] | None:
 
 
 def _origin(relation: Relation, name: str) -> tuple[Relation, str]:
-    """Where a column is read under its first name."""
+    """Return where a column is read under its first name."""
     while isinstance(relation, Project) and (own := as_column(dict(relation.items)[name])) is not None:
         relation, name = relation.input, own
     return relation, name

@@ -16,7 +16,7 @@ _NARROW = frozenset({"tinyint", "smallint"})
 
 
 def recurses(tree: Relation) -> bool:
-    """Whether a query has a recursion, beside whose rows its companion keeps nothing."""
+    """Return whether a query has a recursion, beside whose rows its companion keeps nothing."""
     return any(isinstance(node, Recursive) for node in walk(tree))
 
 

@@ -55,7 +55,7 @@ def keep_buffer(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
 
 
 def reserved(tree: Relation) -> bool:
-    """Whether a query is the first rows of something, with a reserve of more."""
+    """Return whether a query is the first rows of something, with a reserve of more."""
     return isinstance(tree, TopK) and tree.limit is not None and 0 < tree.limit + tree.offset <= MOST
 
 
@@ -79,7 +79,7 @@ def follow(tree: TopK, change: Change) -> DeltaProgram | None:
 
 
 def _wanted(tree: TopK) -> int:
-    """How many rows the query passes over and shows."""
+    """Return how many rows the query passes over and shows."""
     assert tree.limit is not None
     return tree.limit + tree.offset
 

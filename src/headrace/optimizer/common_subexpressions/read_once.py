@@ -67,7 +67,7 @@ def read_once(
 
 
 def is_large(program: DeltaProgram) -> bool:
-    """Whether looking through a program would take longer than it saves."""
+    """Return whether looking through a program would take longer than it saves."""
     nodes = (node for step in program.steps for node in walk(step.relation))
     return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
 
@@ -174,7 +174,7 @@ def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
 
 
 def looked_into(step: Step) -> bool:
-    """Whether a step is always needed, and does not collect rows itself."""
+    """Return whether a step is always needed, and does not collect rows itself."""
     return step.only_if is None and step.near is None
 
 

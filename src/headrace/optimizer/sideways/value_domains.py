@@ -106,7 +106,7 @@ class Domains:
         return next((Stored(name, node.columns) for name in sorted(self.always) if self.steps[name] == node), None)
 
     def _small(self, node: Relation) -> bool:
-        """Whether a relation is no more than a selection from a change, or from what is kept."""
+        """Return whether a relation is no more than a selection from a change, or from what is kept."""
         match node:
             case Scan():
                 return node.moment is Moment.CHANGE
@@ -154,7 +154,7 @@ class Domains:
 
 
 def _says(join: Relation, side: int) -> bool:
-    """Whether every row of a join has a partner's values on one of its sides."""
+    """Return whether every row of a join has a partner's values on one of its sides."""
     if isinstance(join, Join):
         return True
     return side == 1 and isinstance(join, SemiJoin | Existence) and not join.anti

@@ -118,7 +118,7 @@ def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[Tabl
 
 
 def _tops(graph: Dag[TableName], name: TableName) -> frozenset[TableName]:
-    """Where ways part that meet at a stream table; those with a cycle on them are published together instead."""
+    """Return where ways part that meet at a stream table; those with a cycle on them are published together instead."""
     return frozenset(d.top for d in diamonds(graph) if d.bottom == name and not d.cyclic)
 
 

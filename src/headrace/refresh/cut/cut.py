@@ -47,7 +47,7 @@ class Head:
 
     @property
     def readable(self) -> bool:
-        """Whether its rows are still kept, where it is not the newest version."""
+        """Return whether its rows are still kept, where it is not the newest version."""
         known = self.version.snapshot_id is None or self.version.snapshot_id in self.meta.snapshots
         return known and self.version.table_uuid in (None, self.meta.uuid)
 
@@ -104,7 +104,7 @@ class Cut:
         return {n: heads[n] for n in names}
 
     def passed(self, frontier: Frontier) -> bool:
-        """Whether a base table, as already observed, is at another version than at a frontier."""
+        """Return whether a base table, as already observed, is at another version than at a frontier."""
         with self._lock:
             seen = {n: self._seen[n].version.version for n in frontier if n in self._seen}
         return any(frontier[n] != version for n, version in seen.items())

@@ -12,13 +12,13 @@ from headrace.names import TableName
 
 
 def distance(group: WatermarkGroup) -> dt.timedelta | None:
-    """How far the watermarks of a group are apart; None while some source has none."""
+    """Return how far the watermarks of a group are apart; None while some source has none."""
     marks = [mark for mark in group.marks.values() if mark is not None]
     return max(marks) - min(marks) if marks and len(marks) == len(group.marks) else None
 
 
 def agrees(group: WatermarkGroup) -> bool:
-    """Whether the watermarks of a group are within its tolerance."""
+    """Return whether the watermarks of a group are within its tolerance."""
     apart = distance(group)
     return apart is not None and apart <= group.tolerance
 

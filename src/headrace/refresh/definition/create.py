@@ -255,7 +255,7 @@ class Creator:
         return any({c.name for c in use.columns} - there[use.name] for use in details.sources)
 
     def outdated(self, table: StreamTable, keys: KnownKeys | None = None) -> bool:
-        """Whether a stream table must be defined again.
+        """Return whether a stream table must be defined again.
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
         of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
@@ -276,7 +276,7 @@ class Creator:
         return table.companion is None and needs_companion(details, table.refresh_mode)
 
     def _is_old(self, details: Details, keys: KnownKeys) -> bool:
-        """Whether what a stream table was compiled from is not that any more."""
+        """Return whether what a stream table was compiled from is not that any more."""
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):
             return True
@@ -501,7 +501,7 @@ def _same_wish(table: StreamTable) -> TableSpec:
 
 
 def needs_companion(details: Details, mode: RefreshMode) -> bool:
-    """Whether a stream table stores what its maintenance needs; one that is always recomputed does not."""
+    """Return whether a stream table stores what its maintenance needs; one that is always recomputed does not."""
     return details.companion is not None and mode is not RefreshMode.FULL
 
 

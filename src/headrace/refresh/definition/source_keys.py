@@ -78,7 +78,7 @@ class KnownKeys:
 
 
 def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> int:
-    """How many values of a key more than one row has.
+    """Return how many values of a key more than one row has.
 
     Args:
         runner: Runs the query.

@@ -104,7 +104,7 @@ def evidence_from(document: Mapping[str, object]) -> Evidence:
 def changed_rows(
     sources: Iterable[SourceFacts], frontier: Frontier, before: Mapping[TableName, Version]
 ) -> dict[TableName, int]:
-    """How many rows changed in each source that has moved, at most; the most first.
+    """Return how many rows changed in each source that has moved, at most; the most first.
 
     Where a change cannot be read, as of a table that was dropped and created again, it is known to be at least as large
     as the difference in rows.

@@ -29,7 +29,7 @@ def guarded(
     events: Events,
     resolved: Resolution | None = None,
 ) -> dict[TableName, int]:
-    """How many rows changed, by source, if that is not too much; nothing where that is not known.
+    """Return how many rows changed, by source, if that is not too much; nothing where that is not known.
 
     The snapshots' counters say how many at most: they include rows that an update carried over into new files, and rows
     that went and came again unchanged. Rows are counted only where that matters: if these may be too many; if changes

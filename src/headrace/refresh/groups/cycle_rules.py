@@ -37,7 +37,7 @@ def parts(names: Iterable[TableName], tables: Mapping[TableName, StreamTable]) -
 
 
 def in_cycle(part: Sequence[TableName], tables: Mapping[TableName, StreamTable]) -> bool:
-    """Whether a part is a cycle."""
+    """Return whether a part is a cycle."""
     return len(part) > 1 or (part[0] in tables and part[0] in tables[part[0]].sources)
 
 
@@ -160,7 +160,7 @@ def choose_cycle(
 
 
 def may_go_on(facts: Sequence[Facts]) -> bool:
-    """Whether nothing that is known from the start keeps a cycle from following what changed."""
+    """Return whether nothing that is known from the start keeps a cycle from following what changed."""
     return any(own.changed for own in facts) and not any(map(_obstacle, facts))
 
 

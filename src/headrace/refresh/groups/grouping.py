@@ -152,7 +152,7 @@ def _diamonds(
 
 
 def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diamond[TableName]) -> bool:
-    """Whether what lies on a diamond is published together.
+    """Return whether what lies on a diamond is published together.
 
     Of an aligned table also what lies below a database: which versions of two mirrors belong together, their landing
     says, not a version of something that both read. And what has a cycle on its ways: which version of a source its
@@ -165,7 +165,7 @@ def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diam
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:
-    """Whether the diamonds that meet at a table are kept together."""
+    """Return whether the diamonds that meet at a table are kept together."""
     return _wanted(options, defaults, bottom) is Consistency.ATOMIC
 
 

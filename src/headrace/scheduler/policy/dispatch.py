@@ -65,7 +65,7 @@ class Dispatch(Generic[Unit]):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing runs."""
+        """Return whether nothing waits and nothing runs."""
         return not self._waiting and not self._running
 
     @property
@@ -75,11 +75,11 @@ class Dispatch(Generic[Unit]):
 
     @property
     def busy(self) -> tuple[int, dict[str, int]]:
-        """How many units run, over all and by pool."""
+        """Return how many units run, over all and by pool."""
         return len(self._running), dict(self._busy)
 
     def knows(self, unit: Unit) -> bool:
-        """Whether a unit waits or runs."""
+        """Return whether a unit waits or runs."""
         return unit in self._waiting or unit in self._running
 
     def add(self, wanted: Iterable[Unit]) -> None:

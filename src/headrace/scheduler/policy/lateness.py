@@ -44,7 +44,7 @@ def late_because(
 
 
 def _slower(scene: SchedulerState, name: TableName, target: float, now: dt.datetime) -> bool:
-    """Whether a table is refreshed by itself, and less often than the target asks for, and is behind."""
+    """Return whether a table is refreshed by itself, and less often than the target asks for, and is behind."""
     table = scene.tables[name]
     by_itself = table.schedule.kind is not Kind.DOWNSTREAM or scene.grouping.options[name].factor is None
     return by_itself and table.news and interval(scene, name, now) > target

@@ -168,7 +168,7 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
 def _brings_news(
     scene: SchedulerState, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]
 ) -> bool:
-    """Whether refreshing a unit would change it, given what is refreshed before it."""
+    """Return whether refreshing a unit would change it, given what is refreshed before it."""
     units = scene.grouping.units
     if any(scene.tables[name].news for name in units.members[unit]):
         return True
@@ -176,7 +176,7 @@ def _brings_news(
 
 
 def _follows(scene: SchedulerState, unit: TableName) -> bool:
-    """Whether a unit is refreshed for the sake of what reads it."""
+    """Return whether a unit is refreshed for the sake of what reads it."""
     return any(scene.pulled(name) for name in scene.grouping.units.members[unit])
 
 

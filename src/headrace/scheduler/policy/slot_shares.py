@@ -36,7 +36,7 @@ class Slots:
         return cls(claim["all"], claim["pools"]) if claim else cls()
 
     def admits(self, pool: str) -> bool:
-        """Whether a unit of a pool can ever start."""
+        """Return whether a unit of a pool can ever start."""
         return self.all > 0 and self.pools.get(pool, 1) > 0
 
 
@@ -56,7 +56,7 @@ class Portion:
 
     @property
     def settled(self) -> bool:
-        """Whether it has what it is to have, and no more."""
+        """Return whether it has what it is to have, and no more."""
         return self.share == self.room == self.claim
 
 
@@ -90,7 +90,7 @@ def portion(
 
 
 def share(slots: int, place: int, schedulers: int) -> int:
-    """How many refreshes a scheduler may run, so that all together run no more than one alone would.
+    """Return how many refreshes a scheduler may run, so that all together run no more than one alone would.
 
     Args:
         slots: Refreshes at once, over all; those of a pool alike.

@@ -125,7 +125,7 @@ def _are_few(files: Sequence[str]) -> bool:
 
 
 def _place(few: Sequence[str], file: str, position: str) -> str:
-    """Where a row is stored, as columns.
+    """Return where a row is stored, as columns.
 
     Among a few files the position tells the file too: one number per row instead of a path of a hundred letters is what
     the join has to hold and to compare. Rows of other files have numbers of their own, that are nobody's place.

@@ -107,7 +107,7 @@ def _numbers(bounds: Any) -> Iterator[tuple[int, int]]:
 
 
 def _may_have(file: _File, number: int, low: int, high: int, *, whole: bool) -> bool:
-    """Whether Iceberg has to read a file."""
+    """Return whether Iceberg has to read a file."""
     span = file.spans.get(number)
     return span is None or (span[0] <= high and span[1] >= low) or not (whole or number in file.whole)
 

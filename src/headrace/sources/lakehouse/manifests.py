@@ -12,7 +12,7 @@ _DELETED = 2
 
 
 def manifest_list(meta: TableMeta, snapshot: int) -> str:
-    """Where a snapshot's manifest list is, which is never written again.
+    """Return where a snapshot's manifest list is, which is never written again.
 
     Raises:
         ValueError: It has none.

@@ -21,7 +21,7 @@ ICEBERG_OWN = frozenset(
 
 
 def is_kept_back(column: str) -> bool:
-    """Whether no mirror can have a column of that name: Iceberg or Headrace has such columns itself."""
+    """Return whether no mirror can have a column of that name: Iceberg or Headrace has such columns itself."""
     return column.lower() in ICEBERG_OWN or column.startswith("__hr_")
 
 
@@ -114,7 +114,7 @@ class RemoteTable:
         return tuple(places[name] for name in self.key)
 
     def same_shape(self, other: RemoteTable) -> bool:
-        """Whether a mirror of one is still right for the other; names do not count."""
+        """Return whether a mirror of one is still right for the other; names do not count."""
         return (self.oid, self.identity, self.key, self.columns, self.marks) == (
             other.oid,
             other.identity,
@@ -124,7 +124,7 @@ class RemoteTable:
         )
 
     def fits(self, relation: Relation) -> bool:
-        """Whether the stream describes the table that the mirror was made of."""
+        """Return whether the stream describes the table that the mirror was made of."""
         columns = [(c.name, c.type, c.modifier) for c in relation.columns]
         keys = {c.name for c in relation.columns if c.key}
         return (

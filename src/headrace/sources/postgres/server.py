@@ -108,7 +108,7 @@ class Partition:
         return f"{self.schema}.{self.name}"
 
     def tells(self, table: RemoteTable) -> bool:
-        """Whether the log has enough of its old rows for what its table is captured by.
+        """Return whether the log has enough of its old rows for what its table is captured by.
 
         Whole rows are enough for all; without an identity the server allows no UPDATE or DELETE.
         """

@@ -89,7 +89,7 @@ class Findings:
 
     @property
     def any(self) -> bool:
-        """Whether anything stands in the way, found on trial or before."""
+        """Return whether anything stands in the way, found on trial or before."""
         return bool(self.refusals or self.doubts) or (self.around is not None and self.around.any)
 
     def all(self) -> tuple[Refusal, ...]:

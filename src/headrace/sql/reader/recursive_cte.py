@@ -85,7 +85,7 @@ def _reads(relation: Relation, name: str) -> bool:
 
 
 def _by_itself(relation: Relation, name: str) -> bool:
-    """Whether it gives for some rows of a round, taken together, what it gives for each of them."""
+    """Return whether it gives for some rows of a round, taken together, what it gives for each of them."""
     match relation:
         case Round():
             return relation.name == name

@@ -105,7 +105,7 @@ def _counted(connection: Connection, values: Sequence[object]) -> Backlog:
 def in_change_tables(
     connection: Connection, schema: str, names: Sequence[str], landed: str, clock: float | None
 ) -> tuple[int, Backlog]:
-    """How many rows wait in change tables, and of how many transactions.
+    """Return how many rows wait in change tables, and of how many transactions.
 
     Args:
         connection: The connection.

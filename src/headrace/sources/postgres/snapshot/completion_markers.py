@@ -52,7 +52,7 @@ class Notes:
         return [path for path in self._inside(folder) if path.endswith(".json")]
 
     def there(self, path: str) -> bool:
-        """Whether a file exists."""
+        """Return whether a file exists."""
         from pyarrow import fs
 
         return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)

@@ -57,7 +57,7 @@ class Ledger:
 
     @property
     def continues(self) -> bool:
-        """Whether there was an attempt before this one."""
+        """Return whether there was an attempt before this one."""
         return bool(self._former)
 
     def table(self, name: TableName) -> RemoteTable | None:

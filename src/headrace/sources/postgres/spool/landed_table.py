@@ -55,12 +55,12 @@ class PostgresTable:
 
     @property
     def reshaped(self) -> bool:
-        """Whether the table was altered, and its mirror is brought to its new columns."""
+        """Return whether the table was altered, and its mirror is brought to its new columns."""
         return not self.replaced and self.former is not None and self.former != self.table
 
     @property
     def few(self) -> bool:
-        """Whether the change has few rows: of each key one that goes and one that comes."""
+        """Return whether the change has few rows: of each key one that goes and one that comes."""
         return not self.replaced and not self.spooled.truncated and 2 * self.spooled.rows <= FEW
 
     def rows_sql(self) -> str:

@@ -62,7 +62,7 @@ class Spooled:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no rows."""
+        """Return whether there are no rows."""
         return self.folder is None and self.literal is None
 
 

@@ -76,7 +76,7 @@ class Pairing:
         return tuple(places[name] for name in self.table.key)
 
     def settled(self, read: Read | None) -> bool:
-        """Whether no row came twice, and none undoes another.
+        """Return whether no row came twice, and none undoes another.
 
         Args:
             read: Reads what was written; None where it is so little that adding up takes no time.
@@ -95,7 +95,7 @@ class Pairing:
         return not len(here) or (read is not None and self._differ(read, here, there))
 
     def _differ(self, read: Read, come: pa.Array, gone: pa.Array) -> bool:
-        """Whether all rows that came differ from those that went, pair by pair; both by their places."""
+        """Return whether all rows that came differ from those that went, pair by pair; both by their places."""
         import pyarrow.compute as pc
 
         weights = read(WEIGHED)

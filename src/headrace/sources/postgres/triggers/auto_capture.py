@@ -85,7 +85,7 @@ class AutoCapture:
 
     @property
     def installed(self) -> bool:
-        """Whether something of it may be on the server."""
+        """Return whether something of it may be on the server."""
         return self._triggers.installed or self._wal.installed
 
     def begin(self) -> Landing:
@@ -194,7 +194,7 @@ class AutoCapture:
         return found
 
     def _can_use_log(self, connection: Connection) -> bool:
-        """Whether the log can be used for all tables as their mirrors are."""
+        """Return whether the log can be used for all tables as their mirrors are."""
         if not all(c.ok for c in preflight.check_server(connection, self._what.failover)):
             return False
         known = {t.oid: _unidentified(t) for t in self._what.known.values()}

@@ -99,7 +99,7 @@ class Tally:
 
     @property
     def rows(self) -> int:
-        """How many rows were changed."""
+        """Return how many rows were changed."""
         return self.images - min(self.before, self.after)
 
     def weighed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -472,7 +472,7 @@ class TriggerCapture(PostgresCapture):
         return replace(landing, position={**landing.position, "witness": log_witness.leave(connection, self._schema)})
 
     def _intact(self, connection: Connection, position: Json, name: TableName) -> bool:
-        """Whether what captures a table is what was installed, and always was since."""
+        """Return whether what captures a table is what was installed, and always was since."""
         oid = self._what.known[name].oid
         of = installed(connection, self._schema, self._suffix(name), fitness(connection, [oid])[oid])
         return bool(of.mark == position["captured"].get(str(oid)))
@@ -510,13 +510,13 @@ class TriggerCapture(PostgresCapture):
 
     @staticmethod
     def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:
-        """Where the source stands; `captured` says of the tables, by oid, how they are captured."""
+        """Return where the source stands; `captured` says of the tables, by oid, how they are captured."""
         identity = {"system": now.system, "timeline": now.timeline, "clock": now.clock}
         return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
 
 
 def by_triggers(position: Json) -> bool:
-    """Whether a position is one of capture by triggers."""
+    """Return whether a position is one of capture by triggers."""
     return "snapshot" in position
 
 

@@ -100,6 +100,6 @@ def _relative(places: Places, starts: Places) -> list[int]:
 
 
 def _unsent(columns: Sequence[Placed]) -> Mask:
-    """Which rows lack values."""
+    """Return which rows lack values."""
     found: Mask = np.any([column.unsent for column in columns], axis=0)
     return found

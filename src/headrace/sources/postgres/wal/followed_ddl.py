@@ -21,7 +21,7 @@ Places = tuple[int | None, ...]
 
 
 def followed(now: Found, before: RemoteTable) -> bool:
-    """Whether the mirror of a table is made right for its new shape by altering the mirror's columns alone.
+    """Return whether the mirror of a table is made right for its new shape by altering the mirror's columns alone.
 
     Args:
         now: The table as it is now.
@@ -43,7 +43,7 @@ def followed(now: Found, before: RemoteTable) -> bool:
 
 
 def places(now: RemoteTable, before: RemoteTable) -> Places:
-    """Where the values of a table's columns are in rows of its former shape."""
+    """Return where the values of a table's columns are in rows of its former shape."""
     former = {c.number: place for place, c in enumerate(before.columns)}
     return tuple(former.get(c.number) for c in now.columns)
 
@@ -63,7 +63,7 @@ def _row(values: Values, to: Sequence[int | None]) -> Values:
 
 
 def _names_again(now: RemoteTable, before: RemoteTable) -> bool:
-    """Whether a name stands for another column than before; columns of the mirror are told apart by name."""
+    """Return whether a name stands for another column than before; columns of the mirror are told apart by name."""
     former = {c.name.lower(): (c.number, c.name) for c in before.columns}
     return any(former.get(c.name.lower(), (c.number, c.name)) != (c.number, c.name) for c in now.columns)
 

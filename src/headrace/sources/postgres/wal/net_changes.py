@@ -55,7 +55,7 @@ class Changes(Protocol):
         ...
 
     def __len__(self) -> int:
-        """How many rows (or keys) are held."""
+        """Return how many rows (or keys) are held."""
         ...
 
 

@@ -175,7 +175,7 @@ class Collector:
             changes.delete(message)
 
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
-        """Where a table's changes go; None for tables that are not captured, or not as they are."""
+        """Return where a table's changes go; None for tables that are not captured, or not as they are."""
         if oid in self._misfits or self._unfit.get(oid):
             self.stale.add(oid)
             self.changes.pop(oid, None)

@@ -44,7 +44,7 @@ class Placed:
 
     @property
     def unsent(self) -> NDArray[np.bool_]:
-        """Which values an UPDATE did not touch and did not send."""
+        """Return which values an UPDATE did not touch and did not send."""
         found: NDArray[np.bool_] = self.kinds == _UNSENT
         return found
 
@@ -72,7 +72,7 @@ class Bytes:
         return cls(data, starts, np.frombuffer(data, np.uint8))
 
     def rows(self, at: Places, width: int) -> tuple[list[Placed], Places]:
-        """Where the values of rows lie, column by column, and where each row ends.
+        """Return where the values of rows lie, column by column, and where each row ends.
 
         Args:
             at: Where the rows begin.

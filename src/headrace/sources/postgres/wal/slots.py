@@ -48,12 +48,12 @@ class Slot:
 
     @property
     def endangered(self) -> bool:
-        """Whether the server is about to throw that away: of what it may keep, three quarters are used up."""
+        """Return whether the server is about to throw that away: of what it may keep, three quarters are used up."""
         return self.status == "unreserved" or (self.safe is not None and self.safe < self.kept // 3)
 
     @property
     def lost(self) -> bool:
-        """Whether the server has thrown away what it needs."""
+        """Return whether the server has thrown away what it needs."""
         return self.status == "lost" or self.reason is not None
 
 

@@ -272,7 +272,7 @@ class PostgresCapture:
     # ---- altered tables
 
     def _followable(self, found: Sequence[Found], same: set[int]) -> bool:
-        """Whether all mirrors that are no longer right can be made so by altering their columns."""
+        """Return whether all mirrors that are no longer right can be made so by altering their columns."""
         known, shapes = self._known, {f.table.oid: f for f in found}
         return shapes.keys() == known.keys() and all(
             not shapes[oid].table.same_shape(known[oid]) and followed(shapes[oid], known[oid])
@@ -413,7 +413,7 @@ class PostgresCapture:
 
     @property
     def _counted(self) -> int:
-        """How many changes were landed before the source began anew: the count of them only grows."""
+        """Return how many changes were landed before the source began anew: the count of them only grows."""
         return int((self._what.position or {}).get("changes", 0))
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
@@ -496,7 +496,7 @@ class PostgresCapture:
 
     @staticmethod
     def placed(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
-        """Where the source stands; `published` says of the tables, by oid, how they are in the publication."""
+        """Return where the source stands; `published` says of the tables, by oid, how they are in the publication."""
         server = {"system": now.system, "timeline": now.timeline}
         return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 

@@ -51,7 +51,7 @@ _MOVING_LITERALS = words("now today yesterday tomorrow")
 
 
 def moving_literal(string: str) -> bool:
-    """Whether the string of a typed literal, such as `DATE 'today'`, means another moment each time."""
+    """Return whether the string of a typed literal, such as `DATE 'today'`, means another moment each time."""
     return string.strip("\"'").strip().lower() in _MOVING_LITERALS
 
 

@@ -67,13 +67,13 @@ def _refusal(call: AggregateCall, why: str) -> Refusal:
 
 
 def _suffices(type_: str) -> bool:
-    """Whether a sum of values of a type cannot outgrow Spark's type for it: it would take ten billion rows."""
+    """Return whether a sum of values of a type cannot outgrow Spark's type for it: it would take ten billion rows."""
     shape = decimal_of(type_)
     return type_ in ("tinyint", "smallint", "int", "float", "double") or (shape is not None and shape[0] <= 28)
 
 
 def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], known: Known) -> bool:
-    """Whether rows of a group that the call does not tell apart agree in what it returns."""
+    """Return whether rows of a group that the call does not tell apart agree in what it returns."""
     pins = frozenset(node.keys).union(*(_pinned(each) for each in _told_apart(call)))
     if any(key <= pins for key in (*unique(node.input), *known(node.input))):
         return True

@@ -80,7 +80,7 @@ def undetermined(tree: Relation, types_of: TypesOf, known: Known = nothing_known
 
 
 def _total(topk: TopK, types_of: TypesOf, known: Known) -> bool:
-    """Whether ORDER BY leaves no tie between different rows."""
+    """Return whether ORDER BY leaves no tie between different rows."""
     pins = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
     keys = [*unique(topk.input), *known(topk.input)]
     if any(key <= pins for key in keys):
@@ -102,7 +102,7 @@ def _stack(window: Window) -> tuple[Window, ...]:
 
 
 def positional(call: WindowCall) -> bool:
-    """Whether a function's result depends on the order among rows that its ORDER BY does not tell apart."""
+    """Return whether a function's result depends on the order among rows that its ORDER BY does not tell apart."""
     frame = call.frame.upper().split()
     if call.function in _PEERS or call.function in POSITIONAL:
         return call.function in POSITIONAL
@@ -136,7 +136,7 @@ def _refusal(call: WindowCall) -> Refusal:
 
 
 def _moves_with(window: Window, other: WindowCall, own: Window, call: WindowCall) -> bool:
-    """Whether two functions see the same order, so that rows exchanged for one are exchanged for the other."""
+    """Return whether two functions see the same order, so that rows exchanged for one are exchanged for the other."""
     return window is own and positional(other) and other.order == call.order
 
 

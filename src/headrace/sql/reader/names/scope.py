@@ -69,14 +69,14 @@ class Scope:
         return self.same(column.name, name) and self.qualified(column, qualifier)
 
     def qualified(self, column: Visible, qualifier: tuple[str, ...]) -> bool:
-        """Whether a qualifier as written selects the column."""
+        """Return whether a qualifier as written selects the column."""
         if len(qualifier) > len(column.qualifier):
             return False
         own = column.qualifier[len(column.qualifier) - len(qualifier) :]
         return all(self.same(a, b) for a, b in zip(own, qualifier, strict=True))
 
     def same(self, a: str, b: str) -> bool:
-        """Whether two identifiers are the same."""
+        """Return whether two identifiers are the same."""
         return a == b if self.case_sensitive else a.lower() == b.lower()
 
     def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...] | None:

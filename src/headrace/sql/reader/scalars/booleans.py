@@ -73,7 +73,7 @@ def conjuncts(pieces: Pieces) -> tuple[Pieces, ...]:
 
 
 def has_subquery(pieces: Pieces) -> bool:
-    """Whether a subquery stands somewhere in the pieces."""
+    """Return whether a subquery stands somewhere in the pieces."""
     return any(piece.role is Role.SUBQUERY for piece in pieces)
 
 

@@ -41,7 +41,7 @@ def _end(pieces: Pieces, at: int) -> int:
 
 
 def _searched(pieces: Pieces, when: int) -> bool:
-    """Whether the WHEN belongs to a CASE without an operand."""
+    """Return whether the WHEN belongs to a CASE without an operand."""
     depth = 0
     for at in range(when - 1, -1, -1):
         text = pieces[at].text.upper()

@@ -34,7 +34,7 @@ _CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
 
 
 def match_at(pieces: Pieces, at: int, key: Pieces) -> bool:
-    """Whether the grouping expression `key` stands at index `at` as an operand of its own."""
+    """Return whether the grouping expression `key` stands at index `at` as an operand of its own."""
     end = at + len(key)
     if not key or end > len(pieces) or keys(pieces[at:end]) != keys(key):
         return False
@@ -88,7 +88,7 @@ def _right_binding(pieces: Pieces, end: int) -> int:
 
 
 def _whole(pieces: Pieces, at: int, key: Pieces) -> bool:
-    """Whether the match begins and ends with operands: `-a` in `b -a` is no operand."""
+    """Return whether the match begins and ends with operands: `-a` in `b -a` is no operand."""
     if at == 0:
         return True
     binary = key[0].role is Role.OPERATOR and pieces[at - 1].ends_operand

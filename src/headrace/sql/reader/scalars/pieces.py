@@ -68,7 +68,7 @@ class Piece:
 
     @property
     def ends_operand(self) -> bool:
-        """Whether an operand ends with it."""
+        """Return whether an operand ends with it."""
         return self.role in (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY) or self.text in (")", "]")
 
     @property
@@ -169,5 +169,5 @@ def piece_of(role: Role, token: Token, before: Token | None) -> Piece:
 
 
 def is_integer(pieces: Pieces) -> bool:
-    """Whether it is a plain integer, which GROUP BY takes for an ordinal."""
+    """Return whether it is a plain integer, which GROUP BY takes for an ordinal."""
     return len(pieces) == 1 and pieces[0].role is Role.LITERAL and counts(pieces[0].text)

@@ -60,7 +60,7 @@ class Call:
 
 
 def has_aggregate(pieces: Pieces) -> bool:
-    """Whether an expression calls an aggregate function."""
+    """Return whether an expression calls an aggregate function."""
     return any(piece.role is Role.CALL and piece.parts[0] in AGGREGATES for piece in pieces)
 
 
@@ -321,7 +321,7 @@ def _words(like: Piece, *texts: str) -> Pieces:
 
 
 def order_taken(pieces: Pieces, at: int) -> tuple[int, str] | None:
-    """Whether a function that does not look at the order of an array stands around an aggregate that gives one.
+    """Return whether a function that does not look at the order of an array stands around an aggregate that gives one.
 
     Returns:
         The end of the outer call, and its text with `{}` in the place of the aggregate; None when it is not so.

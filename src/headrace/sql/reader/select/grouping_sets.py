@@ -84,7 +84,7 @@ def hive_sets(construct: str, items: Sequence[Pieces], pieces: Pieces) -> Sets:
 
 
 def trails(cursor: Cursor, group: Group) -> bool:
-    """Whether the sets follow the expressions, as Hive writes it, instead of standing among them."""
+    """Return whether the sets follow the expressions, as Hive writes it, instead of standing among them."""
     if len(group.extras) != 1:
         return False
     extra = group.extras[0]
@@ -159,6 +159,6 @@ class Copies:
         return compose("CASE WHEN {left_out} = 0 THEN {k} END", left_out=self.bit(at), k=column(name))
 
     def bit(self, at: int) -> Scalar:
-        """Whether an expression is left out: 1 or 0."""
+        """Return whether an expression is left out: 1 or 0."""
         power = 1 << (len(self.sets.expressions) - 1 - at)
         return Scalar(f"(`{self.number}` DIV {power}) % 2", frozenset({self.number}))

@@ -166,7 +166,7 @@ class SelectReader:
         return unbracketed(resolved(self.context, tuple(out), self.scope, self.aliases))
 
     def _same_below(self, piece: Piece, meant: list[Pieces]) -> bool:
-        """Whether a name means the same column of FROM as of the result."""
+        """Return whether a name means the same column of FROM as of the result."""
         try:
             found = self.scope.resolve(piece.parts)
         except AmbiguousNameError:
@@ -419,7 +419,7 @@ class SelectReader:
         return resolved(self.context, pieces, scope, self.aliases, frozenset(alias_first), subqueries=True)
 
     def _means_alias(self, piece: Piece, scope: Scope, grouping: Grouping) -> bool:
-        """Whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
+        """Return whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
         if self.context.fold(piece.parts[0]) not in self.aliases:
             return False
         try:
@@ -464,13 +464,13 @@ def _subqueries(pieces: Pieces) -> list[Piece]:
 
 
 def _understood(items: list[Item], condition: Pieces, grouping: Grouping) -> bool:
-    """Whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
+    """Return whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
     expressions = [*(item.pieces for item in items), *grouping.grouped]
     return all(expressions) and all(p.role is not Role.NAME for pieces in (*expressions, condition) for p in pieces)
 
 
 def _plain_column(pieces: Pieces) -> bool:
-    """Whether an expression is a column."""
+    """Return whether an expression is a column."""
     return len(pieces) == 1 and pieces[0].role is Role.INPUT
 
 

@@ -33,7 +33,7 @@ Definitions = Mapping[str, Pieces]
 
 
 def has_window(pieces: Pieces) -> bool:
-    """Whether an expression calls a window function."""
+    """Return whether an expression calls a window function."""
     return any(piece.role is Role.WINDOW for piece in pieces)
 
 
@@ -149,7 +149,7 @@ class Windowing:
 
 
 def _ends_call(pieces: Pieces, start: int, at: int) -> bool:
-    """Whether the OVER of the call at `start` stands here; what is inside its brackets is passed over."""
+    """Return whether the OVER of the call at `start` stands here; what is inside its brackets is passed over."""
     closing = closing_bracket(pieces, start + 1)
     if at <= closing or not _is(pieces, at, "OVER"):
         return False

@@ -42,7 +42,7 @@ class Matched:
     nulls: bool
 
     def equal(self, a: str, b: str) -> Scalar:
-        """Whether a column of outer rows equals a key."""
+        """Return whether a column of outer rows equals a key."""
         return compose("{a} <=> {b}" if self.nulls else "{a} = {b}", a=column(a), b=column(b))
 
 
@@ -99,7 +99,7 @@ def _equality(condition: Pieces, own: Set[str]) -> tuple[Pieces, Pieces] | None:
 
 
 def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[tuple[Pieces, Pieces]]) -> bool:
-    """Whether no pair is compared by a cast: several groups may equal one row, as '1' and '01' both equal 1."""
+    """Return whether no pair is compared by a cast: several groups may equal one row, as '1' and '01' both equal 1."""
     sides = []
     for relation, at in ((inner, 0), (outer, 1)):
         items = tuple((f"side{number}", scalar(pair[at])) for number, pair in enumerate(pairs))
@@ -108,7 +108,7 @@ def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[t
 
 
 def _groups_alike(own: str, theirs: str) -> bool:
-    """Whether values of one type that equal a value of the other are equal themselves."""
+    """Return whether values of one type that equal a value of the other are equal themselves."""
     if own == theirs or (is_integer(own) and is_integer(theirs)):
         return True
     a, b = decimal_of(own), decimal_of(theirs)
@@ -138,7 +138,7 @@ _LOOSE = (
 
 
 def _tight(sides: tuple[Pieces, ...]) -> bool:
-    """Whether no side holds an operator that binds less than the equality between them."""
+    """Return whether no side holds an operator that binds less than the equality between them."""
     return all(len(split(side, word)) == 1 for side in sides for word in _LOOSE)
 
 

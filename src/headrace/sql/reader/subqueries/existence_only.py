@@ -28,13 +28,13 @@ def only_asked_for_rows(context: Context, query: Query) -> Query:
 
 
 def _lets_through(context: Context, extra: Extra) -> bool:
-    """Whether it is a LIMIT of at least one row."""
+    """Return whether it is a LIMIT of at least one row."""
     tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
     return extra.construct == "LIMIT" and len(tokens) == 1 and counts(tokens[0].text) and int(tokens[0].text) > 0
 
 
 def _only_groups(context: Context, body: Select) -> bool:
-    """Whether it has a plain GROUP BY, and nothing that drops or adds rows afterwards."""
+    """Return whether it has a plain GROUP BY, and nothing that drops or adds rows afterwards."""
     group = body.group
     if group is None or group.all or group.extras or body.having is not None or body.extras:
         return False

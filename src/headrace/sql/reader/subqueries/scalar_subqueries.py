@@ -203,6 +203,6 @@ class Values:
 
 
 def _strict(pieces: Pieces) -> bool:
-    """Whether it is NULL as soon as one of its operands is: nothing but arithmetic and comparisons."""
+    """Return whether it is NULL as soon as one of its operands is: nothing but arithmetic and comparisons."""
     operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY)
     return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in pieces)

@@ -55,7 +55,7 @@ def unordered(context: Context, relation: Relation, value: Scalar) -> str | None
 
 
 def one_row(relation: Relation) -> bool:
-    """Whether a relation is known to have exactly one row."""
+    """Return whether a relation is known to have exactly one row."""
     while isinstance(relation, Project):
         relation = relation.input
     if isinstance(relation, Values):

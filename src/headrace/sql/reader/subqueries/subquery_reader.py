@@ -283,7 +283,7 @@ def _holds_subquery(part: Condition) -> bool:
 
 
 def _asks_for_existence(pieces: Pieces) -> bool:
-    """Whether it is EXISTS (…), or `… IN (…)`."""
+    """Return whether it is EXISTS (…), or `… IN (…)`."""
     last = pieces[-1] if pieces else None
     if last is None or last.role is not Role.SUBQUERY or has_subquery(pieces[:-1]):
         return False

@@ -47,11 +47,11 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether the text is used up."""
+        """Return whether the text is used up."""
         return self.at >= len(self.tokens)
 
     def sees(self, *words: str) -> bool:
-        """Whether these words come next."""
+        """Return whether these words come next."""
         return all(self.peek(i).word == word for i, word in enumerate(words))
 
     def take(self, *words: str) -> bool:
@@ -85,7 +85,7 @@ class Cursor:
         return UserError("SYNTAX_ERROR", message + found, place=place_at(self.sql, self.offset()), hint=hint)
 
     def offset(self, index: int | None = None) -> int:
-        """Where a token (the current one by default) begins in the text."""
+        """Return where a token (the current one by default) begins in the text."""
         index = self.at if index is None else index
         if index < len(self.tokens):
             return self.tokens[index].start
@@ -125,11 +125,11 @@ class Cursor:
         return start, self.at
 
     def after_operand(self) -> bool:
-        """Whether the token before ends an operand, so that a keyword here is no column of that name."""
+        """Return whether the token before ends an operand, so that a keyword here is no column of that name."""
         return ends_operand(self.tokens, self.at - 1)
 
     def at_clause(self) -> bool:
-        """Whether a new clause of the query begins here."""
+        """Return whether a new clause of the query begins here."""
         word = self.word
         if word == "|>":
             return True
@@ -149,7 +149,7 @@ class Cursor:
         return word in _CLAUSES
 
     def opens_query(self, ahead: int = 0) -> bool:
-        """Whether a parenthesis stands here and a query inside, not an expression that begins with one."""
+        """Return whether a parenthesis stands here and a query inside, not an expression that begins with one."""
         if self.peek(ahead).word != "(":
             return False
         opened = ahead
@@ -161,7 +161,7 @@ class Cursor:
         )
 
     def _query_ends(self, ahead: int) -> bool:
-        """Whether the bracket that opens here could be a query of its own: what follows it is no operator."""
+        """Return whether the bracket that opens here could be a query of its own: what follows it is no operator."""
         depth = 0
         for at in range(self.at + ahead, len(self.tokens)):
             depth += (self.tokens[at].word == "(") - (self.tokens[at].word == ")")
@@ -177,7 +177,7 @@ class Cursor:
 
 
 def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether the token ends an operand."""
+    """Return whether the token ends an operand."""
     if index < 0:
         return False
     token = tokens[index]

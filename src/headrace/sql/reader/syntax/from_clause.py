@@ -46,7 +46,7 @@ def parse_from(cursor: Cursor) -> From:
 
 
 def _at_join(cursor: Cursor) -> bool:
-    """Whether a join begins here; `left(x, 2)` and a column `full` do not begin one."""
+    """Return whether a join begins here; `left(x, 2)` and a column `full` do not begin one."""
     if cursor.word == "JOIN":
         return True
     return cursor.word in _JOIN_WORDS and cursor.peek(1).word in _JOIN_WORDS | {"OUTER"}

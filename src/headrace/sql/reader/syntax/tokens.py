@@ -52,7 +52,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether it may be an identifier."""
+        """Return whether it may be an identifier."""
         return self.kind is Kind.WORD or self.kind is Kind.QUOTED
 
     @property
@@ -62,7 +62,7 @@ class Token:
 
 
 def counts(text: str) -> bool:
-    """Whether a text is a plain whole number, of a size that may count rows or columns."""
+    """Return whether a text is a plain whole number, of a size that may count rows or columns."""
     return text.isascii() and text.isdigit() and len(text) < 20
 
 

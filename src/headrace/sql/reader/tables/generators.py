@@ -32,7 +32,7 @@ def as_generator(pieces: Pieces) -> Pieces:
 
 
 def is_generator(pieces: Pieces) -> bool:
-    """Whether an expression was marked so."""
+    """Return whether an expression was marked so."""
     return bool(pieces) and pieces[0].role is Role.GENERATOR
 
 
@@ -58,7 +58,7 @@ VIEW = "LATERAL VIEW"
 
 
 def more_than_views(select: Select) -> bool:
-    """Whether a block has a clause that is not read, or LATERAL VIEWs over nothing."""
+    """Return whether a block has a clause that is not read, or LATERAL VIEWs over nothing."""
     return any(extra.construct != VIEW for extra in select.extras) or (bool(select.extras) and select.source is None)
 
 

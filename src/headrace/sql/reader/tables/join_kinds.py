@@ -22,7 +22,7 @@ class JoinKind(Enum):
 
     @property
     def one_sided(self) -> bool:
-        """Whether the right side's columns are gone afterwards."""
+        """Return whether the right side's columns are gone afterwards."""
         return self in (JoinKind.SEMI, JoinKind.ANTI)
 
 

@@ -222,7 +222,7 @@ class _Reader:
 
 
 def _cut(output: Output) -> TopK | None:
-    """Where the query is cut off; what its rows are ordered by may be left out above that."""
+    """Return where the query is cut off; what its rows are ordered by may be left out above that."""
     relation = output.relation
     if output.hidden and isinstance(relation, Project):
         relation = relation.input

@@ -97,7 +97,7 @@ _BY_VALUE = ("boolean", "double", "float")
 
 
 def _by_value(context: Context, relation: Relation, clause: Clause) -> bool:
-    """Whether Spark computes the aggregates per value first: they all give numbers or truth values."""
+    """Return whether Spark computes the aggregates per value first: they all give numbers or truth values."""
     if all(_null_over_nothing(pieces) for pieces, _ in clause.aggregates):
         return False
     grouping = Grouping([])
@@ -110,7 +110,7 @@ _LITERALS = {"string": "string", "boolean": "boolean", "date": "date"}
 
 
 def _comparable(context: Context, relation: Relation, clause: Clause) -> bool:
-    """Whether each constant is of the type of its column, so that no cast stands between them."""
+    """Return whether each constant is of the type of its column, so that no cast stands between them."""
     types = {c.name: c.type for c in types_in(context, relation) or ()}
     for i, visible in enumerate(clause.columns):
         type_ = types.get(visible.internal)
@@ -170,7 +170,7 @@ def _filtered(pieces: Pieces, condition: Pieces) -> Pieces:
 
 
 def _null_over_nothing(pieces: Pieces) -> bool:
-    """Whether it is one call, and that gives NULL over no rows."""
+    """Return whether it is one call, and that gives NULL over no rows."""
     alone = has_aggregate(pieces[:1]) and call_at(pieces, 0).end == len(pieces)
     return alone and pieces[0].parts[0] in _NULL_OVER_NOTHING
 

@@ -43,6 +43,7 @@ from headrace.physical.key_ranges import WITHIN, condition, gaps_sql
 from headrace.physical.scan_reduction import ScanReduction
 from headrace.physical.shared_changes import FEW_CHANGED, About, CommonChanges, view_of
 from headrace.physical.stages import Compute, ReadChange, Stage, Write
+from headrace.physical.step_runs import Policy, StepRun
 from headrace.ports import Runner
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint
 from headrace.refresh.staging_tables import only_ours, somebody_elses, staged, untouched
@@ -71,6 +72,7 @@ class Outcome:
         compared: Whether `inserted` and `deleted` count what really differs, not whole contents.
         shared: Seconds by which it would have taken longer had all readers of what is common computed a part of it;
             negative for who computed it for others.
+        steps: What became of each physical step, in the order in which they ended.
     """
 
     written: dict[TableName, TableMeta] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Outcome:
     jobs: int | None = None
     compared: bool = False
     shared: float = 0.0
+    steps: list[StepRun] = field(default_factory=list)
 
 
 class Run:
@@ -501,6 +504,15 @@ class Run:
         seconds = time.perf_counter() - start
         self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
         self.events.emit(StageFinished(table, stage.title, seconds))
+        if isinstance(stage, Write):
+            self.outcome.steps.append(StepRun(stage.title, Policy.STORED, writes=stage.table, seconds=seconds))
+        elif isinstance(stage, Compute | ReadChange):
+            policy = Policy.INLINE if quote(stage.view) in self._texts else Policy.MATERIALIZE
+            step, reads = (stage.name, None) if isinstance(stage, Compute) else ("", stage.source)
+            rows = self.runner.kept_count(stage.view)
+            self.outcome.steps.append(
+                StepRun(stage.title, policy, step, reads=reads, rows=rows, seconds=round(seconds, 4))
+            )
 
 
 _NEVER = " WHERE false"

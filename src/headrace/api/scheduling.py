@@ -102,11 +102,11 @@ class ScheduleVerbs(ProjectHandle):
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
         """The groups of stream tables that are refreshed and published together; starts no Spark."""
         from headrace.api.schedules.groups import diamond_groups
-        from headrace.api.schedules.project_defaults import scene_of
+        from headrace.api.schedules.project_defaults import scheduler_state_of
         from headrace.refresh.cut.cut import Cut
 
-        scene = scene_of(self.settings, self._catalog, Cut(self._catalog, lambda _: None))
-        return diamond_groups(self._catalog, scene, dt.datetime.now(dt.UTC))
+        state = scheduler_state_of(self.settings, self._catalog, Cut(self._catalog, lambda _: None))
+        return diamond_groups(self._catalog, state, dt.datetime.now(dt.UTC))
 
     def create_refresh_group(self, name: str, members: Names) -> None:
         """Have stream tables refreshed and published together from now on, without a diamond that asks for it.

@@ -12,11 +12,11 @@ from headrace.scheduler.scheduler_state import SchedulerState
 from headrace.scheduler.work import Planned
 
 
-def planned(scene: SchedulerState, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
+def planned(state: SchedulerState, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
     """A cycle for people: what would be refreshed, the most urgent first, then what waits."""
-    units, seconds = scene.grouping.units, scene.unit_seconds()
+    units, seconds = state.grouping.units, state.unit_seconds()
     order: Dispatch[TableName] = Dispatch(1)
-    order.draw(units.dag, urgency(scene, now))
+    order.draw(units.dag, urgency(state, now))
     order.add(cycle.wanted)
     found = []
     while not order.idle:

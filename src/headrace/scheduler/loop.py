@@ -1,4 +1,4 @@
-"""The loop that keeps stream tables fresh: looks at the scene, lets units wait in line, starts them in threads.
+"""The loop that keeps stream tables fresh: looks at the state, lets units wait in line, starts them in threads.
 
 Everything that one look finds due reads one cut of the sources, however long it takes. Looks go on while units run: a
 slow one delays only what reads from it. While nothing moves, a look is three small queries.
@@ -37,7 +37,7 @@ from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.policy.slot_shares import Portion, Slots, portion
 from headrace.scheduler.policy.urgency import urgency
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scheduler_state import SchedulerState, read_scene, targets
+from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state, targets
 from headrace.scheduler.user_decisions import Decisions
 from headrace.scheduler.work import Planned, RunSummary, Worker
 
@@ -99,7 +99,7 @@ class Scheduler:
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Cut] = {}
-        self._scene: SchedulerState | None = None
+        self._state: SchedulerState | None = None
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
@@ -117,9 +117,9 @@ class Scheduler:
 
     def plan(self) -> tuple[Planned, ...]:
         """What would be refreshed now, in which order, and why; and what waits."""
-        scene = self._look()
+        state = self._look()
         now = self.clock.now()
-        return planned(scene, plan_cycle(scene, now), now)
+        return planned(state, plan_cycle(state, now), now)
 
     def run(self, stopping: threading.Event, *, once: bool = False) -> RunSummary:
         """Keep tables fresh until told to stop.
@@ -205,12 +205,12 @@ class Scheduler:
             if self._quiet() and not nudged:
                 self._outage.over()
                 return True
-            scene = self._look()
+            state = self._look()
             # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
             self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
             if not told:
-                self.events.emit(SchedulerStarted(self.owner, len(scene.tables)))
-            self._line_up(scene, plan_cycle(scene, self.clock.now()))
+                self.events.emit(SchedulerStarted(self.owner, len(state.tables)))
+            self._line_up(state, plan_cycle(state, self.clock.now()))
         except HeadraceError as error:
             if once or not error.retryable:
                 raise
@@ -222,36 +222,38 @@ class Scheduler:
 
     def _quiet(self) -> bool:
         """Return whether nothing moved since the last look, and nothing has become due."""
-        seen = self._scene and self._pulse(self._scene)
+        seen = self._state and self._pulse(self._state)
         quiet = seen is not None and seen == self._seen
         self._seen = seen
         return quiet and (self._next is None or self.clock.now() < self._next)
 
-    def _pulse(self, scene: SchedulerState) -> object | None:
+    def _pulse(self, state: SchedulerState) -> object | None:
         """Differs when something moved; None where only asking Spark could tell."""
-        if any(base.catalog != LAKE for base in scene.bases):
+        if any(base.catalog != LAKE for base in state.bases):
             return None
-        pointers = self.catalog.pointers(LAKE, scene.bases)
+        pointers = self.catalog.pointers(LAKE, state.bases)
         return self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
 
     def _look(self) -> SchedulerState:
         self._heads = self.worker.heads()
         unread: dict[TableName, HeadraceError] = {}
         rules = self.rules
-        scene = read_scene(self.catalog, self._heads, rules.defaults, rules.default_schedule, unread.__setitem__)
+        state = read_scheduler_state(
+            self.catalog, self._heads, rules.defaults, rules.default_schedule, unread.__setitem__
+        )
         for name, error in unread.items():
             if self._unread.get(name) != error.message:
                 self.events.emit(Notice(f"Source {name} cannot be read. [{error.code}] {error.message}"))
             if error.code == "SPARK_LOST":
                 self.spark.lost(error)
         self._unread = {name: error.message for name, error in unread.items()}
-        return scene
+        return state
 
-    def _line_up(self, scene: SchedulerState, cycle: Cycle) -> None:
-        self._scene = scene
-        units = scene.grouping.units
-        pools = {unit: scene.grouping.options[unit].pool for unit in units.members}
-        for unit in self._dispatch.draw(units.dag, urgency(scene, self.clock.now()), pools):
+    def _line_up(self, state: SchedulerState, cycle: Cycle) -> None:
+        self._state = state
+        units = state.grouping.units
+        pools = {unit: state.grouping.options[unit].pool for unit in units.members}
+        for unit in self._dispatch.draw(units.dag, urgency(state, self.clock.now()), pools):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted, pools) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
@@ -264,7 +266,7 @@ class Scheduler:
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
         self._told = dict(cycle.held)
-        self._tell_lags(scene)
+        self._tell_lags(state)
 
     def _own(
         self, dag: Dag[TableName], wanted: Iterable[TableName], pools: Mapping[TableName, str]
@@ -278,10 +280,10 @@ class Scheduler:
             else:
                 left.add(unit)
 
-    def _tell_lags(self, scene: SchedulerState) -> None:
+    def _tell_lags(self, state: SchedulerState) -> None:
         now, late = self.clock.now(), set()
-        for name, target in targets(scene).items():
-            lag = scene.tables[name].standing.lag(now)
+        for name, target in targets(state).items():
+            lag = state.tables[name].standing.lag(now)
             if lag > target:
                 late.add(name)
                 if name not in self._late:
@@ -291,9 +293,9 @@ class Scheduler:
     # ---- units
 
     def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
-        assert self._scene is not None
-        members = self._scene.grouping.units.members[unit]
-        limits = [t for n in members if (t := self._scene.grouping.options[n].timeout) is not None]
+        assert self._state is not None
+        members = self._state.grouping.units.members[unit]
+        limits = [t for n in members if (t := self._state.grouping.options[n].timeout) is not None]
         deadline = time.monotonic() + min(limits) if limits else None
         self._running[unit] = _Running(members, deadline)
         pool.submit(self._work, unit, members, self._cuts.pop(unit))
@@ -352,9 +354,9 @@ class Scheduler:
 
     def _give_up(self, failed: TableName) -> None:
         """What waits for a failed unit is given up, but for tables that want no consistency: these go on without it."""
-        assert self._scene is not None
+        assert self._state is not None
         for unit in self._dispatch.fail(failed):
-            if waits(self._scene, unit):
+            if waits(self._state, unit):
                 self._cuts.pop(unit, None)
             else:
                 self._dispatch.add([unit])

@@ -79,14 +79,14 @@ def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
     return tuple(sorted({s for t in known.values() for s in t.sources if s not in known}))
 
 
-def read_scene(
+def read_scheduler_state(
     catalog: Catalog,
     heads: Cut,
     defaults: Defaults,
     default_schedule: Schedule,
     unreadable: Callable[[TableName, HeadraceError], None] | None = None,
 ) -> SchedulerState:
-    """Read the scene.
+    """Read the state.
 
     Args:
         catalog: The catalog.
@@ -222,26 +222,26 @@ def effective_schedules(
     return found
 
 
-def targets(scene: SchedulerState) -> dict[TableName, int]:
+def targets(state: SchedulerState) -> dict[TableName, int]:
     """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
     them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
-    return _strictest(scene, (Kind.LAG,))
+    return _strictest(state, (Kind.LAG,))
 
 
-def patience(scene: SchedulerState) -> dict[TableName, int]:
+def patience(state: SchedulerState) -> dict[TableName, int]:
     """How many seconds tables may lack a change before they are to go first: their targets, or the pauses they keep."""
-    return _strictest(scene, (Kind.LAG, Kind.ON_CHANGE))
+    return _strictest(state, (Kind.LAG, Kind.ON_CHANGE))
 
 
-def _strictest(scene: SchedulerState, kinds: Collection[Kind]) -> dict[TableName, int]:
+def _strictest(state: SchedulerState, kinds: Collection[Kind]) -> dict[TableName, int]:
     found: dict[TableName, int] = {}
-    graph, options = scene.grouping.graph, scene.grouping.options
+    graph, options = state.grouping.graph, state.grouping.options
     for part in reversed(graph.parts):
-        names = [name for name in part if name in scene.tables and options[name].factor is not None]
+        names = [name for name in part if name in state.tables and options[name].factor is not None]
         for name in names:
-            if (own := scene.tables[name].schedule).kind in kinds:
+            if (own := state.tables[name].schedule).kind in kinds:
                 found[name] = round(own.seconds * (options[name].factor or 1.0))
         wanted = [found[reader] for name in part for reader in graph.consumers(name) if reader in found]
         if wanted:
-            found |= {name: min(wanted) for name in names if scene.tables[name].schedule.kind is Kind.DOWNSTREAM}
+            found |= {name: min(wanted) for name in names if state.tables[name].schedule.kind is Kind.DOWNSTREAM}
     return found

@@ -14,7 +14,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.intervals import interval
-from headrace.scheduler.scheduler_state import read_scene
+from headrace.scheduler.scheduler_state import read_scheduler_state
 
 ALIGNED = {"diamond_consistency": "aligned"}
 NOW = dt.datetime.now(dt.UTC)
@@ -29,9 +29,9 @@ def refresh(catalog, worker, *names):
         worker.refresh((full(name),), worker.heads())
 
 
-def scene(catalog):
+def state(catalog):
     heads = Cut(catalog, lambda _: None)
-    return read_scene(catalog, heads, Defaults(), parse_schedule("ON CHANGE"))
+    return read_scheduler_state(catalog, heads, Defaults(), parse_schedule("ON CHANGE"))
 
 
 def tables(catalog):
@@ -53,12 +53,12 @@ def test_the_table_reads_the_newest_versions_that_agree(lake_, catalog):
     lake_.base("s.a")
     refresh(catalog, worker, "b", "d")
     assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {0}}, "d": {"a": {0}}}
-    assert scene(catalog).tables[full("d")].trails == {full("b"): 1}
-    assert not scene(catalog).tables[full("d")].news
+    assert state(catalog).tables[full("d")].trails == {full("b"): 1}
+    assert not state(catalog).tables[full("d")].news
     lake_.base("s.a")
     refresh(catalog, worker, "b", "c", "b", "d")
     assert roots(lake_, catalog)["d"] == {"a": {2}}
-    assert scene(catalog).tables[full("d")].trails == {}
+    assert state(catalog).tables[full("d")].trails == {}
 
 
 def test_versions_that_may_yet_be_read_are_kept(lake_, catalog):
@@ -162,7 +162,7 @@ def test_how_long_between_two_refreshes(lake_, catalog):
     schedules = {"b": "1 minute", "c": "@hourly", "m": "MANUAL", "d": "DOWNSTREAM"}
     define(catalog, "b: a; c: a; m: a; d: b; e: d", schedules, b={"tier": "warm"}, e={"tier": "frozen"})
     lake_.base("s.a")
-    of = scene(catalog)
+    of = state(catalog)
     found = {name: interval(of, full(name), NOW) for name in ("b", "c", "m", "e")}
     assert found == {"b": 120, "c": 3600, "m": float("inf"), "e": float("inf")}
 

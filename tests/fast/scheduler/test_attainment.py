@@ -15,7 +15,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.lateness import late_because
-from headrace.scheduler.scheduler_state import read_scene
+from headrace.scheduler.scheduler_state import read_scheduler_state
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 A, B, C = (lake(f"s.{name}") for name in "abc")
@@ -61,8 +61,8 @@ def test_lag_is_measured_to_the_root() -> None:
     assert stretch.share(C, 10) == pytest.approx(0.7)  # from 30, when the change was ten seconds old, to 60
 
 
-def scene(catalog: Catalog):  # type: ignore[no-untyped-def]
-    return read_scene(catalog, Cut(catalog, lambda _: None), Defaults(), parse_schedule("ON CHANGE"))
+def state(catalog: Catalog):  # type: ignore[no-untyped-def]
+    return read_scheduler_state(catalog, Cut(catalog, lambda _: None), Defaults(), parse_schedule("ON CHANGE"))
 
 
 def test_the_stretch_is_read_from_the_history(lake_, catalog):
@@ -94,7 +94,7 @@ def test_why_a_table_is_late(lake_, catalog):
     now = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=100)
 
     def why(name, scheduled=True, running=()):
-        return late_because(scene(catalog), full(name), 10, now, scheduled=scheduled, running=set(running))
+        return late_because(state(catalog), full(name), 10, now, scheduled=scheduled, running=set(running))
 
     assert why("c") == "s.b has a slower schedule (1 hour)"
     assert why("c", running=[B]) == "s.b is being refreshed"

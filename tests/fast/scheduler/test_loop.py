@@ -28,7 +28,7 @@ from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.policy.plan_cycle import holds
 from headrace.scheduler.policy.slot_shares import Slots
-from headrace.scheduler.scheduler_state import patience, read_scene, targets
+from headrace.scheduler.scheduler_state import patience, read_scheduler_state, targets
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -398,8 +398,8 @@ def test_what_nobody_loads_is_named(lake_, catalog):
     (planned,) = scheduler(catalog, worker).plan()
     assert (planned.tables, planned.waits, planned.why) == (("s.d",), True, "s.b is not loaded yet")
     rules_ = rules()
-    scene = read_scene(catalog, worker.heads(), rules_.defaults, rules_.default_schedule)
-    assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, NOW).items()} == {
+    state = read_scheduler_state(catalog, worker.heads(), rules_.defaults, rules_.default_schedule)
+    assert {u.table: (h.table.table, h.reason) for u, h in holds(state, NOW).items()} == {
         "c": ("b", "not loaded yet"),
         "d": ("b", "not loaded yet"),
     }
@@ -955,15 +955,17 @@ def test_holds_lags_and_targets(lake_, catalog):
     lake_.base("s.a")
     catalog.pause([full("c")])
     rules_ = rules()
-    scene = read_scene(catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule)
-    assert {n.table: t for n, t in targets(scene).items()} == {"b": 10, "c": 3600, "d": 10}
-    assert {n.table: t for n, t in patience(scene).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
+    state = read_scheduler_state(
+        catalog, PublishingWorker(lake_, catalog).heads(), rules_.defaults, rules_.default_schedule
+    )
+    assert {n.table: t for n, t in targets(state).items()} == {"b": 10, "c": 3600, "d": 10}
+    assert {n.table: t for n, t in patience(state).items()} == {"b": 10, "c": 3600, "d": 10, "e": 1}
     now = dt.datetime.now(dt.UTC)
-    assert {u.table: (h.table.table, h.reason) for u, h in holds(scene, now).items()} == {
+    assert {u.table: (h.table.table, h.reason) for u, h in holds(state, now).items()} == {
         "c": ("c", "paused"),
         "e": ("c", "paused"),
     }
-    lags = {n.table: t.standing.behind_since for n, t in scene.tables.items()}
+    lags = {n.table: t.standing.behind_since for n, t in state.tables.items()}
     assert len(set(lags.values())) == 1  # all of them lack the same change of a
     assert lags["e"] is not None
 
@@ -983,8 +985,8 @@ def test_a_tier_stretches_when_a_table_is_due_and_late(lake_, catalog, tier, tar
     catalog.alter_stream_table(full("c"), options={"tier": tier})
     lake_.base("s.a")
     rules_, heads = rules(), worker.heads()
-    scene = read_scene(catalog, heads, rules_.defaults, rules_.default_schedule)
-    assert targets(scene) == ({} if target is None else dict.fromkeys((full("b"), full("c")), target))
+    state = read_scheduler_state(catalog, heads, rules_.defaults, rules_.default_schedule)
+    assert targets(state) == ({} if target is None else dict.fromkeys((full("b"), full("c")), target))
     for seconds in (600, 10_000, 100_000):
         events, told = Events(), []
         events.subscribe(told.append)

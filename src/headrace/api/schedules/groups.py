@@ -45,9 +45,9 @@ class DiamondGroup(Record):
     cyclic: tuple[str, ...] = ()
 
 
-def diamond_groups(catalog: Catalog, scene: SchedulerState, now: dt.datetime) -> tuple[DiamondGroup, ...]:
+def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) -> tuple[DiamondGroup, ...]:
     """The groups there are; see `Headrace.diamond_groups`."""
-    epochs, held, cut = catalog.epochs(), holds(scene, now), scene.grouping
+    epochs, held, cut = catalog.epochs(), holds(state, now), state.grouping
     found = []
     for unit in cut.units.dag.order():
         name, members = cut.group(unit), cut.units.members[unit]
@@ -62,7 +62,7 @@ def diamond_groups(catalog: Catalog, scene: SchedulerState, now: dt.datetime) ->
                 policy=cut.policy(unit).value,
                 epoch=epoch.epoch if epoch else 0,
                 last_publication=epoch.publication.id if epoch else None,
-                waits_for=_waits_for(scene, unit, held.get(unit), now),
+                waits_for=_waits_for(state, unit, held.get(unit), now),
                 declared=cut.declared(unit),
                 cyclic=tuple(str(m) for m in members if cut.graph.component(m)),
             )
@@ -70,10 +70,10 @@ def diamond_groups(catalog: Catalog, scene: SchedulerState, now: dt.datetime) ->
     return tuple(found)
 
 
-def _waits_for(scene: SchedulerState, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:
+def _waits_for(state: SchedulerState, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:
     if hold is not None:
         return f"{hold.table} is {hold.reason}"
-    late = not_due_yet(scene, unit, now)
+    late = not_due_yet(state, unit, now)
     return f"{', '.join(map(str, late))}, not due yet" if late else None
 
 

@@ -10,7 +10,7 @@ from headrace.refresh.fuses.fuse import Fuse
 from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
-from headrace.scheduler.scheduler_state import SchedulerState, read_scene
+from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state
 
 if TYPE_CHECKING:
     from headrace.refresh.cut.cut import Cut
@@ -28,7 +28,7 @@ def defaults_of(settings: Settings) -> Defaults:
     )
 
 
-def scene_of(settings: Settings, catalog: Catalog, heads: Cut) -> SchedulerState:
+def scheduler_state_of(settings: Settings, catalog: Catalog, heads: Cut) -> SchedulerState:
     """What schedulers would decide from; sources that cannot be read are taken not to have moved."""
     default = parse_schedule(settings.default_schedule)
-    return read_scene(catalog, heads, defaults_of(settings), default, lambda *_: None)
+    return read_scheduler_state(catalog, heads, defaults_of(settings), default, lambda *_: None)

@@ -17,7 +17,7 @@ from headrace.results.refresh_results import StreamTableInfo
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.lateness import late_because
 from headrace.scheduler.policy.plan_cycle import Hold, holds
-from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scene, targets
+from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scheduler_state, targets
 
 if TYPE_CHECKING:
     from headrace.names import TableName
@@ -28,18 +28,18 @@ def with_schedules(
     infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Cut
 ) -> tuple[StreamTableInfo, ...]:
     """What `status` says of tables, with what schedulers make of them."""
-    scene = read_scene(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
+    state = read_scheduler_state(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
     now = dt.datetime.now(dt.UTC)
-    wanted, found = targets(scene), holds(scene, now)
-    by_text = {str(name): name for name in scene.tables}
-    infos = [_scheduled(info, scene, by_text.get(info.name), wanted, found, now) for info in infos]
-    infos = _punctual(infos, scene, catalog, wanted, now)
-    return tuple(_gated(infos, scene.grouping.graph, catalog.gates()))
+    wanted, found = targets(state), holds(state, now)
+    by_text = {str(name): name for name in state.tables}
+    infos = [_scheduled(info, state, by_text.get(info.name), wanted, found, now) for info in infos]
+    infos = _punctual(infos, state, catalog, wanted, now)
+    return tuple(_gated(infos, state.grouping.graph, catalog.gates()))
 
 
 def _punctual(
     infos: Sequence[StreamTableInfo],
-    scene: SchedulerState,
+    state: SchedulerState,
     catalog: Catalog,
     wanted: Mapping[TableName, int],
     now: dt.datetime,
@@ -49,17 +49,17 @@ def _punctual(
     What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
     """
     with catalog.reading() as reader:
-        stretch = read_stretch(reader, scene.tables, now)
+        stretch = read_stretch(reader, state.tables, now)
         held = {lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now}
-    running = {name for name in scene.tables if resource_of(name) in held}
+    running = {name for name in state.tables if resource_of(name) in held}
     scheduled = bool(catalog.schedulers())
-    by_text = {str(name): (name, target) for name, target in patience(scene).items()}
+    by_text = {str(name): (name, target) for name, target in patience(state).items()}
     done = []
     for info in infos:
         if info.name in by_text:
             name, target = by_text[info.name]
             share = stretch.share(name, wanted[name]) if name in wanted else None
-            why = late_because(scene, name, target, now, scheduled=scheduled, running=running)
+            why = late_because(state, name, target, now, scheduled=scheduled, running=running)
             info = dataclasses.replace(info, within_target=share, late_because=None if info.held_up else why)
         done.append(info)
     return done
@@ -78,7 +78,7 @@ def _gated(
 
 def _scheduled(
     info: StreamTableInfo,
-    scene: SchedulerState,
+    state: SchedulerState,
     name: TableName | None,
     wanted: Mapping[TableName, int],
     found: Mapping[TableName, Hold],
@@ -86,7 +86,7 @@ def _scheduled(
 ) -> StreamTableInfo:
     if name is None:  # dropped meanwhile
         return info
-    table, hold = scene.tables[name], found.get(scene.grouping.units.unit_of[name])
+    table, hold = state.tables[name], found.get(state.grouping.units.unit_of[name])
     return dataclasses.replace(
         info,
         effective_schedule=table.schedule.text,

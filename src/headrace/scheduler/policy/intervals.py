@@ -10,9 +10,9 @@ from headrace.schedule import Kind
 from headrace.scheduler.scheduler_state import SchedulerState
 
 
-def interval(scene: SchedulerState, name: TableName, now: dt.datetime) -> float:
+def interval(state: SchedulerState, name: TableName, now: dt.datetime) -> float:
     """Seconds between two refreshes of a table, if its sources keep changing; infinite where nothing refreshes it."""
-    schedule, factor = scene.tables[name].schedule, scene.grouping.options[name].factor
+    schedule, factor = state.tables[name].schedule, state.grouping.options[name].factor
     if factor is None or schedule.kind is Kind.MANUAL:
         return math.inf
     if schedule.cron is not None:

@@ -16,21 +16,21 @@ from headrace.scheduler.scheduler_state import SchedulerState
 
 
 def along(
-    scene: SchedulerState, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
+    state: SchedulerState, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
 ) -> dict[TableName, str]:
     """Further units to refresh, with the reason in words.
 
     Args:
-        scene: The scene.
+        state: State of the scheduler.
         wanted: The units that are refreshed.
         possible: The units that have something to bring, and that nothing holds up.
         now: The time.
     """
     found: dict[TableName, str] = {}
-    unit_of = scene.grouping.units.unit_of
-    for diamond in _aligned(scene):
-        members = [name for name in diamond.between if name in scene.tables]
-        pace = {name: (interval(scene, name, now), str(name)) for name in members}
+    unit_of = state.grouping.units.unit_of
+    for diamond in _aligned(state):
+        members = [name for name in diamond.between if name in state.tables]
+        pace = {name: (interval(state, name, now), str(name)) for name in members}
         for slow in members:
             if unit_of[slow] in wanted:
                 for quick in members:
@@ -40,5 +40,5 @@ def along(
     return found
 
 
-def _aligned(scene: SchedulerState) -> Iterator[Diamond[TableName]]:
-    return (d for d in scene.grouping.diamonds if d.bottom in scene.tables and scene.tables[d.bottom].aligned)
+def _aligned(state: SchedulerState) -> Iterator[Diamond[TableName]]:
+    return (d for d in state.grouping.diamonds if d.bottom in state.tables and state.tables[d.bottom].aligned)

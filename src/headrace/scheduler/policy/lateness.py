@@ -12,30 +12,30 @@ from headrace.scheduler.scheduler_state import SchedulerState
 
 
 def late_because(
-    scene: SchedulerState, name: TableName, target: float, now: dt.datetime, *, scheduled: bool, running: Set[TableName]
+    state: SchedulerState, name: TableName, target: float, now: dt.datetime, *, scheduled: bool, running: Set[TableName]
 ) -> str | None:
     """Why a table is later than it should be; None when it is not.
 
     Args:
-        scene: The scene.
+        state: State of the scheduler.
         name: The stream table.
         target: The lag it is to keep, in seconds.
         now: The time.
         scheduled: Whether some process runs schedules.
         running: Stream tables that are being refreshed.
     """
-    table = scene.tables[name]
+    table = state.tables[name]
     if not table.standing.loaded or table.standing.lag(now) <= target:
         return None
-    above = [n for n in scene.grouping.graph.upstream(name) if n in scene.tables]
+    above = [n for n in state.grouping.graph.upstream(name) if n in state.tables]
     if not scheduled:
         return "no process runs schedules (headrace run)"
     if name in running:
         return "it is being refreshed"
     if busy := next((n for n in above if n in running), None):
         return f"{busy} is being refreshed"
-    if slow := next((n for n in reversed(above) if _slower(scene, n, target, now)), None):
-        return f"{slow} has a slower schedule ({scene.tables[slow].schedule.text})"
+    if slow := next((n for n in reversed(above) if _slower(state, n, target, now)), None):
+        return f"{slow} has a slower schedule ({state.tables[slow].schedule.text})"
     if table.trails:
         return "newer versions of what it reads do not agree yet"
     if table.standing.expected > target:
@@ -43,8 +43,8 @@ def late_because(
     return "it waits for its turn"
 
 
-def _slower(scene: SchedulerState, name: TableName, target: float, now: dt.datetime) -> bool:
+def _slower(state: SchedulerState, name: TableName, target: float, now: dt.datetime) -> bool:
     """Return whether a table is refreshed by itself, and less often than the target asks for, and is behind."""
-    table = scene.tables[name]
-    by_itself = table.schedule.kind is not Kind.DOWNSTREAM or scene.grouping.options[name].factor is None
-    return by_itself and table.news and interval(scene, name, now) > target
+    table = state.tables[name]
+    by_itself = table.schedule.kind is not Kind.DOWNSTREAM or state.grouping.options[name].factor is None
+    return by_itself and table.news and interval(state, name, now) > target

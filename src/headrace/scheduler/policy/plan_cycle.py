@@ -1,4 +1,4 @@
-"""What is to be refreshed now, and why, or why not: a pure function of the scene and the time."""
+"""What is to be refreshed now, and why, or why not: a pure function of the state and the time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cycle:
     next_due: dt.datetime | None = None
 
 
-def plan_cycle(scene: SchedulerState, now: dt.datetime) -> Cycle:
+def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
     """Decide.
 
     A unit is due when its schedule says so and refreshing it brings something: what it reads has moved, or is about to
@@ -54,102 +54,102 @@ def plan_cycle(scene: SchedulerState, now: dt.datetime) -> Cycle:
     Only where a table wants no consistency of its diamonds does it go on. From what was never loaded nothing can be
     computed; whoever reads it waits until it is, or comes after it.
     """
-    units = scene.grouping.units
-    troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(scene, names, now))}
-    moments = {unit: at for unit in units.members if (at := unit_due_at(scene, unit, now)) is not None}
+    units = state.grouping.units
+    troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(state, names, now))}
+    moments = {unit: at for unit in units.members if (at := unit_due_at(state, unit, now)) is not None}
     wanted: dict[TableName, str] = {}
     held: dict[TableName, Hold] = {}
     fruitful: set[TableName] = set()
     for unit in units.dag.order():
-        if _brings_news(scene, unit, fruitful, wanted):
+        if _brings_news(state, unit, fruitful, wanted):
             fruitful.add(unit)
         if unit not in moments or moments[unit] > now:
             continue
-        pulled = _pulled(scene, unit, fruitful)
+        pulled = _pulled(state, unit, fruitful)
         well = [above for above in units.dag.order(pulled) if above not in troubles]
-        before, nothing = _loaded_before(scene, unit, well, wanted, {**troubles, **held})
-        if (hold := _hold(scene, unit, pulled, troubles) or nothing) is not None:
+        before, nothing = _loaded_before(state, unit, well, wanted, {**troubles, **held})
+        if (hold := _hold(state, unit, pulled, troubles) or nothing) is not None:
             held[unit] = hold
             continue
         if unit not in fruitful:
             continue
         for above in before:
             wanted.setdefault(above, f"for {unit}")
-        wanted[unit] = reason(scene, unit, now)
-    if any(table.aligned for table in scene.tables.values()):
-        free = {u for u in fruitful if _hold(scene, u, _pulled(scene, u, fruitful), troubles) is None}
-        wanted |= along(scene, wanted, free, now)
+        wanted[unit] = reason(state, unit, now)
+    if any(table.aligned for table in state.tables.values()):
+        free = {u for u in fruitful if _hold(state, u, _pulled(state, u, fruitful), troubles) is None}
+        wanted |= along(state, wanted, free, now)
     order = units.dag.order(wanted)
     soon = [at for unit, at in moments.items() if at > now]
-    soon += [t.care.retry_at for t in scene.tables.values() if t.care.retry_at and t.care.retry_at > now]
+    soon += [t.care.retry_at for t in state.tables.values() if t.care.retry_at and t.care.retry_at > now]
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
 
 
-def holds(scene: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
+def holds(state: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
     """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
-    units = scene.grouping.units
+    units = state.grouping.units
     found: dict[TableName, Hold] = {}
     for unit in units.dag.order():
-        own = _trouble(scene, units.members[unit], now)
+        own = _trouble(state, units.members[unit], now)
         above = next((found[p] for p in units.dag.producers(unit) if p in found), None)
         if own is not None:
             found[unit] = own
-        elif above is not None and waits(scene, unit):
+        elif above is not None and waits(state, unit):
             found[unit] = above
-        elif (hold := _nothing_to_read(scene, unit, (), found)) is not None:
+        elif (hold := _nothing_to_read(state, unit, (), found)) is not None:
             found[unit] = hold
     return found
 
 
-def unit_due_at(scene: SchedulerState, unit: TableName, now: dt.datetime) -> dt.datetime | None:
+def unit_due_at(state: SchedulerState, unit: TableName, now: dt.datetime) -> dt.datetime | None:
     """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
-    given = _moments(scene, unit, now).values()
+    given = _moments(state, unit, now).values()
     if not given:
         return None
-    return max(given) if scene.grouping.policy(unit) is Policy.SLOWEST else min(given)
+    return max(given) if state.grouping.policy(unit) is Policy.SLOWEST else min(given)
 
 
-def not_due_yet(scene: SchedulerState, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
+def not_due_yet(state: SchedulerState, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
     """The members that keep a group from being due though others of it are."""
-    moments = _moments(scene, unit, now)
-    if scene.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
+    moments = _moments(state, unit, now)
+    if state.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
         return ()
     return tuple(name for name, at in moments.items() if at > now)
 
 
-def _moments(scene: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
+def _moments(state: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
     """When the members of a unit are due, each for its own sake; without those that are not at all."""
     found = {}
-    for name in scene.grouping.units.members[unit]:
-        table, factor = scene.tables[name], scene.grouping.options[name].factor
+    for name in state.grouping.units.members[unit]:
+        table, factor = state.tables[name], state.grouping.options[name].factor
         if factor is not None and (at := due_at(table.schedule, table.standing, now, factor=factor)) is not None:
             found[name] = at
     return found
 
 
-def reason(scene: SchedulerState, unit: TableName, now: dt.datetime) -> str:
+def reason(state: SchedulerState, unit: TableName, now: dt.datetime) -> str:
     """Why a unit is due, in words."""
-    behind = [n for n in scene.grouping.units.members[unit] if scene.tables[n].schedule.kind is not Kind.DOWNSTREAM]
-    name = max(behind, key=lambda n: scene.tables[n].standing.lag(now), default=unit)
-    table = scene.tables[name]
+    behind = [n for n in state.grouping.units.members[unit] if state.tables[n].schedule.kind is not Kind.DOWNSTREAM]
+    name = max(behind, key=lambda n: state.tables[n].standing.lag(now), default=unit)
+    table = state.tables[name]
     if not table.standing.loaded:
         return "not loaded yet"
     return f"{table.standing.lag(now):.0f} s behind, schedule {table.schedule.text}"
 
 
 def _hold(
-    scene: SchedulerState, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
+    state: SchedulerState, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
 ) -> Hold | None:
     """Why a unit is not refreshed: its own trouble, or that of what it reads or pulls along, if it waits for that."""
     if unit in troubles:
         return troubles[unit]
-    above = (troubles[a] for a in (*pulled, *scene.grouping.units.dag.producers(unit)) if a in troubles)
-    return next(above, None) if waits(scene, unit) else None
+    above = (troubles[a] for a in (*pulled, *state.grouping.units.dag.producers(unit)) if a in troubles)
+    return next(above, None) if waits(state, unit) else None
 
 
-def _trouble(scene: SchedulerState, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
+def _trouble(state: SchedulerState, members: tuple[TableName, ...], now: dt.datetime) -> Hold | None:
     for name in members:
-        if why := _troubled(scene.tables[name], now):
+        if why := _troubled(state.tables[name], now):
             return Hold(name, why)
     return None
 
@@ -166,34 +166,34 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
 
 
 def _brings_news(
-    scene: SchedulerState, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]
+    state: SchedulerState, unit: TableName, fruitful: set[TableName], wanted: Mapping[TableName, str]
 ) -> bool:
     """Return whether refreshing a unit would change it, given what is refreshed before it."""
-    units = scene.grouping.units
-    if any(scene.tables[name].news for name in units.members[unit]):
+    units = state.grouping.units
+    if any(state.tables[name].news for name in units.members[unit]):
         return True
-    return any(above in fruitful and (above in wanted or _follows(scene, above)) for above in units.dag.producers(unit))
+    return any(above in fruitful and (above in wanted or _follows(state, above)) for above in units.dag.producers(unit))
 
 
-def _follows(scene: SchedulerState, unit: TableName) -> bool:
+def _follows(state: SchedulerState, unit: TableName) -> bool:
     """Return whether a unit is refreshed for the sake of what reads it."""
-    return any(scene.pulled(name) for name in scene.grouping.units.members[unit])
+    return any(state.pulled(name) for name in state.grouping.units.members[unit])
 
 
-def _pulled(scene: SchedulerState, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
+def _pulled(state: SchedulerState, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
     """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
     found: list[TableName] = []
     queue = [unit]
     while queue:
-        for above in scene.grouping.units.dag.producers(queue.pop()):
-            if above not in found and above in fruitful and _follows(scene, above):
+        for above in state.grouping.units.dag.producers(queue.pop()):
+            if above not in found and above in fruitful and _follows(state, above):
                 found.append(above)
                 queue.append(above)
     return tuple(found)
 
 
 def _loaded_before(
-    scene: SchedulerState,
+    state: SchedulerState,
     unit: TableName,
     pulled: Iterable[TableName],
     wanted: Collection[TableName],
@@ -203,7 +203,7 @@ def _loaded_before(
     before: list[TableName] = []
     known = dict(held)
     for one in (*pulled, unit):
-        if (nothing := _nothing_to_read(scene, one, {*wanted, *before}, known)) is not None:
+        if (nothing := _nothing_to_read(state, one, {*wanted, *before}, known)) is not None:
             known[one] = nothing
         elif one != unit:
             before.append(one)
@@ -211,28 +211,28 @@ def _loaded_before(
 
 
 def _nothing_to_read(
-    scene: SchedulerState, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
+    state: SchedulerState, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
 ) -> Hold | None:
     """That a unit reads what was never loaded and is not among the units that are refreshed before it."""
-    for name in _never_loaded(scene, unit):
-        above = scene.grouping.units.unit_of[name]
+    for name in _never_loaded(state, unit):
+        above = state.grouping.units.unit_of[name]
         if above not in before:
             return held.get(above) or Hold(name, "not loaded yet")
     return None
 
 
-def _never_loaded(scene: SchedulerState, unit: TableName) -> list[TableName]:
+def _never_loaded(state: SchedulerState, unit: TableName) -> list[TableName]:
     """The stream tables outside a unit that it reads and that were never loaded."""
-    members, graph = scene.grouping.units.members[unit], scene.grouping.graph
+    members, graph = state.grouping.units.members[unit], state.grouping.graph
     read = dict.fromkeys(s for name in members for s in graph.producers(name))
-    return [s for s in read if s in scene.tables and s not in members and not scene.tables[s].standing.loaded]
+    return [s for s in read if s in state.tables and s not in members and not state.tables[s].standing.loaded]
 
 
-def waits(scene: SchedulerState, unit: TableName) -> bool:
+def waits(state: SchedulerState, unit: TableName) -> bool:
     """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not, once all of
     that was loaded."""
-    if _never_loaded(scene, unit):
+    if _never_loaded(state, unit):
         return True
-    grouping = scene.grouping
+    grouping = state.grouping
     met = {d.bottom for d in grouping.diamonds}
     return not any(n in met and not keeps(grouping.options, grouping.defaults, n) for n in grouping.units.members[unit])

@@ -9,15 +9,15 @@ from headrace.names import TableName
 from headrace.scheduler.scheduler_state import SchedulerState, patience
 
 
-def urgency(scene: SchedulerState, now: dt.datetime) -> dict[TableName, float]:
+def urgency(state: SchedulerState, now: dt.datetime) -> dict[TableName, float]:
     """By unit, seconds: the larger, the sooner it is to start.
 
     Args:
-        scene: The scene.
+        state: State of the scheduler.
         now: The time.
     """
-    units, late = scene.grouping.units, dict[TableName, float]()
-    for name, target in patience(scene).items():
+    units, late = state.grouping.units, dict[TableName, float]()
+    for name, target in patience(state).items():
         unit = units.unit_of[name]
-        late[unit] = max(late.get(unit, 0.0), scene.tables[name].standing.lag(now) - target)
-    return remaining(units.dag, scene.unit_seconds(), late)
+        late[unit] = max(late.get(unit, 0.0), state.tables[name].standing.lag(now) - target)
+    return remaining(units.dag, state.unit_seconds(), late)

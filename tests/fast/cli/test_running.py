@@ -53,8 +53,8 @@ def test_groups(run: Run, pipeline: Path) -> None:
 
 def test_a_project_says_what_diamonds_are_to_it(run: Run, pipeline: Path) -> None:
     file = pipeline / "headrace.toml"
-    wishes = "[headrace]\ndiamond_consistency = 'none'\ndiamond_schedule_policy = 'slowest'"
-    file.write_text(file.read_text(encoding="utf-8").replace("[headrace]", wishes), encoding="utf-8")
+    specs = "[headrace]\ndiamond_consistency = 'none'\ndiamond_schedule_policy = 'slowest'"
+    file.write_text(file.read_text(encoding="utf-8").replace("[headrace]", specs), encoding="utf-8")
     assert json.loads(run("diamonds", "--json", "-p", pipeline).stdout) == []
     run("sql", "ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = atomic)", "-p", pipeline)
     (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)

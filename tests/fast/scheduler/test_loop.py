@@ -448,7 +448,7 @@ def test_what_is_due_of_a_diamond_under_every_policy(lake_, catalog, policy, lat
 
 
 @pytest.mark.parametrize(
-    ("project", "wishes", "slowest"),
+    ("project", "specs", "slowest"),
     [
         ("fastest", {}, False),
         ("slowest", {}, True),
@@ -459,15 +459,15 @@ def test_what_is_due_of_a_diamond_under_every_policy(lake_, catalog, policy, lat
         ("fastest", {"b": "slowest"}, False),  # no ways meet at b: it has no say
     ],
 )
-def test_the_slowest_wish_of_where_ways_meet_wins(lake_, catalog, project, wishes, slowest):
-    define(catalog, "b: a; c: a; d: b c; e: b c", **{n: {"diamond_schedule_policy": w} for n, w in wishes.items()})
+def test_the_slowest_wish_of_where_ways_meet_wins(lake_, catalog, project, specs, slowest):
+    define(catalog, "b: a; c: a; d: b c; e: b c", **{n: {"diamond_schedule_policy": w} for n, w in specs.items()})
     cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults(policy=Policy(project)))
     (unit,) = cut.units.members
     assert (cut.policy(unit) is Policy.SLOWEST) == slowest
 
 
 @pytest.mark.parametrize(
-    ("project", "wish", "together"),
+    ("project", "spec", "together"),
     [
         ("atomic", None, True),
         ("none", None, False),
@@ -477,15 +477,15 @@ def test_the_slowest_wish_of_where_ways_meet_wins(lake_, catalog, project, wishe
         ("aligned", "atomic", True),
     ],
 )
-def test_what_the_project_wants_holds_where_a_table_says_nothing(catalog, project, wish, together):
-    define(catalog, "b: a; c: a; d: b c", d={"diamond_consistency": wish} if wish else {})
+def test_what_the_project_wants_holds_where_a_table_says_nothing(catalog, project, spec, together):
+    define(catalog, "b: a; c: a; d: b c", d={"diamond_consistency": spec} if spec else {})
     cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults(Consistency(project)))
     assert (len(cut.members(full("d"))) == 3) == together
 
 
 def test_a_wish_where_no_consistency_is_wanted_is_none(lake_, catalog):
-    wish = {"diamond_schedule_policy": "slowest", "diamond_consistency": "none"}
-    define(catalog, "b: a; c: a; d: b c; e: b c", d=wish)
+    spec = {"diamond_schedule_policy": "slowest", "diamond_consistency": "none"}
+    define(catalog, "b: a; c: a; d: b c; e: b c", d=spec)
     cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults())
     assert cut.members(full("e")) == (full("b"), full("c"), full("e"))
     assert cut.policy(full("e")) is Policy.FASTEST

@@ -81,7 +81,7 @@ class Creator:
         self.warehouse = warehouse
         self.format_version = format_version
 
-    def create(self, wish: TableSpec) -> RefreshResult | None:
+    def create(self, spec: TableSpec) -> RefreshResult | None:
         """Create (or replace) a stream table.
 
         Returns:
@@ -90,31 +90,31 @@ class Creator:
         Raises:
             HeadraceError: The definition is wrong, or loading failed; then nothing was created or changed.
         """
-        check_name(wish.name)
-        existing = self.catalog.find_stream_table(wish.name)
-        if existing is not None and wish.if_not_exists:
+        check_name(spec.name)
+        existing = self.catalog.find_stream_table(spec.name)
+        if existing is not None and spec.if_not_exists:
             return None
-        if existing is not None and not wish.or_replace:
+        if existing is not None and not spec.or_replace:
             raise UserError(
                 "STREAM_TABLE_EXISTS",
-                f"Stream table {wish.name} exists already.",
+                f"Stream table {spec.name} exists already.",
                 hint="Use CREATE OR REPLACE STREAM TABLE, or IF NOT EXISTS.",
             )
-        if existing is None and wish.name in self.catalog.pointers(LAKE, [wish.name]):
+        if existing is None and spec.name in self.catalog.pointers(LAKE, [spec.name]):
             raise UserError(
                 "TABLE_EXISTS",
-                f"{wish.name} exists already and is no stream table.",
+                f"{spec.name} exists already and is no stream table.",
                 hint="Choose another name, or drop that table or view first.",
             )
-        details, _ = define(wish.query, catalog=self.catalog, session=self.session, plans=self.plans)
-        require_differential(details, wish.refresh_mode)
-        cycle = self._cycle(wish.name, details, new=existing is None)
+        details, _ = define(spec.query, catalog=self.catalog, session=self.session, plans=self.plans)
+        require_differential(details, spec.refresh_mode)
+        cycle = self._cycle(spec.name, details, new=existing is None)
         if existing is not None and cycle:
-            results = self._replace_cycle(cycle, {wish.name: (wish, details)})
-            return next(r for r in results if r.name == str(wish.name))
+            results = self._replace_cycle(cycle, {spec.name: (spec, details)})
+            return next(r for r in results if r.name == str(spec.name))
         if existing is not None:
-            return self._replace(existing, wish, details)
-        return self._create(wish, details)
+            return self._replace(existing, spec, details)
+        return self._create(spec, details)
 
     def drop(self, name: TableName, *, if_exists: bool = False, cascade: bool = False) -> tuple[TableName, ...]:
         """Drop a stream table, with `cascade` its consumers too.
@@ -192,10 +192,10 @@ class Creator:
             refuse_missing(table.name, from_json(table.details), self.session)
             reason = self._why_again(table)
             _refuse_skipping(table.name, resolved, reason)
-            return self._replace(table, _same_wish(table), self._defined_again(table), reason, resolved)
+            return self._replace(table, _spec_of(table), self._defined_again(table), reason, resolved)
         if (details := self._without_lost_columns(table, heads)) is not None:
             _refuse_skipping(table.name, resolved, FullReason.SCHEMA_CHANGED)
-            return self._replace(table, _same_wish(table), details, FullReason.SCHEMA_CHANGED, resolved)
+            return self._replace(table, _spec_of(table), details, FullReason.SCHEMA_CHANGED, resolved)
         return None
 
     def _renewed_cycle(
@@ -212,7 +212,7 @@ class Creator:
         for name in part:
             refuse_missing(name, from_json(tables[name].details), self.session)
             _refuse_skipping(name, resolved, FullReason.DEFINITION_CHANGED)
-        again = {n: (_same_wish(tables[n]), self._defined_again(tables[n])) for n in old}
+        again = {n: (_spec_of(tables[n]), self._defined_again(tables[n])) for n in old}
         return self._replace_cycle(part, again, resolved)
 
     def _why_again(self, table: StreamTable) -> FullReason:
@@ -286,16 +286,16 @@ class Creator:
 
     # ---- creating
 
-    def _create(self, wish: TableSpec, details: Details) -> RefreshResult | None:
+    def _create(self, spec: TableSpec, details: Details) -> RefreshResult | None:
         suffix = new_suffix()
-        names = stored_names(wish.name, suffix)
-        companion = names.companion.within(LAKE) if needs_companion(details, wish.refresh_mode) else None
-        definition = self._definition(wish, details, companion, None)
+        names = stored_names(spec.name, suffix)
+        companion = names.companion.within(LAKE) if needs_companion(details, spec.refresh_mode) else None
+        definition = self._definition(spec, details, companion, None)
         logless = self._logless(details)
         with ExitStack() as stack:
-            resources = [resource_of(n) for n in (wish.name, *logless)]
+            resources = [resource_of(n) for n in (spec.name, *logless)]
             leases = stack.enter_context(held(self.catalog, resources))
-            created = (wish.name, *((companion,) if companion else ()))
+            created = (spec.name, *((companion,) if companion else ()))
             try:
                 self._start_logs(logless)
                 self._make(names.state, details.output, suffix)
@@ -307,31 +307,31 @@ class Creator:
             except HeadraceError:
                 self.catalog.reset_staging(created, held=leases())
                 raise
-        if not wish.initialize:
+        if not spec.initialize:
             return None
         try:
-            return self.refresher.refresh(wish.name, self.refresher.heads())
+            return self.refresher.refresh(spec.name, self.refresher.heads())
         except BaseException:  # an interrupt, too, must not leave an empty table behind
-            self.drop(wish.name, if_exists=True)
+            self.drop(spec.name, if_exists=True)
             raise
 
     def _replace(
         self,
         existing: StreamTable,
-        wish: TableSpec,
+        spec: TableSpec,
         details: Details,
         reason: FullReason = FullReason.DEFINITION_CHANGED,
         resolved: Mapping[TableName, Resolution] | None = None,
     ) -> RefreshResult:
         suffix = new_suffix()
-        names = stored_names(wish.name, suffix)
+        names = stored_names(spec.name, suffix)
         old = from_json(existing.details)
-        there = wish.name in self.catalog.pointers(LAKE, [wish.name])
+        there = spec.name in self.catalog.pointers(LAKE, [spec.name])
         same = there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
-        companion = names.companion.within(LAKE) if needs_companion(details, wish.refresh_mode) else None
+        companion = names.companion.within(LAKE) if needs_companion(details, spec.refresh_mode) else None
         log = existing.log if same or existing.log is None else names.log.within(LAKE)
         logless = self._logless(details)
-        with held(self.catalog, [resource_of(n) for n in (wish.name, *logless)]) as leases:
+        with held(self.catalog, [resource_of(n) for n in (spec.name, *logless)]) as leases:
             self.catalog.reset_staging(existing.stored, held=leases())
             try:
                 self._start_logs(logless)
@@ -342,12 +342,12 @@ class Creator:
                     self._make(names.state, details.output, suffix)
                     if log is not None:
                         self._make_log(names.log, details.output, suffix)
-                definition = self._definition(wish, details, companion, log)
-                kept = {wish.name, companion, log}
+                definition = self._definition(spec, details, companion, log)
+                kept = {spec.name, companion, log}
                 gone = tuple(t for t in existing.stored if t not in kept)
                 return self.refresher.replace(definition, self.refresher.heads(), leases(), gone, reason, resolved)
             except HeadraceError:
-                self.catalog.reset_staging([wish.name, *(t for t in (companion, log) if t)], held=leases())
+                self.catalog.reset_staging([spec.name, *(t for t in (companion, log) if t)], held=leases())
                 raise
 
     def _replace_cycle(
@@ -364,10 +364,8 @@ class Creator:
             resolved: What was decided about changes that are too large; None where a user gave a definition.
         """
         tables = {name: self.catalog.stream_table(name) for name in cycle}
-        wishes = {
-            name: changed.get(name) or (_same_wish(tables[name]), from_json(tables[name].details)) for name in cycle
-        }
-        details = {name: as_member(new) for name, (_, new) in wishes.items()}
+        specs = {name: changed.get(name) or (_spec_of(tables[name]), from_json(tables[name].details)) for name in cycle}
+        details = {name: as_member(new) for name, (_, new) in specs.items()}
         check_cycle(details, {n: self.plans.view(n, d) if d.incremental else None for n, d in details.items()})
         logless = tuple(dict.fromkeys(n for d in details.values() for n in self._logless(d) if n not in cycle))
         with held(self.catalog, [resource_of(n) for n in (*cycle, *logless)]) as leases:
@@ -382,7 +380,7 @@ class Creator:
                     log = self._stored_again(tables[name], details[name])
                     written += (name, *((log,) if log else ()))
                     gone[name] = tuple(t for t in tables[name].stored if t not in (name, log))
-                    definitions[name] = self._definition(wishes[name][0], details[name], None, log)
+                    definitions[name] = self._definition(specs[name][0], details[name], None, log)
                 heads = self.refresher.heads()
                 return self.refresher.replace_cycle(definitions, heads, leases(), gone, resolved=resolved)
             except HeadraceError:
@@ -416,18 +414,18 @@ class Creator:
         return names.log.within(LAKE)
 
     def _definition(
-        self, wish: TableSpec, details: Details, companion: TableName | None, log: TableName | None
+        self, spec: TableSpec, details: Details, companion: TableName | None, log: TableName | None
     ) -> Definition:
         return Definition(
-            name=wish.name,
-            query=wish.query,
+            name=spec.name,
+            query=spec.query,
             sources=sources_of(details),
-            refresh_mode=wish.refresh_mode,
-            schedule=wish.schedule,
+            refresh_mode=spec.refresh_mode,
+            schedule=spec.schedule,
             details=to_json(details),
             companion=companion,
             log=log,
-            options=wish.options,
+            options=spec.options,
         )
 
     # ---- stored tables
@@ -496,7 +494,7 @@ def _refuse_skipping(name: TableName, resolved: Mapping[TableName, Resolution], 
         raise not_skippable(name, reason)
 
 
-def _same_wish(table: StreamTable) -> TableSpec:
+def _spec_of(table: StreamTable) -> TableSpec:
     return TableSpec(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True)
 
 

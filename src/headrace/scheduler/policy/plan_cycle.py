@@ -56,14 +56,14 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
     """
     units = state.grouping.units
     troubles = {unit: hold for unit, names in units.members.items() if (hold := _trouble(state, names, now))}
-    moments = {unit: at for unit in units.members if (at := unit_due_at(state, unit, now)) is not None}
+    due_times = {unit: at for unit in units.members if (at := unit_due_at(state, unit, now)) is not None}
     wanted: dict[TableName, str] = {}
     held: dict[TableName, Hold] = {}
     fruitful: set[TableName] = set()
     for unit in units.dag.order():
         if _brings_news(state, unit, fruitful, wanted):
             fruitful.add(unit)
-        if unit not in moments or moments[unit] > now:
+        if unit not in due_times or due_times[unit] > now:
             continue
         pulled = _pulled(state, unit, fruitful)
         well = [above for above in units.dag.order(pulled) if above not in troubles]
@@ -80,7 +80,7 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
         free = {u for u in fruitful if _hold(state, u, _pulled(state, u, fruitful), troubles) is None}
         wanted |= along(state, wanted, free, now)
     order = units.dag.order(wanted)
-    soon = [at for unit, at in moments.items() if at > now]
+    soon = [at for unit, at in due_times.items() if at > now]
     soon += [t.care.retry_at for t in state.tables.values() if t.care.retry_at and t.care.retry_at > now]
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
 
@@ -103,7 +103,7 @@ def holds(state: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
 
 def unit_due_at(state: SchedulerState, unit: TableName, now: dt.datetime) -> dt.datetime | None:
     """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
-    given = _moments(state, unit, now).values()
+    given = _due_times(state, unit, now).values()
     if not given:
         return None
     return max(given) if state.grouping.policy(unit) is Policy.SLOWEST else min(given)
@@ -111,13 +111,13 @@ def unit_due_at(state: SchedulerState, unit: TableName, now: dt.datetime) -> dt.
 
 def not_due_yet(state: SchedulerState, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
     """The members that keep a group from being due though others of it are."""
-    moments = _moments(state, unit, now)
-    if state.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in moments.values()):
+    due_times = _due_times(state, unit, now)
+    if state.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in due_times.values()):
         return ()
-    return tuple(name for name, at in moments.items() if at > now)
+    return tuple(name for name, at in due_times.items() if at > now)
 
 
-def _moments(state: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
+def _due_times(state: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
     """When the members of a unit are due, each for its own sake; without those that are not at all."""
     found = {}
     for name in state.grouping.units.members[unit]:

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import conninfo
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.connection_faults import unreached
+from headrace.sources.postgres.connection_faults import connection_error
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -115,7 +115,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-            raise unreached(error) from error
+            raise connection_error(error) from error
         with connection:
             connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
             yield connection

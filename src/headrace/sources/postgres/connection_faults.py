@@ -31,7 +31,7 @@ _PASSING = re.compile(
 )
 
 
-def unreached(error: psycopg.Error) -> UserError | EnvironmentFault:
+def connection_error(error: psycopg.Error) -> UserError | EnvironmentFault:
     """The error for a connection that was not made.
 
     Returns:

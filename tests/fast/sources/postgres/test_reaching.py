@@ -13,7 +13,7 @@ from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.connection_faults import unreached
+from headrace.sources.postgres.connection_faults import connection_error
 from headrace.sources.postgres.health.server_health import health
 
 
@@ -174,7 +174,7 @@ class Asked:
 )
 def test_what_may_pass_is_tried_again_and_a_refusal_is_not(text: str, asked: bool, code: str) -> None:
     error = psycopg.OperationalError(text, pgconn=Asked() if asked else None)  # type: ignore[arg-type]
-    assert unreached(error).code == code
+    assert connection_error(error).code == code
 
 
 def test_no_free_slot_is_told_before_anything_is_done_and_keeps_no_status_back(

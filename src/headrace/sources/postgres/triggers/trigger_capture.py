@@ -60,7 +60,7 @@ from headrace.sources.postgres.triggers.change_tables import (
 )
 from headrace.sources.postgres.triggers.row_conditions import as_read
 from headrace.sources.postgres.triggers.trigger_requirements import fitness, installed
-from headrace.sources.postgres.triggers.trim import let_go
+from headrace.sources.postgres.triggers.trim import trim_change_tables
 from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.net_changes import Key
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -200,7 +200,7 @@ class TriggerCapture(PostgresCapture):
         """Delete what is landed, and what captures tables that have no mirror."""
         with connected(self._what.url) as connection:
             self._withdraw_strange(connection)
-            let_go(connection, self._schema, position["snapshot"])
+            trim_change_tables(connection, self._schema, position["snapshot"])
 
     def tidy(self) -> None:
         """Capture nothing that has no mirror."""

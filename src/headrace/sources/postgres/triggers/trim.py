@@ -19,7 +19,7 @@ VACUUMED = 50_000
 """After so many deleted rows a change table is vacuumed at once."""
 
 
-def let_go(connection: Connection, schema: str, snapshot: str) -> None:
+def trim_change_tables(connection: Connection, schema: str, snapshot: str) -> None:
     """Delete the changes of the transactions that a snapshot shows.
 
     Args:

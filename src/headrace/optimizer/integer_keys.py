@@ -10,7 +10,7 @@ from headrace.algebra.tree import transform
 from headrace.algebra.types import is_integer
 
 
-def tell_numbers(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
+def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
     """The same tree, in which semi-joins know which of their keys are whole numbers.
 
     Args:

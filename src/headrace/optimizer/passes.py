@@ -20,7 +20,7 @@ from headrace.optimizer.common_subexpressions.read_once import read_once
 from headrace.optimizer.common_subexpressions.shared_steps import drop_unread, share
 from headrace.optimizer.empty_relations import drop_empty
 from headrace.optimizer.filter_pushdown import push_filters
-from headrace.optimizer.integer_keys import tell_numbers
+from headrace.optimizer.integer_keys import mark_integer_keys
 from headrace.optimizer.known_keys import use_keys
 from headrace.optimizer.merge_projections import merge
 from headrace.optimizer.optimizer_pass import Pass, Phase, Subject
@@ -176,7 +176,7 @@ PASSES: tuple[Pass, ...] = (
         Phase.CHANGE,
         Subject.STEP,
         claim="a <=> b = (coalesce(a, 0) = coalesce(b, 0)) ∧ (a IS NULL = b IS NULL) for whole numbers",
-        apply=tell_numbers,
+        apply=mark_integer_keys,
     ),
     # what it reads of sources; steps that these add or change go through the passes over steps again
     Pass(

@@ -115,7 +115,7 @@ def standing(infos: Sequence[StreamTableInfo], now: dt.datetime) -> Iterator[Ren
             _lag(info) + ", ".join(info.behind),
         )
     yield table
-    yield from notes(infos)
+    yield from footnotes(infos)
 
 
 def _lag(info: StreamTableInfo) -> str:
@@ -126,7 +126,7 @@ def _lag(info: StreamTableInfo) -> str:
     return f"[red]{text}[/] " if info.target is not None and info.lag > info.target else f"{text} "
 
 
-def notes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
+def footnotes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     """Sentences about tables that are stopped, failed, or only refreshed in full."""
     for info in infos:
         if info.skipped_rows:

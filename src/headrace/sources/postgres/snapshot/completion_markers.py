@@ -11,7 +11,7 @@ from typing import Any
 from headrace.errors import EnvironmentFault
 
 
-class Notes:
+class CompletionMarkers:
     """The notes of one landing, and those of others of the same source.
 
     Args:

@@ -51,7 +51,7 @@ class Ledger:
     def __init__(self, spool: Spool, mark: Json) -> None:
         self._spool = spool
         self._mark = _plain(mark)
-        read = [self._read(folder) for folder in spool.notes.others()]
+        read = [self._read(folder) for folder in spool.markers.others()]
         self._former = tuple(attempt for attempt in read if attempt is not None)
         self._refused: set[str] = set()
 
@@ -100,7 +100,7 @@ class Ledger:
             name.table: {"table": to_json(table), "parts": [of for mirror, of in parts if mirror == name]}
             for name, table in tables.items()
         }
-        self._spool.notes.write(_BEGUN, {"mark": self._mark, "tables": cuts})
+        self._spool.markers.write(_BEGUN, {"mark": self._mark, "tables": cuts})
         taken: dict[int, int] = {}
         for name, table in tables.items():
             if self.cut(name, table) is not None:
@@ -116,14 +116,14 @@ class Ledger:
         """Mark a part as whole."""
         file = f"{folder}/{number}.parquet" if rows else None
         if file is not None:
-            self._spool.notes.settle(file)
-        self._spool.notes.write(
+            self._spool.markers.settle(file)
+        self._spool.markers.write(
             f"{_DONE}/{number}.json", {"mirror": name.table, "part": of, "rows": rows, "file": file}
         )
 
     def _take(self, number: int, name: TableName, of: Range, folder: str, part: _Whole) -> int:
         if part.file is not None:
-            self._spool.notes.take(part.file, f"{folder}/{number}.parquet")
+            self._spool.markers.take(part.file, f"{folder}/{number}.parquet")
         self.done(number, name, of, folder, part.rows)
         return part.rows
 
@@ -137,14 +137,14 @@ class Ledger:
         }
 
     def _read(self, folder: str) -> _Attempt | None:
-        begun = self._spool.notes.read(f"{folder}/{_BEGUN}")
+        begun = self._spool.markers.read(f"{folder}/{_BEGUN}")
         if begun is None or begun["mark"] != self._mark:
             return None
         whole: dict[tuple[str, Range], _Whole] = {}
-        for path in self._spool.notes.listed(f"{folder}/{_DONE}"):
-            if (part := self._spool.notes.read(path)) is not None:
+        for path in self._spool.markers.listed(f"{folder}/{_DONE}"):
+            if (part := self._spool.markers.read(path)) is not None:
                 file = None if part["file"] is None else f"{folder}/{part['file']}"
-                if file is None or self._spool.notes.there(file):  # else a later attempt has taken it
+                if file is None or self._spool.markers.there(file):  # else a later attempt has taken it
                     first, end = part["part"]
                     whole[part["mirror"], (first, end)] = _Whole(file, part["rows"])
         return _Attempt(folder, begun["tables"], whole)

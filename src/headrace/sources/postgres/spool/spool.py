@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.remote_tables import RemoteTable
-from headrace.sources.postgres.snapshot.completion_markers import Notes, writing
+from headrace.sources.postgres.snapshot.completion_markers import CompletionMarkers, writing
 from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.literal_rows import MOST_ROWS, held
 from headrace.sources.postgres.spool.pair_detection import Pairing
@@ -50,7 +50,7 @@ class Spool:
         if "://" in home:
             self._files, self._home = fs.FileSystem.from_uri(home)
         self._path = f"{self._home}/{name}"
-        self.notes = Notes(self._files, self._home, self._path)
+        self.markers = CompletionMarkers(self._files, self._home, self._path)
 
     def discard(self, folder: str) -> None:
         """Remove the folder of another landing, as `notes` gave it."""

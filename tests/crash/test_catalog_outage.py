@@ -61,7 +61,7 @@ def test_schedules_outlast_an_outage(postgres: Postgres, tmp_path: Path) -> None
             newest = {name: {base: {heads[base]}} for base, names in (("a", "bcd"), ("z", "xy")) for name in names}
             until(lambda: roots(lake, catalog) == newest)
         assert notices(told, "does not answer") == notices(told, "answers again") == 1
-        assert not any(care.suspended_at for care in catalog.cares().values())
+        assert not any(scheduling.suspended_at for scheduling in catalog.scheduling_states().values())
         assert catalog.schedulers() == ()
         assert catalog.dirty_staging() == ()
 

@@ -83,9 +83,9 @@ class ScheduleVerbs(ProjectHandle):
         """
         from headrace.events import Resumed
 
-        wanted, cut, cares = self._several(names), self._grouping(), self._catalog.cares()
+        wanted, cut, scheduling = self._several(names), self._grouping(), self._catalog.scheduling_states()
         together = dict.fromkeys(m for name in wanted if name in cut.options for m in cut.members(name))
-        failed = [m for m in together if m not in wanted and m in cares and cares[m].failures]
+        failed = [m for m in together if m not in wanted and m in scheduling and scheduling[m].failures]
         self._catalog.unpause(wanted, failed)
         return self._told(Resumed, [*wanted, *failed])
 

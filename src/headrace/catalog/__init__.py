@@ -8,7 +8,7 @@ from headrace.catalog.definitions.declared_keys import DeclaredKey
 from headrace.catalog.facade import Catalog
 from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
-    Care,
+    SchedulingState,
     Definition,
     EventRecord,
     ForeignWrite,
@@ -38,7 +38,7 @@ from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, So
 from headrace.catalog.sources.source_health import SourceFailure
 
 __all__ = [
-    "Care",
+    "SchedulingState",
     "Catalog",
     "DatabaseSource",
     "DeclaredKey",

@@ -346,7 +346,7 @@ class ForeignWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class SchedulingState:
     """What schedulers know of a stream table besides its contents.
 
     Args:

@@ -576,7 +576,7 @@ class Refresher:
             if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
                 raise
 
-    # ---- care
+    # ---- guards
 
     def _published(self, know: gather_facts.Known, *, full: bool) -> dict[TableName, str | None]:
         """Return where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""

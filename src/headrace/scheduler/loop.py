@@ -361,7 +361,7 @@ class Scheduler:
             else:
                 self._dispatch.add([unit])
 
-    # ---- care
+    # ---- heartbeat and registration
 
     def _register(self) -> None:
         self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)

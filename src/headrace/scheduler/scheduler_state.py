@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import Care, Catalog, Outcome, Status, StreamTable
+from headrace.catalog import SchedulingState, Catalog, Outcome, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
@@ -31,7 +31,7 @@ class Table:
         standing: Where it stands, measured to the root sources, whoever holds it up.
         news: Whether what it reads directly has moved, so that refreshing it alone would bring something.
         seconds: How long its refresh takes.
-        care: Pauses and failures.
+        scheduling: Pauses and failures.
         status: Its life.
         watermarks: The watermark group for which it waits; None for none.
         aligned: Whether it reads versions that agree, where ways meet at it.
@@ -42,7 +42,7 @@ class Table:
     standing: Standing
     news: bool
     seconds: float
-    care: Care
+    scheduling: SchedulingState
     status: Status
     watermarks: str | None = None
     aligned: bool = False
@@ -97,7 +97,7 @@ def read_scheduler_state(
     """
     bases = bases_of(catalog.stream_tables())
     moved = heads.versions(bases, unreadable)
-    cares = catalog.cares()
+    states = catalog.scheduling_states()
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         cut = grouping(tables, defaults, reader.sources())
@@ -116,14 +116,14 @@ def read_scheduler_state(
                 refreshed=done.started_at if done is not None else None,
                 expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
             )
-            care = cares.get(name, Care())
+            scheduling = states.get(name, SchedulingState())
             waits = apart[name].name if name in apart else None
             found[name] = Table(
                 schedules[name],
                 standing,
                 lags.news(name),
                 seconds,
-                care,
+                scheduling,
                 tables[name].status,
                 waits,
                 name in lags.aligned,

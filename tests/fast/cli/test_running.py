@@ -78,9 +78,11 @@ def test_what_failed_together_is_resumed_together(run: Run, pipeline: Path) -> N
         catalog.pause([lake("s.b")])
         catalog.note_failure([lake(f"s.{name}") for name in "bcd"], "TEST_FAULT", "It failed.", lambda _: None)
         assert run("resume", "s.c", "-p", pipeline).output == "Resumed s.c, s.b, s.d.\n"
-        cares = catalog.cares()
-    assert [(cares[lake(f"s.{n}")].failures, cares[lake(f"s.{n}")].suspended_at) for n in "bcd"] == 3 * [(0, None)]
-    assert cares[lake("s.b")].paused_at is not None  # by somebody else, for another reason
+        scheduling = catalog.scheduling_states()
+    assert [(scheduling[lake(f"s.{n}")].failures, scheduling[lake(f"s.{n}")].suspended_at) for n in "bcd"] == 3 * [
+        (0, None)
+    ]
+    assert scheduling[lake("s.b")].paused_at is not None  # by somebody else, for another reason
     (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
     assert group["waits_for"] == "s.b is paused"
 

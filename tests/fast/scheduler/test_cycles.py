@@ -114,7 +114,7 @@ def test_a_member_that_fails_holds_its_cycle_and_nothing_else(lake_, catalog):
     summary = once(catalog, worker)
     assert (summary.refreshed, summary.failed) == (1, 1)
     assert worker.ran == [("n",)]
-    assert {n.table for n, care in catalog.cares().items() if care.retry_at} == {"b", "c"}
+    assert {n.table for n, scheduling in catalog.scheduling_states().items() if scheduling.retry_at} == {"b", "c"}
     once(catalog, PublishingWorker(lake_, catalog), ahead=60)
     assert set(roots(lake_, catalog)) == {"b", "c", "d", "n"}
 

@@ -15,7 +15,7 @@ from kit.waiting import until
 from headrace.api.facade import Headrace
 from headrace.api.schedules.run_schedules import EngineWorker
 from headrace.catalog import HistoryEntry, Outcome, RanAs, resource_of
-from headrace.catalog.coordination import scheduler_rows as care
+from headrace.catalog.coordination import scheduler_rows
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
 from headrace.project.new_project import init_project
@@ -156,7 +156,7 @@ def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, ca
     events.subscribe(told.append)
 
     def blow(name):
-        if name.table == "b" and full("b") not in catalog.cares():
+        if name.table == "b" and full("b") not in catalog.scheduling_states():
             catalog.blow_fuse(name, {"rows": 5})
             raise EnvironmentFault("FUSE_BLOWN", "Too much.")
 
@@ -285,10 +285,10 @@ def test_what_fails_for_good_is_suspended_until_it_is_resumed(lake_, catalog):
     once(catalog, worker, events)
     (suspended,) = [e for e in told if isinstance(e, Suspended)]
     assert (suspended.table, suspended.code) == ("s.b", "ARITHMETIC_ERROR")
-    assert catalog.cares()[full("b")].suspended_at is not None
+    assert catalog.scheduling_states()[full("b")].suspended_at is not None
     catalog.unpause([full("b")])
     assert once(catalog, worker).refreshed == 1
-    assert catalog.cares()[full("b")].suspended_at is None
+    assert catalog.scheduling_states()[full("b")].suspended_at is None
 
 
 @pytest.mark.parametrize(("limit", "changes"), [(5, {}), (2, {"suspend_after": 2})])
@@ -297,12 +297,15 @@ def test_a_table_is_suspended_after_so_many_failures(lake_, catalog, limit, chan
     define(catalog, "b: a")
     worker = PublishingWorker(lake_, catalog, fails=failing("b"))
     for number in range(limit):
-        assert (care := catalog.cares().get(full("b"))) is None or (care.failures, care.suspended_at) == (number, None)
+        assert (scheduling := catalog.scheduling_states().get(full("b"))) is None or (
+            scheduling.failures,
+            scheduling.suspended_at,
+        ) == (number, None)
         with catalog._database.write() as connection:
             connection.exec_driver_sql("UPDATE hr_care SET retry_at = NULL")
         once(catalog, worker, **changes)
-    care = catalog.cares()[full("b")]
-    assert (care.failures, care.suspended_at is not None) == (limit, True)
+    scheduling = catalog.scheduling_states()[full("b")]
+    assert (scheduling.failures, scheduling.suspended_at is not None) == (limit, True)
 
 
 def test_a_paused_table_is_left_alone(lake_, catalog):
@@ -509,7 +512,7 @@ def test_what_takes_too_long_is_cancelled(lake_, catalog):
     define(catalog, "b: a", b={"timeout": "1 second"})
     worker = PublishingWorker(lake_, catalog, seconds=lambda _: 30)
     assert once(catalog, worker).failed == 1
-    assert catalog.cares()[full("b")].error_code == "REFRESH_TIMEOUT"
+    assert catalog.scheduling_states()[full("b")].error_code == "REFRESH_TIMEOUT"
 
 
 def test_stopping_lets_what_runs_end_and_starts_nothing(lake_, catalog):
@@ -660,7 +663,7 @@ def test_registering_again_outlasts_an_outage(lake_, catalog, monkeypatch):
 
 def registered(catalog, owner, ttl, *, is_dead):
     with catalog._database.write() as connection:
-        care.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
+        scheduler_rows.register(connection, owner, dt.datetime.now(dt.UTC) + ttl, dt.datetime.now(dt.UTC))
 
 
 def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, catalog):
@@ -762,7 +765,9 @@ def test_a_lost_spark_is_no_fault_of_tables(lake_, catalog, monkeypatch):
     events.subscribe(told.append)
     with Running(catalog, worker, events):
         until(lambda: ("b",) in worker.ran)
-    assert not any(care.failures or care.suspended_at for care in catalog.cares().values())
+    assert not any(
+        scheduling.failures or scheduling.suspended_at for scheduling in catalog.scheduling_states().values()
+    )
     assert any(isinstance(e, Notice) and "SPARK_LOST" in e.message for e in told)
     assert once(catalog, PublishingWorker(lake_, catalog)).failed == 0
 
@@ -776,7 +781,7 @@ def test_a_spark_that_does_not_come_back_ends_the_run(lake_, catalog, monkeypatc
     with pytest.raises(HeadraceError, match="SPARK_LOST"):
         scheduler(catalog, worker).run(threading.Event())
     assert catalog.schedulers() == ()
-    assert catalog.cares() == {}
+    assert catalog.scheduling_states() == {}
 
 
 def test_a_spark_of_ours_is_started_again_and_what_ran_is_tried_again(lake_, catalog):
@@ -800,11 +805,13 @@ def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, m
     worker = PublishingWorker(lake_, catalog, fails=failing("b", code="SPARK_LOST"))
     worker.restartable = True
     with Running(catalog, worker):
-        until(lambda: catalog.cares().get(full("b")) and catalog.cares()[full("b")].suspended_at)
+        until(
+            lambda: catalog.scheduling_states().get(full("b")) and catalog.scheduling_states()[full("b")].suspended_at
+        )
         until(lambda: ("x",) in worker.ran)
         until(lambda: worker.restarts == 5)
     assert worker.restarts == 5
-    assert catalog.cares()[full("b")].error_code == "SPARK_LOST"
+    assert catalog.scheduling_states()[full("b")].error_code == "SPARK_LOST"
 
 
 def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
@@ -814,7 +821,7 @@ def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
     worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code="CATALOG_UNAVAILABLE"))
     with Running(catalog, worker):
         until(lambda: ("b",) in worker.ran)
-    assert catalog.cares()[full("b")].failures == 0
+    assert catalog.scheduling_states()[full("b")].failures == 0
 
 
 def test_a_spark_that_does_not_start_ends_the_run(lake_, catalog, monkeypatch):

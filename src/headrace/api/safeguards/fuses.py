@@ -44,10 +44,10 @@ class BlownFuse(Record):
 def blown_fuses(catalog: Catalog) -> tuple[BlownFuse, ...]:
     """The blown fuses; see `Headrace.fuses`."""
     found = []
-    for name, care in sorted(catalog.cares().items()):
-        if care.fuse_at is not None and care.fuse is not None:
-            evidence = evidence_from(care.fuse)
-            found.append(BlownFuse(str(name), care.fuse_at, **evidence.as_dict(), evidence=evidence.sentence))
+    for name, scheduling in sorted(catalog.scheduling_states().items()):
+        if scheduling.fuse_at is not None and scheduling.fuse is not None:
+            evidence = evidence_from(scheduling.fuse)
+            found.append(BlownFuse(str(name), scheduling.fuse_at, **evidence.as_dict(), evidence=evidence.sentence))
     return tuple(found)
 
 
@@ -84,8 +84,8 @@ def to_resolve(catalog: Catalog, cut: Grouping, name: TableName) -> tuple[TableN
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`, `FUSE_NOT_BLOWN`.
     """
-    table, cares = catalog.stream_table(name), catalog.cares()
-    blown = tuple(n for n in cut.members(table.name) if n in cares and cares[n].fuse_at is not None)
+    table, scheduling = catalog.stream_table(name), catalog.scheduling_states()
+    blown = tuple(n for n in cut.members(table.name) if n in scheduling and scheduling[n].fuse_at is not None)
     if table.name not in blown:
         raise UserError(
             "FUSE_NOT_BLOWN", f"The fuse of {table.name} has not blown.", hint="`headrace fuse` lists those that have."

@@ -93,8 +93,8 @@ def _scheduled(
         lag=table.standing.lag(now) if table.standing.loaded else None,
         target=wanted.get(name),
         held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
-        fuse=None if table.care.fuse is None else evidence_from(table.care.fuse).sentence,
-        skipped_rows=table.care.skipped_rows,
-        skipped_since=table.care.skipped_at,
+        fuse=None if table.scheduling.fuse is None else evidence_from(table.scheduling.fuse).sentence,
+        skipped_rows=table.scheduling.skipped_rows,
+        skipped_since=table.scheduling.skipped_at,
         trails={str(source): versions for source, versions in table.trails.items()},
     )

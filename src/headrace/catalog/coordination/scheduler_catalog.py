@@ -13,12 +13,12 @@ from headrace.catalog import schema as t
 from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
-from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, SchedulerRecord
+from headrace.catalog.records import SchedulingState, EventRecord, GroupEpoch, Json, SchedulerRecord
 from headrace.clock import Clock
 from headrace.names import TableName
 
 Pulse = tuple[object, ...]
-"""Differs from another one when definitions, frontiers or cares may have changed in between."""
+"""Differs from another one when definitions, frontiers or scheduling states may have changed in between."""
 
 
 class SchedulerCatalog:
@@ -50,7 +50,7 @@ class SchedulerCatalog:
                 ).one()
             )
 
-    def cares(self) -> dict[TableName, Care]:
+    def scheduling_states(self) -> dict[TableName, SchedulingState]:
         """What is known of stream tables that were paused or failed."""
         with self._database.read() as connection:
             return scheduler_rows.read(connection)

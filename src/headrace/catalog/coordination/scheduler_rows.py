@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import Care, EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord
+from headrace.catalog.records import SchedulingState, EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord
 from headrace.catalog.relations import parse_name, stream_id
 from headrace.errors import UserError
 from headrace.names import TableName
@@ -24,11 +24,11 @@ _CLEAN = {"failures": 0, **_NOTHING}
 _WHOLE: dict[str, Any] = {"fuse_at": None, "fuse_json": None}
 
 
-def read(connection: Connection) -> dict[TableName, Care]:
+def read(connection: Connection) -> dict[TableName, SchedulingState]:
     """What is known of stream tables that gave cause."""
     query = sa.select(t.relation.c.name, t.care).join(t.relation, t.relation.c.id == t.care.c.stream_id)
     return {
-        parse_name(row["name"]): Care(
+        parse_name(row["name"]): SchedulingState(
             row["paused_at"],
             row["failures"],
             row["retry_at"],
@@ -66,7 +66,7 @@ def note_failure(
 ) -> int:
     """Count a failure of stream tables that were refreshed together; returns how many there were in a row."""
     known = read(connection)
-    failures = 1 + max((known.get(name, Care()).failures for name in names), default=0)
+    failures = 1 + max((known.get(name, SchedulingState()).failures for name in names), default=0)
     again = retry_at(failures)
     values = {"failures": failures, "retry_at": again, "suspended_at": None if again else now}
     change(connection, names, {**values, "error_code": code, "error_message": message})

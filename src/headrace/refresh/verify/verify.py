@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import Column
-from headrace.catalog import Care, Catalog
+from headrace.catalog import SchedulingState, Catalog
 from headrace.definitions.details import Details
 from headrace.definitions.function_versions import refuse_changed
 from headrace.definitions.read_columns import held_to
@@ -62,7 +62,7 @@ def verify(
     details, observed = gather_facts.details_of(know.table), heads.of((name,), frozenset(know.streams))
     table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
     runner = session.runner().under(details.semantics)
-    care = catalog.cares().get(name, Care())
+    scheduling = catalog.scheduling_states().get(name, SchedulingState())
     cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(name) if details.cyclic else ()
     for member in cycle or (name,):
         refuse_changed(member, gather_facts.details_of(know.streams[member]), session)
@@ -88,8 +88,8 @@ def verify(
     return replace(
         compared,
         ok=compared.ok and not broken,
-        skipped_rows=care.skipped_rows,
-        skipped_since=care.skipped_at,
+        skipped_rows=scheduling.skipped_rows,
+        skipped_since=scheduling.skipped_at,
         broken_keys=broken,
     )
 

@@ -157,8 +157,8 @@ def _trouble(state: SchedulerState, members: tuple[TableName, ...], now: dt.date
 def _troubled(table: Table, now: dt.datetime) -> str | None:
     if table.status is Status.STOPPED:
         return "stopped"
-    held_up = table.care.held_up
-    if held_up == "retrying" and table.care.retry_at is not None and table.care.retry_at <= now:
+    held_up = table.scheduling.held_up
+    if held_up == "retrying" and table.scheduling.retry_at is not None and table.scheduling.retry_at <= now:
         held_up = None  # the pause is over; what else it waits for, it waits for still
     if held_up is None and table.watermarks is not None:
         return f"waiting for watermark group {table.watermarks}"

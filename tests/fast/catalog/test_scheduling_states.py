@@ -21,19 +21,24 @@ def later(failures: int) -> dt.datetime | None:
 def test_failures_are_counted_until_the_table_is_suspended(catalog: Catalog) -> None:
     create(catalog)
     create(catalog, TOP)
-    assert catalog.cares() == {}
+    assert catalog.scheduling_states() == {}
     assert [catalog.note_failure([REVENUE], f"E{n}", "why", later) for n in (1, 2, 3)] == [1, 2, 3]
-    care = catalog.cares()[REVENUE]
-    assert (care.failures, care.retry_at, care.error_code, care.error_message) == (3, None, "E3", "why")
-    assert care.suspended_at is not None
-    assert TOP not in catalog.cares()
+    scheduling = catalog.scheduling_states()[REVENUE]
+    assert (scheduling.failures, scheduling.retry_at, scheduling.error_code, scheduling.error_message) == (
+        3,
+        None,
+        "E3",
+        "why",
+    )
+    assert scheduling.suspended_at is not None
+    assert TOP not in catalog.scheduling_states()
 
 
 def test_a_retry_is_remembered_over_a_restart(catalog: Catalog, url: str) -> None:
     create(catalog)
     catalog.note_failure([REVENUE], "E", "why", later)
     with Catalog.open(url) as another:
-        assert another.cares()[REVENUE].retry_at == START + MINUTE
+        assert another.scheduling_states()[REVENUE].retry_at == START + MINUTE
 
 
 def test_a_group_fails_together(catalog: Catalog) -> None:
@@ -41,7 +46,7 @@ def test_a_group_fails_together(catalog: Catalog) -> None:
     create(catalog, TOP)
     catalog.note_failure([TOP], "E", "why", later)
     assert catalog.note_failure([REVENUE, TOP], "E", "why", later) == 2
-    assert {n: c.failures for n, c in catalog.cares().items()} == {REVENUE: 2, TOP: 2}
+    assert {n: c.failures for n, c in catalog.scheduling_states().items()} == {REVENUE: 2, TOP: 2}
 
 
 def test_publishing_ends_a_row_of_failures_and_keeps_a_pause(catalog: Catalog, iceberg: Iceberg) -> None:
@@ -50,9 +55,9 @@ def test_publishing_ends_a_row_of_failures_and_keeps_a_pause(catalog: Catalog, i
     catalog.pause([REVENUE])
     catalog.note_failure([REVENUE], "E", "why", later)
     catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
-    care = catalog.cares()[REVENUE]
-    assert (care.failures, care.retry_at, care.error_code) == (0, None, None)
-    assert care.paused_at is not None
+    scheduling = catalog.scheduling_states()[REVENUE]
+    assert (scheduling.failures, scheduling.retry_at, scheduling.error_code) == (0, None, None)
+    assert scheduling.paused_at is not None
 
 
 def test_pausing_and_resuming(catalog: Catalog) -> None:
@@ -60,12 +65,12 @@ def test_pausing_and_resuming(catalog: Catalog) -> None:
     catalog.note_failure([REVENUE], "E", "why", lambda _: None)
     catalog.pause([REVENUE])
     catalog.unpause([REVENUE])
-    care = catalog.cares()[REVENUE]
-    assert (care.paused_at, care.suspended_at, care.failures) == (None, None, 0)
+    scheduling = catalog.scheduling_states()[REVENUE]
+    assert (scheduling.paused_at, scheduling.suspended_at, scheduling.failures) == (None, None, 0)
     for act in (catalog.pause, catalog.unpause):
         with pytest.raises(UserError, match="STREAM_TABLE_NOT_FOUND"):
             act([REVENUE, ORDERS])
-    assert catalog.cares()[REVENUE].paused_at is None
+    assert catalog.scheduling_states()[REVENUE].paused_at is None
 
 
 def test_a_blown_fuse_lasts_until_something_is_published(catalog: Catalog, iceberg: Iceberg) -> None:
@@ -74,16 +79,16 @@ def test_a_blown_fuse_lasts_until_something_is_published(catalog: Catalog, icebe
     before = catalog.pulse()
     catalog.blow_fuse(REVENUE, {"rows": 5})
     assert catalog.pulse() != before
-    care = catalog.cares()[REVENUE]
-    assert (care.held_up, care.fuse_at, care.fuse) == ("stopped by its fuse", START, {"rows": 5})
+    scheduling = catalog.scheduling_states()[REVENUE]
+    assert (scheduling.held_up, scheduling.fuse_at, scheduling.fuse) == ("stopped by its fuse", START, {"rows": 5})
     catalog.pause([REVENUE])
     catalog.unpause([REVENUE])
-    assert catalog.cares()[REVENUE].fuse == {"rows": 5}  # resuming decides nothing
+    assert catalog.scheduling_states()[REVENUE].fuse == {"rows": 5}  # resuming decides nothing
     catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
-    assert catalog.cares()[REVENUE].fuse_at is None
+    assert catalog.scheduling_states()[REVENUE].fuse_at is None
     catalog.blow_fuse(REVENUE, {"rows": 5})
     catalog.mend_fuse(REVENUE)
-    assert catalog.cares()[REVENUE].held_up is None
+    assert catalog.scheduling_states()[REVENUE].held_up is None
 
 
 def test_skipped_rows_add_up_until_the_table_is_recomputed(catalog: Catalog, iceberg: Iceberg) -> None:
@@ -94,8 +99,10 @@ def test_skipped_rows_add_up_until_the_table_is_recomputed(catalog: Catalog, ice
         moves = tuple(dataclasses.replace(m, skipped=10 if number < 3 else 0) for m in made.frontiers)
         history = tuple(dataclasses.replace(e, mode=mode) for e in made.history)
         catalog.publish(dataclasses.replace(made, frontiers=moves, history=history))
-        care = catalog.cares()[REVENUE]
-        assert (care.skipped_rows, care.skipped_at is None) == {4: (0, True)}.get(number, (min(20, 10 * number), False))
+        scheduling = catalog.scheduling_states()[REVENUE]
+        assert (scheduling.skipped_rows, scheduling.skipped_at is None) == {4: (0, True)}.get(
+            number, (min(20, 10 * number), False)
+        )
 
 
 def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:
@@ -103,7 +110,7 @@ def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:
     catalog.pause([REVENUE])
     catalog.drop_stream_table(REVENUE)
     create(catalog)
-    assert catalog.cares() == {}
+    assert catalog.scheduling_states() == {}
 
 
 def test_epochs_count_publications_of_a_group(catalog: Catalog, iceberg: Iceberg) -> None:

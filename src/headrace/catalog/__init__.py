@@ -8,7 +8,6 @@ from headrace.catalog.definitions.declared_keys import DeclaredKey
 from headrace.catalog.facade import Catalog
 from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
 from headrace.catalog.records import (
-    SchedulingState,
     Definition,
     EventRecord,
     ForeignWrite,
@@ -27,6 +26,7 @@ from headrace.catalog.records import (
     Relation,
     RelationKind,
     SchedulerRecord,
+    SchedulingState,
     Status,
     StreamTable,
     Version,
@@ -38,7 +38,6 @@ from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, So
 from headrace.catalog.sources.source_health import SourceFailure
 
 __all__ = [
-    "SchedulingState",
     "Catalog",
     "DatabaseSource",
     "DeclaredKey",
@@ -66,6 +65,7 @@ __all__ = [
     "RelationKind",
     "Rename",
     "SchedulerRecord",
+    "SchedulingState",
     "SourceFailure",
     "SourceMove",
     "SourceStatus",

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import SchedulingState, Catalog, Outcome, Status, StreamTable
+from headrace.catalog import Catalog, Outcome, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier

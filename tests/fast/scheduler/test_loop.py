@@ -917,7 +917,7 @@ def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog
     def gone(*_):
         raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
 
-    monkeypatch.setattr(type(catalog), "cares", gone)
+    monkeypatch.setattr(type(catalog), "scheduling_states", gone)
     with pytest.raises(EnvironmentFault, match="CATALOG_UNREACHABLE"):
         once(catalog, PublishingWorker(lake_, catalog))
 
@@ -933,7 +933,7 @@ def test_a_catalog_that_does_not_answer_is_asked_again(lake_, catalog, monkeypat
             raise EnvironmentFault("CATALOG_UNREACHABLE", "It is gone.", retryable=True)
         return answers(self)
 
-    monkeypatch.setattr(type(catalog), "cares", sometimes)
+    monkeypatch.setattr(type(catalog), "scheduling_states", sometimes)
     worker = PublishingWorker(lake_, catalog)
     with Running(catalog, worker):
         until(lambda: worker.ran == [("b",)])

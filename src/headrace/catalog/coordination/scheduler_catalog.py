@@ -13,7 +13,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
-from headrace.catalog.records import SchedulingState, EventRecord, GroupEpoch, Json, SchedulerRecord
+from headrace.catalog.records import EventRecord, GroupEpoch, Json, SchedulerRecord, SchedulingState
 from headrace.clock import Clock
 from headrace.names import TableName
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import SchedulingState, EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord
+from headrace.catalog.records import EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord, SchedulingState
 from headrace.catalog.relations import parse_name, stream_id
 from headrace.errors import UserError
 from headrace.names import TableName

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import Column
-from headrace.catalog import SchedulingState, Catalog
+from headrace.catalog import Catalog, SchedulingState
 from headrace.definitions.details import Details
 from headrace.definitions.function_versions import refuse_changed
 from headrace.definitions.read_columns import held_to

@@ -81,7 +81,8 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
         wanted |= along(state, wanted, free, now)
     order = units.dag.order(wanted)
     soon = [at for unit, at in due_times.items() if at > now]
-    soon += [t.care.retry_at for t in state.tables.values() if t.care.retry_at and t.care.retry_at > now]
+    retries = (table.scheduling.retry_at for table in state.tables.values())
+    soon += [at for at in retries if at and at > now]
     return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
 
 

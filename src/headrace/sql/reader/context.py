@@ -12,7 +12,7 @@ from headrace.names import TableName
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import Refusal, not_maintained
-from headrace.sql.reader.scalars.pieces import Pieces
+from headrace.sql.reader.scalars.lexemes import Lexemes
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import Cte, Query
 from headrace.sql.reader.tables.lateral_item import Beside, Lateral
@@ -132,8 +132,8 @@ class Context:
     read_query: Callable[[Context, Query, Ctes], Output]
     read_view: Callable[[Context, TableName, ViewText, int], Output]
     read_lateral: Callable[[Context, Ctes, Lateral], Beside | None]
-    read_on: Callable[[Context, Ctes, Relation, Scope, Names, Pieces], tuple[Relation, Pieces]]
-    keep: Callable[[Context, Ctes, Relation, Scope, Names, Pieces], Relation]
+    read_on: Callable[[Context, Ctes, Relation, Scope, Names, Lexemes], tuple[Relation, Lexemes]]
+    keep: Callable[[Context, Ctes, Relation, Scope, Names, Lexemes], Relation]
     outer: Place | None = None
     read_ctes: dict[int, Output] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()

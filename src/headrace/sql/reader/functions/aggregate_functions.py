@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.sql.reader.scalars.pieces import Pieces, Role
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role
 from headrace.sql.reader.syntax.tokens import words
 
 ACCUMULATED = {
@@ -59,6 +59,6 @@ COPIES_DO_NOT_MATTER = frozenset({"min", "max"})
 """Functions for which DISTINCT says nothing."""
 
 
-def settled_mode(arguments: tuple[Pieces, ...]) -> bool:
+def settled_mode(arguments: tuple[Lexemes, ...]) -> bool:
     """Return whether `mode` is told to choose the least among values that are equally frequent."""
     return len(arguments) == 2 and [(p.role, p.text.lower()) for p in arguments[1]] == [(Role.LITERAL, "true")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from headrace.sql.reader.scalars.pieces import Pieces, Role
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -25,14 +25,14 @@ class Names:
         return name
 
 
-def plain_name(pieces: Pieces) -> str | None:
+def plain_name(lexemes: Lexemes) -> str | None:
     """The bare name of a column or of its field, when the expression is nothing else and the name needs no quotes."""
-    if not pieces or pieces[0].role is not Role.INPUT:
+    if not lexemes or lexemes[0].role is not Role.INPUT:
         return None
-    if len(pieces) == 1:
-        name = pieces[0].parts[0].rpartition(".")[2]
-    elif len(pieces) % 2 and all(p.text == "." for p in pieces[1::2]):
-        name = pieces[-1].text
+    if len(lexemes) == 1:
+        name = lexemes[0].parts[0].rpartition(".")[2]
+    elif len(lexemes) % 2 and all(p.text == "." for p in lexemes[1::2]):
+        name = lexemes[-1].text
     else:
         return None
     return name if _PLAIN.fullmatch(name) else None

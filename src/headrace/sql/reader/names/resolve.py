@@ -14,7 +14,7 @@ from headrace.sql.reader.functions.determinism import (
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.cut_scalar import cut, cut_window
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, bracketed, input_piece
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed, input_lexeme
 from headrace.sql.reader.scalars.struct_fields import with_field_names
 from headrace.sql.reader.syntax.query_shape import Range
 
@@ -27,102 +27,102 @@ SPARKS_OWN = _KNOWN | TIME_WINDOWS | GENERATORS | NON_DETERMINISTIC.keys() | NON
 
 _DECLARE = "Declare it in the project's functions.py: then its body is known, and whether it is deterministic."
 
-Aliases = Mapping[str, Pieces]
+Aliases = Mapping[str, Lexemes]
 """Select aliases, folded, with the expression each stands for."""
 
 
-def pieces_of(context: Context, within: Range) -> Pieces:
+def lexemes_of(context: Context, within: Range) -> Lexemes:
     """Cut a scalar and take down what in it is never maintained."""
-    pieces, refusals = cut(context.cursor, within)
+    lexemes, refusals = cut(context.cursor, within)
     for refusal in refusals:
         context.refuse(refusal)
-    return pieces
+    return lexemes
 
 
-def window_pieces(context: Context, within: Range) -> Pieces:
+def window_lexemes(context: Context, within: Range) -> Lexemes:
     """Cut the definition of a named window."""
-    pieces, refusals = cut_window(context.cursor, within)
+    lexemes, refusals = cut_window(context.cursor, within)
     for refusal in refusals:
         context.refuse(refusal)
-    return pieces
+    return lexemes
 
 
 def resolved(
     context: Context,
-    pieces: Pieces,
+    lexemes: Lexemes,
     scope: Scope,
     aliases: Aliases | None = None,
     alias_first: frozenset[int] = frozenset(),
     *,
     subqueries: bool = False,
-) -> Pieces:
+) -> Lexemes:
     """Replace every name by the column it means.
 
     Args:
         context: Where refusals go.
-        pieces: The scalar.
+        lexemes: The scalar.
         scope: Columns of the input; they win over aliases.
         aliases: Expressions of the same SELECT that may be referred to by alias.
-        alias_first: Indices of the pieces for which an alias wins over a column.
+        alias_first: Indices of the lexemes for which an alias wins over a column.
         subqueries: Whether subqueries are read later; otherwise they are refused.
     """
-    out: list[Piece] = []
-    pieces = pieces if alias_first else with_field_names(pieces)
-    for i, piece in enumerate(pieces):
-        if piece.role is Role.NAME:
-            out.extend(_name(context, piece, scope, aliases or {}, alias_first=i in alias_first))
+    out: list[Lexeme] = []
+    lexemes = lexemes if alias_first else with_field_names(lexemes)
+    for i, lexeme in enumerate(lexemes):
+        if lexeme.role is Role.NAME:
+            out.extend(_name(context, lexeme, scope, aliases or {}, alias_first=i in alias_first))
             continue
-        if piece.role is Role.SUBQUERY and not subqueries:
-            context.refuse(not_maintained(piece.parts[0], context.place_of(piece.at)))
-        elif piece.role is Role.CALL:
-            _judge(context, pieces, i)
-        elif piece.role is Role.STAR and not _counts_rows(pieces, i):
-            context.refuse(not_maintained("* as an argument", context.place_of(piece.at)))
-        out.append(piece)
+        if lexeme.role is Role.SUBQUERY and not subqueries:
+            context.refuse(not_maintained(lexeme.parts[0], context.place_of(lexeme.at)))
+        elif lexeme.role is Role.CALL:
+            _judge(context, lexemes, i)
+        elif lexeme.role is Role.STAR and not _counts_rows(lexemes, i):
+            context.refuse(not_maintained("* as an argument", context.place_of(lexeme.at)))
+        out.append(lexeme)
     return tuple(out)
 
 
-def scalar_of(context: Context, within: Range, scope: Scope) -> Pieces:
+def scalar_of(context: Context, within: Range, scope: Scope) -> Lexemes:
     """Cut and resolve a scalar in one go."""
-    return resolved(context, pieces_of(context, within), scope)
+    return resolved(context, lexemes_of(context, within), scope)
 
 
-def _name(context: Context, piece: Piece, scope: Scope, aliases: Aliases, *, alias_first: bool) -> Pieces:
-    expression = aliases.get(context.fold(piece.parts[0]))
+def _name(context: Context, lexeme: Lexeme, scope: Scope, aliases: Aliases, *, alias_first: bool) -> Lexemes:
+    expression = aliases.get(context.fold(lexeme.parts[0]))
     if alias_first and expression is not None:
-        return (*bracketed(expression, piece), *_fields(piece, 1))
+        return (*bracketed(expression, lexeme), *_fields(lexeme, 1))
     try:
-        found = scope.resolve(piece.parts)
+        found = scope.resolve(lexeme.parts)
     except AmbiguousNameError:
         context.doubt(
-            piece.text, f"{piece.text} could mean several columns.", piece.at, "Qualify it with the table's alias."
+            lexeme.text, f"{lexeme.text} could mean several columns.", lexeme.at, "Qualify it with the table's alias."
         )
-        return (piece,)
+        return (lexeme,)
     if found is not None:
-        return (input_piece(found.column.internal, piece), *_fields(piece, found.parts))
+        return (input_lexeme(found.column.internal, lexeme), *_fields(lexeme, found.parts))
     if expression is not None:
-        return (*bracketed(expression, piece), *_fields(piece, 1))
-    if len(piece.parts) == 1 and piece.parts[0].lower() in WITHOUT_BRACKETS:
-        name = piece.parts[0].lower()
-        context.refuse(not_deterministic(piece.text, context.place_of(piece.at), NON_DETERMINISTIC[name]))
+        return (*bracketed(expression, lexeme), *_fields(lexeme, 1))
+    if len(lexeme.parts) == 1 and lexeme.parts[0].lower() in WITHOUT_BRACKETS:
+        name = lexeme.parts[0].lower()
+        context.refuse(not_deterministic(lexeme.text, context.place_of(lexeme.at), NON_DETERMINISTIC[name]))
     elif not scope.opaque:
-        context.doubt(piece.text, f"{piece.text} could not be traced to a column.", piece.at)
-    return (piece,)
+        context.doubt(lexeme.text, f"{lexeme.text} could not be traced to a column.", lexeme.at)
+    return (lexeme,)
 
 
-def _fields(piece: Piece, taken: int) -> Pieces:
+def _fields(lexeme: Lexeme, taken: int) -> Lexemes:
     """The parts of a dotted name after the column: fields of a struct."""
-    out: list[Piece] = []
-    for text in piece.texts[taken:]:
-        out += [Piece(Role.OPERATOR, ".", piece.at, False), Piece(Role.LITERAL, text, piece.at, False)]
+    out: list[Lexeme] = []
+    for text in lexeme.written[taken:]:
+        out += [Lexeme(Role.OPERATOR, ".", lexeme.at, False), Lexeme(Role.LITERAL, text, lexeme.at, False)]
     return tuple(out)
 
 
-def _judge(context: Context, pieces: Pieces, at: int) -> None:
+def _judge(context: Context, lexemes: Lexemes, at: int) -> None:
     """Refuse a call of a function whose result is not known to depend on its arguments alone."""
-    piece = pieces[at]
-    name, place = piece.parts[0], context.place_of(piece.at)
-    empty = at + 2 < len(pieces) and pieces[at + 2].text == ")"
+    lexeme = lexemes[at]
+    name, place = lexeme.parts[0], context.place_of(lexeme.at)
+    empty = at + 2 < len(lexemes) and lexemes[at + 2].text == ")"
     if name in NON_DETERMINISTIC:
         context.refuse(not_deterministic(f"{name}()", place, NON_DETERMINISTIC[name]))
     elif name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty:
@@ -141,16 +141,16 @@ def _judge(context: Context, pieces: Pieces, at: int) -> None:
     elif name in TIME_WINDOWS:
         context.refuse(not_maintained(f"{name}()", place))
     elif name not in _KNOWN:
-        message = f"{piece.text}() is not one of Spark's own functions, so nothing is known about its result."
+        message = f"{lexeme.text}() is not one of Spark's own functions, so nothing is known about its result."
         context.refuse(not_maintained(f"{name}()", place, message, _DECLARE))
 
 
-def _counts_rows(pieces: Pieces, at: int) -> bool:
+def _counts_rows(lexemes: Lexemes, at: int) -> bool:
     return (
-        pieces[at].text == "*"
+        lexemes[at].text == "*"
         and at >= 2
-        and pieces[at - 2].role in (Role.CALL, Role.WINDOW)
-        and pieces[at - 2].parts[0] == "count"
-        and at + 1 < len(pieces)
-        and pieces[at + 1].text == ")"
+        and lexemes[at - 2].role in (Role.CALL, Role.WINDOW)
+        and lexemes[at - 2].parts[0] == "count"
+        and at + 1 < len(lexemes)
+        and lexemes[at + 1].text == ")"
     )

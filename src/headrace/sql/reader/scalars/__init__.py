@@ -1,4 +1,4 @@
-"""Scalars as pieces of the user's own text.
+"""Scalars as lexemes of the user's own text.
 
-In come ranges of tokens. Out go pieces that name columns, functions and conditions without parsing what they compute.
+In come ranges of tokens. Out go lexemes that name columns, functions and conditions without parsing what they compute.
 """

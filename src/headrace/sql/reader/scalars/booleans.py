@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, unbracketed
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, unbracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +16,21 @@ class Part:
     """A part of a condition that holds no AND, OR or NOT around a subquery.
 
     Args:
-        pieces: Its text.
+        lexemes: Its text.
         negated: Whether its opposite is meant.
     """
 
-    pieces: Pieces
+    lexemes: Lexemes
     negated: bool = False
 
-    def written(self) -> Pieces:
+    def written(self) -> Lexemes:
         """Its text, the negation included."""
         if not self.negated:
-            return self.pieces
-        at = self.pieces[0].at
-        opening = Piece(Role.OPERATOR, "(", at, True)
-        inside = (replace(self.pieces[0], spaced=False), *self.pieces[1:])
-        return (Piece(Role.OPERATOR, "NOT", at, True), opening, *inside, Piece(Role.OPERATOR, ")", at, False))
+            return self.lexemes
+        at = self.lexemes[0].at
+        opening = Lexeme(Role.OPERATOR, "(", at, True)
+        inside = (replace(self.lexemes[0], spaced=False), *self.lexemes[1:])
+        return (Lexeme(Role.OPERATOR, "NOT", at, True), opening, *inside, Lexeme(Role.OPERATOR, ")", at, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,55 +49,55 @@ class Combined:
 Condition = Part | Combined
 
 
-def condition(pieces: Pieces, *, negated: bool = False) -> Condition:
+def condition(lexemes: Lexemes, *, negated: bool = False) -> Condition:
     """The structure of a condition around its subqueries."""
-    pieces = unbracketed(pieces)
-    if not has_subquery(pieces):
-        return Part(pieces, negated)
+    lexemes = unbracketed(lexemes)
+    if not has_subquery(lexemes):
+        return Part(lexemes, negated)
     for word, opposite in (("OR", "AND"), ("AND", "OR")):
-        parts = split(pieces, word)
+        parts = split(lexemes, word)
         if len(parts) > 1:
             return Combined(opposite if negated else word, tuple(condition(each, negated=negated) for each in parts))
-    if pieces[0].role is Role.OPERATOR and pieces[0].text.upper() in ("NOT", "!"):
-        return condition(pieces[1:], negated=not negated)
-    return Part(pieces, negated)
+    if lexemes[0].role is Role.OPERATOR and lexemes[0].text.upper() in ("NOT", "!"):
+        return condition(lexemes[1:], negated=not negated)
+    return Part(lexemes, negated)
 
 
-def conjuncts(pieces: Pieces) -> tuple[Pieces, ...]:
+def conjuncts(lexemes: Lexemes) -> tuple[Lexemes, ...]:
     """What must hold together, cut at the outermost ANDs."""
-    pieces = unbracketed(pieces)
-    if len(split(pieces, "OR")) > 1:
-        return (pieces,)
-    parts = split(pieces, "AND")
-    return (pieces,) if len(parts) == 1 else tuple(each for part in parts for each in conjuncts(part))
+    lexemes = unbracketed(lexemes)
+    if len(split(lexemes, "OR")) > 1:
+        return (lexemes,)
+    parts = split(lexemes, "AND")
+    return (lexemes,) if len(parts) == 1 else tuple(each for part in parts for each in conjuncts(part))
 
 
-def has_subquery(pieces: Pieces) -> bool:
-    """Return whether a subquery stands somewhere in the pieces."""
-    return any(piece.role is Role.SUBQUERY for piece in pieces)
+def has_subquery(lexemes: Lexemes) -> bool:
+    """Return whether a subquery stands somewhere in the lexemes."""
+    return any(lexeme.role is Role.SUBQUERY for lexeme in lexemes)
 
 
-def split(pieces: Pieces, word: str) -> tuple[Pieces, ...]:
+def split(lexemes: Lexemes, word: str) -> tuple[Lexemes, ...]:
     """Cut at a word outside of brackets and CASE; the AND of BETWEEN is no cut."""
-    parts: list[Pieces] = []
+    parts: list[Lexemes] = []
     start = depth = betweens = 0
-    for i, piece in enumerate(pieces):
-        text = piece.text.upper()
-        if piece.role is Role.OPERATOR and text in ("(", "[", "CASE"):
+    for i, lexeme in enumerate(lexemes):
+        text = lexeme.text.upper()
+        if lexeme.role is Role.OPERATOR and text in ("(", "[", "CASE"):
             depth += 1
-        elif depth and ((piece.role is Role.OPERATOR and text in (")", "]")) or _ends_case(pieces, i)):
+        elif depth and ((lexeme.role is Role.OPERATOR and text in (")", "]")) or _ends_case(lexemes, i)):
             depth -= 1
-        elif depth or piece.role is not Role.OPERATOR:
+        elif depth or lexeme.role is not Role.OPERATOR:
             continue
         elif text == "BETWEEN":
             betweens += 1
         elif text == "AND" and betweens:
             betweens -= 1
         elif text == word:
-            parts.append(pieces[start:i])
+            parts.append(lexemes[start:i])
             start = i + 1
-    return (*parts, pieces[start:])
+    return (*parts, lexemes[start:])
 
 
-def _ends_case(pieces: Pieces, at: int) -> bool:
-    return pieces[at].role is Role.LITERAL and pieces[at].text.upper() == "END" and pieces[at - 1].text != "."
+def _ends_case(lexemes: Lexemes, at: int) -> bool:
+    return lexemes[at].role is Role.LITERAL and lexemes[at].text.upper() == "END" and lexemes[at - 1].text != "."

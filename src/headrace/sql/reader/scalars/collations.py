@@ -6,8 +6,8 @@ come along: a column of collation X and one without compare in no certain way, a
 
 from __future__ import annotations
 
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed
 from headrace.sql.reader.scalars.matching import binding
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, bracketed
 
 _COLLATE = "COLLATE"
 
@@ -15,7 +15,7 @@ INSIDE = "COLLATE stands inside an expression that is compared, so that it is no
 """Why an equality is refused."""
 
 
-def under_one_collation(a: Pieces, b: Pieces) -> tuple[Pieces, Pieces] | None:
+def under_one_collation(a: Lexemes, b: Lexemes) -> tuple[Lexemes, Lexemes] | None:
     """Both sides of an equality, each with the collation that one of them names; None where that cannot be told."""
     names = {name.upper() for side in (a, b) if (name := _named(side)) is not None}
     if "" in names or len(names) > 1:
@@ -26,25 +26,25 @@ def under_one_collation(a: Pieces, b: Pieces) -> tuple[Pieces, Pieces] | None:
     return _with(a, name), _with(b, name)
 
 
-def _named(pieces: Pieces) -> str | None:
+def _named(lexemes: Lexemes) -> str | None:
     """The collation that stands behind an expression; empty when one stands inside it, None when there is none."""
-    found = sum(_is_collate(piece) for piece in pieces)
+    found = sum(_is_collate(lexeme) for lexeme in lexemes)
     if not found:
         return None
-    last = len(pieces) > 2 and _is_collate(pieces[-2])
-    return pieces[-1].text if last and found == 1 and binding(pieces) == binding(pieces[-2:-1]) else ""
+    last = len(lexemes) > 2 and _is_collate(lexemes[-2])
+    return lexemes[-1].text if last and found == 1 and binding(lexemes) == binding(lexemes[-2:-1]) else ""
 
 
-def _is_collate(piece: Piece) -> bool:
-    return piece.role is Role.OPERATOR and piece.text.upper() == _COLLATE
+def _is_collate(lexeme: Lexeme) -> bool:
+    return lexeme.role is Role.OPERATOR and lexeme.text.upper() == _COLLATE
 
 
-def _with(pieces: Pieces, name: str) -> Pieces:
-    if _named(pieces) is not None:
-        return pieces
-    at = pieces[0].at
+def _with(lexemes: Lexemes, name: str) -> Lexemes:
+    if _named(lexemes) is not None:
+        return lexemes
+    at = lexemes[0].at
     return (
-        *bracketed(pieces, pieces[0]),
-        Piece(Role.OPERATOR, _COLLATE, at, True),
-        Piece(Role.LITERAL, name, at, True),
+        *bracketed(lexemes, lexemes[0]),
+        Lexeme(Role.OPERATOR, _COLLATE, at, True),
+        Lexeme(Role.LITERAL, name, at, True),
     )

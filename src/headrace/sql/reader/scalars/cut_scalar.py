@@ -1,4 +1,4 @@
-"""Cutting a scalar into pieces: which words are columns, and which are functions, keywords, types, variables, fields.
+"""Cutting a scalar into lexemes: which words are columns, and which are functions, keywords, types, variables, fields.
 
 Every token gets a role. A word that no rule explains is taken for a column, and a column that cannot be resolved is
 refused, so what this module does not know can stop a query from being maintained, but cannot change its meaning.
@@ -11,7 +11,7 @@ from dataclasses import replace
 from headrace.errors import place_at
 from headrace.sql.reader.functions import determinism
 from headrace.sql.reader.refusals import Refusal, not_deterministic, not_maintained
-from headrace.sql.reader.scalars.pieces import EXISTS, IN, SCALAR, Piece, Pieces, Role, piece_of
+from headrace.sql.reader.scalars.lexemes import EXISTS, IN, SCALAR, Lexeme, Lexemes, Role, lexeme_of
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.over_clause import definition, over
 from headrace.sql.reader.syntax.query_shape import Range
@@ -40,33 +40,33 @@ _UNITS = frozenset(
 )
 
 
-def cut(cursor: Cursor, within: Range) -> tuple[Pieces, tuple[Refusal, ...]]:
-    """Cut a range of tokens into pieces.
+def cut(cursor: Cursor, within: Range) -> tuple[Lexemes, tuple[Refusal, ...]]:
+    """Cut a range of tokens into lexemes.
 
     Args:
         cursor: Gives the tokens and the text.
         within: The scalar's tokens.
 
     Returns:
-        The pieces, and what in them is never maintained: moving literals.
+        The lexemes, and what in them is never maintained: moving literals.
     """
     cutter = _Cutter(cursor)
     cutter.scalar(within[0], within[1], frozenset())
-    return tuple(cutter.pieces), tuple(cutter.refusals)
+    return tuple(cutter.lexemes), tuple(cutter.refusals)
 
 
-def cut_window(cursor: Cursor, within: Range) -> tuple[Pieces, tuple[Refusal, ...]]:
-    """Cut the inside of a window definition into pieces; arguments and result as for `cut`."""
+def cut_window(cursor: Cursor, within: Range) -> tuple[Lexemes, tuple[Refusal, ...]]:
+    """Cut the inside of a window definition into lexemes; arguments and result as for `cut`."""
     cutter = _Cutter(cursor)
     definition(cutter, within[0], within[1], frozenset())
-    return tuple(cutter.pieces), tuple(cutter.refusals)
+    return tuple(cutter.lexemes), tuple(cutter.refusals)
 
 
 class _Cutter:
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
         self.tokens = cursor.tokens
-        self.pieces: list[Piece] = []
+        self.lexemes: list[Lexeme] = []
         self.refusals: list[Refusal] = []
 
     # tokens
@@ -75,7 +75,7 @@ class _Cutter:
         return self.tokens[at].word if 0 <= at < end else ""
 
     def emit(self, role: Role, at: int) -> None:
-        self.pieces.append(piece_of(role, self.tokens[at], self.tokens[at - 1] if at else None))
+        self.lexemes.append(lexeme_of(role, self.tokens[at], self.tokens[at - 1] if at else None))
 
     def emit_all(self, role: Role, start: int, end: int) -> int:
         for at in range(start, end):
@@ -91,7 +91,7 @@ class _Cutter:
         self.refusals.append(not_maintained(construct, place_at(self.cursor.sql, self.tokens[at].start)))
 
     def after_operand(self) -> bool:
-        return bool(self.pieces) and self.pieces[-1].ends_operand
+        return bool(self.lexemes) and self.lexemes[-1].ends_operand
 
     # scalars
 
@@ -149,8 +149,8 @@ class _Cutter:
     def subquery(self, kind: str, at: int, opening: int, closing: int) -> int:
         """A query in brackets; for EXISTS, `at` is that word."""
         text = self.cursor.sql[self.tokens[at].start : self.tokens[closing].end]
-        head = piece_of(Role.SUBQUERY, self.tokens[at], self.tokens[at - 1] if at else None)
-        self.pieces.append(replace(head, text=text, parts=(kind,), tokens=(opening + 1, closing)))
+        head = lexeme_of(Role.SUBQUERY, self.tokens[at], self.tokens[at - 1] if at else None)
+        self.lexemes.append(replace(head, text=text, parts=(kind,), tokens=(opening + 1, closing)))
         return closing + 1
 
     def named(self, at: int, end: int, variables: frozenset[str], words: frozenset[str]) -> int:
@@ -203,9 +203,9 @@ class _Cutter:
             return self.emit_all(Role.LITERAL, start, min(at, end))
         if at + 1 < end and self.tokens[at].text == "." and self.tokens[at + 1].text == "*":
             return self.emit_all(Role.STAR, start, at + 2)
-        head = piece_of(Role.NAME, names[0], self.tokens[start - 1] if start else None)
+        head = lexeme_of(Role.NAME, names[0], self.tokens[start - 1] if start else None)
         parts, texts = tuple(token.name for token in names), tuple(token.text for token in names)
-        self.pieces.append(Piece(Role.NAME, ".".join(texts), head.at, head.spaced, parts, texts))
+        self.lexemes.append(Lexeme(Role.NAME, ".".join(texts), head.at, head.spaced, parts, texts))
         return at
 
     # calls
@@ -215,10 +215,10 @@ class _Cutter:
         self.cursor.at = opening
         if name == "exists" and self.cursor.opens_query():
             return self.subquery(EXISTS, start, opening, closing)
-        head = piece_of(Role.CALL, self.tokens[start], self.tokens[start - 1] if start else None)
+        head = lexeme_of(Role.CALL, self.tokens[start], self.tokens[start - 1] if start else None)
         text = "".join(token.text for token in self.tokens[start:opening])
-        index = len(self.pieces)
-        self.pieces.append(Piece(Role.CALL, text, head.at, head.spaced, (name,)))
+        index = len(self.lexemes)
+        self.lexemes.append(Lexeme(Role.CALL, text, head.at, head.spaced, (name,)))
         self.emit(Role.OPERATOR, opening)
         self.cursor.at = opening
         if self.cursor.opens_query() and self.word(opening + 1, end) != "(":
@@ -234,7 +234,7 @@ class _Cutter:
             if self.word(closing + 1, end) == "WITHIN":
                 self.refuse("WITHIN GROUP in a window", closing + 1)
             # its function is no aggregate of the query
-            self.pieces[index] = replace(self.pieces[index], role=Role.WINDOW)
+            self.lexemes[index] = replace(self.lexemes[index], role=Role.WINDOW)
             after = over(self, after, variables)
         return after
 

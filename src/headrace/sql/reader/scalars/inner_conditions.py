@@ -7,17 +7,17 @@ difference between NULL and false may show, and Spark's own answer depends on wh
 from __future__ import annotations
 
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.pieces import Pieces, Role, closing_bracket, split_arguments
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, closing_bracket, split_arguments
 from headrace.sql.reader.syntax.query_shape import Range
 
 
-def inner_conditions(pieces: Pieces) -> tuple[Range, ...]:
-    """The outermost conditions that hold subqueries, as ranges of pieces, in order."""
+def inner_conditions(lexemes: Lexemes) -> tuple[Range, ...]:
+    """The outermost conditions that hold subqueries, as ranges of lexemes, in order."""
     found: list[Range] = []
     at = 0
-    while at < len(pieces):
-        end = _end(pieces, at)
-        if end > at and has_subquery(pieces[at:end]):
+    while at < len(lexemes):
+        end = _end(lexemes, at)
+        if end > at and has_subquery(lexemes[at:end]):
             found.append((at, end))
             at = end
         else:
@@ -25,44 +25,44 @@ def inner_conditions(pieces: Pieces) -> tuple[Range, ...]:
     return tuple(found)
 
 
-def _end(pieces: Pieces, at: int) -> int:
+def _end(lexemes: Lexemes, at: int) -> int:
     """The end of the condition that begins at `at`; `at` itself where none begins."""
-    if at < 2 or pieces[at - 1].role is not Role.OPERATOR:
+    if at < 2 or lexemes[at - 1].role is not Role.OPERATOR:
         return at
-    before = pieces[at - 1].text.upper()
-    if before == "WHEN" and _searched(pieces, at - 1):
-        return _then(pieces, at)
-    if before == "WHERE" and pieces[at - 2].text == "(":
-        return closing_bracket(pieces, at - 2)
-    if before == "(" and pieces[at - 2].role is Role.CALL and pieces[at - 2].parts[0] == "if":
-        inside = pieces[at : closing_bracket(pieces, at - 1)]
+    before = lexemes[at - 1].text.upper()
+    if before == "WHEN" and _searched(lexemes, at - 1):
+        return _then(lexemes, at)
+    if before == "WHERE" and lexemes[at - 2].text == "(":
+        return closing_bracket(lexemes, at - 2)
+    if before == "(" and lexemes[at - 2].role is Role.CALL and lexemes[at - 2].parts[0] == "if":
+        inside = lexemes[at : closing_bracket(lexemes, at - 1)]
         return at + len(split_arguments(inside)[0]) if inside else at
     return at
 
 
-def _searched(pieces: Pieces, when: int) -> bool:
+def _searched(lexemes: Lexemes, when: int) -> bool:
     """Return whether the WHEN belongs to a CASE without an operand."""
     depth = 0
     for at in range(when - 1, -1, -1):
-        text = pieces[at].text.upper()
-        if pieces[at].role is Role.LITERAL and text == "END" and pieces[at - 1].text != ".":
+        text = lexemes[at].text.upper()
+        if lexemes[at].role is Role.LITERAL and text == "END" and lexemes[at - 1].text != ".":
             depth += 1
-        elif pieces[at].role is Role.OPERATOR and text == "CASE":
+        elif lexemes[at].role is Role.OPERATOR and text == "CASE":
             if depth == 0:
-                return pieces[at + 1].role is Role.OPERATOR and pieces[at + 1].text.upper() == "WHEN"
+                return lexemes[at + 1].role is Role.OPERATOR and lexemes[at + 1].text.upper() == "WHEN"
             depth -= 1
     return False
 
 
-def _then(pieces: Pieces, at: int) -> int:
+def _then(lexemes: Lexemes, at: int) -> int:
     """The THEN that ends a condition, past those of CASEs inside it."""
     depth = 0
-    for i in range(at, len(pieces)):
-        text = pieces[i].text.upper()
-        if pieces[i].role is Role.OPERATOR and text == "CASE":
+    for i in range(at, len(lexemes)):
+        text = lexemes[i].text.upper()
+        if lexemes[i].role is Role.OPERATOR and text == "CASE":
             depth += 1
-        elif pieces[i].role is Role.LITERAL and text == "END" and pieces[i - 1].text != "." and depth:
+        elif lexemes[i].role is Role.LITERAL and text == "END" and lexemes[i - 1].text != "." and depth:
             depth -= 1
-        elif pieces[i].role is Role.OPERATOR and text == "THEN" and depth == 0:
+        elif lexemes[i].role is Role.OPERATOR and text == "THEN" and depth == 0:
             return i
     return at

@@ -1,13 +1,13 @@
 """Finding a grouping expression inside another expression.
 
 `GROUP BY a % 10` makes `a % 10` a column of the result, wherever it stands: in `a % 10 + 1`, not in `2 * a % 10`. The
-pieces are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
+lexemes are compared as spelled, and the operators around a match must bind less tightly than those inside it, so that
 putting a column in its place cannot change what binds to what.
 """
 
 from __future__ import annotations
 
-from headrace.sql.reader.scalars.pieces import Pieces, Role, keys
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, keys
 from headrace.sql.reader.syntax.tokens import words
 
 _TIGHTEST = 100
@@ -33,63 +33,63 @@ _CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
 )
 
 
-def match_at(pieces: Pieces, at: int, key: Pieces) -> bool:
+def match_at(lexemes: Lexemes, at: int, key: Lexemes) -> bool:
     """Return whether the grouping expression `key` stands at index `at` as an operand of its own."""
     end = at + len(key)
-    if not key or end > len(pieces) or keys(pieces[at:end]) != keys(key):
+    if not key or end > len(lexemes) or keys(lexemes[at:end]) != keys(key):
         return False
     inside = binding(key)
-    return _left_binding(pieces, at) < inside and _right_binding(pieces, end) <= inside and _whole(pieces, at, key)
+    return _left_binding(lexemes, at) < inside and _right_binding(lexemes, end) <= inside and _whole(lexemes, at, key)
 
 
-def binding(pieces: Pieces) -> int:
+def binding(lexemes: Lexemes) -> int:
     """How tightly the loosest operator outside brackets binds."""
     loosest, depth = _TIGHTEST, 0
-    for i, piece in enumerate(pieces):
-        text = piece.text.upper()
-        if piece.role is Role.OPERATOR and text in ("(", "[", "CASE"):
+    for i, lexeme in enumerate(lexemes):
+        text = lexeme.text.upper()
+        if lexeme.role is Role.OPERATOR and text in ("(", "[", "CASE"):
             depth += 1
-        elif (piece.role is Role.OPERATOR and text in (")", "]")) or (depth and text == "END"):
+        elif (lexeme.role is Role.OPERATOR and text in (")", "]")) or (depth and text == "END"):
             depth -= 1
-        elif piece.role is Role.OPERATOR and depth == 0:
-            loosest = min(loosest, _prefix_binding(pieces, i))
+        elif lexeme.role is Role.OPERATOR and depth == 0:
+            loosest = min(loosest, _prefix_binding(lexemes, i))
     return loosest
 
 
-def _prefix_binding(pieces: Pieces, at: int) -> int:
-    text = pieces[at].text.upper()
-    unary = at == 0 or not pieces[at - 1].ends_operand
+def _prefix_binding(lexemes: Lexemes, at: int) -> int:
+    text = lexemes[at].text.upper()
+    unary = at == 0 or not lexemes[at - 1].ends_operand
     if text == "NOT":
         # before a predicate (`a NOT IN`) it binds like the predicate
-        return 30 if unary and not (at and pieces[at - 1].text.upper() == "IS") else 40
+        return 30 if unary and not (at and lexemes[at - 1].text.upper() == "IS") else 40
     if text in ("+", "-") and unary:
         return _UNARY
     return _BINDING.get(text, 0)
 
 
-def _left_binding(pieces: Pieces, at: int) -> int:
-    if at == 0 or pieces[at - 1].text.upper() in _OPENING:
+def _left_binding(lexemes: Lexemes, at: int) -> int:
+    if at == 0 or lexemes[at - 1].text.upper() in _OPENING:
         return -1
-    before = pieces[at - 1]
+    before = lexemes[at - 1]
     # a call's bracket follows its name; anything that is no operator here is not understood
-    return _prefix_binding(pieces, at - 1) if before.role is Role.OPERATOR else _TIGHTEST
+    return _prefix_binding(lexemes, at - 1) if before.role is Role.OPERATOR else _TIGHTEST
 
 
-def _right_binding(pieces: Pieces, end: int) -> int:
-    if end == len(pieces):
+def _right_binding(lexemes: Lexemes, end: int) -> int:
+    if end == len(lexemes):
         return -1
-    after = pieces[end].text.upper()
-    if pieces[end].role is Role.OPERATOR and after in ("[", ".", "::"):
+    after = lexemes[end].text.upper()
+    if lexemes[end].role is Role.OPERATOR and after in ("[", ".", "::"):
         return _TIGHTEST
     if after in _CLOSING:
         return -1
-    doubled = after in ("<", ">") and end + 1 < len(pieces) and pieces[end + 1].text == after
+    doubled = after in ("<", ">") and end + 1 < len(lexemes) and lexemes[end + 1].text == after
     return _BINDING.get(after, _TIGHTEST + 1) if not doubled else _TIGHTEST + 1
 
 
-def _whole(pieces: Pieces, at: int, key: Pieces) -> bool:
+def _whole(lexemes: Lexemes, at: int, key: Lexemes) -> bool:
     """Return whether the match begins and ends with operands: `-a` in `b -a` is no operand."""
     if at == 0:
         return True
-    binary = key[0].role is Role.OPERATOR and pieces[at - 1].ends_operand
-    return not binary and pieces[at - 1].role is not Role.CALL
+    binary = key[0].role is Role.OPERATOR and lexemes[at - 1].ends_operand
+    return not binary and lexemes[at - 1].role is not Role.CALL

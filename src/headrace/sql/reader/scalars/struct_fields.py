@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from headrace.sql.reader.scalars.pieces import (
-    Piece,
-    Pieces,
+from headrace.sql.reader.scalars.lexemes import (
+    Lexeme,
+    Lexemes,
     Role,
     closing_bracket,
     split_arguments,
@@ -21,40 +21,40 @@ from headrace.sql.reader.scalars.pieces import (
 _CONSTANTS = frozenset({"NULL", "TRUE", "FALSE"})
 
 
-def with_field_names(pieces: Pieces) -> Pieces:
+def with_field_names(lexemes: Lexemes) -> Lexemes:
     """An expression, its names not resolved yet, with the fields of its structs named."""
-    out: list[Piece] = []
+    out: list[Lexeme] = []
     at = 0
-    while at < len(pieces):
-        closing = closing_bracket(pieces, at + 1) if _is_struct(pieces[at]) else at
-        arguments = split_arguments(pieces[at + 2 : closing])
+    while at < len(lexemes):
+        closing = closing_bracket(lexemes, at + 1) if _is_struct(lexemes[at]) else at
+        arguments = split_arguments(lexemes[at + 2 : closing])
         if not arguments or not all(arguments) or any(each[0].role is Role.STAR for each in arguments):
-            out.append(pieces[at])
+            out.append(lexemes[at])
             at += 1
             continue
-        call, bracket = pieces[at], pieces[at + 1]
-        out += [Piece(Role.CALL, "named_struct", call.at, call.spaced, ("named_struct",)), bracket]
+        call, bracket = lexemes[at], lexemes[at + 1]
+        out += [Lexeme(Role.CALL, "named_struct", call.at, call.spaced, ("named_struct",)), bracket]
         for i, argument in enumerate(arguments):
-            out += [Piece(Role.OPERATOR, ",", call.at, False)] if i else []
+            out += [Lexeme(Role.OPERATOR, ",", call.at, False)] if i else []
             out += _named(with_field_names(argument), i, spaced=i > 0)
-        out.append(pieces[closing])
+        out.append(lexemes[closing])
         at = closing + 1
     return tuple(out)
 
 
-def _is_struct(piece: Piece) -> bool:
-    return piece.role is Role.CALL and piece.parts[0] == "struct"
+def _is_struct(lexeme: Lexeme) -> bool:
+    return lexeme.role is Role.CALL and lexeme.parts[0] == "struct"
 
 
-def _named(argument: Pieces, place: int, *, spaced: bool) -> Pieces:
+def _named(argument: Lexemes, place: int, *, spaced: bool) -> Lexemes:
     """A field's name and its value."""
     name, value = _name_of(argument, place)
     text = name.replace("\\", "\\\\").replace("'", "\\'")
     at = value[0].at
-    return (Piece(Role.LITERAL, f"'{text}'", at, spaced), Piece(Role.OPERATOR, ",", at, False), *_spaced(value))
+    return (Lexeme(Role.LITERAL, f"'{text}'", at, spaced), Lexeme(Role.OPERATOR, ",", at, False), *_spaced(value))
 
 
-def _name_of(argument: Pieces, place: int) -> tuple[str, Pieces]:
+def _name_of(argument: Lexemes, place: int) -> tuple[str, Lexemes]:
     if len(argument) > 1 and argument[-1].role is Role.ALIAS:
         explicit = argument[-2].role is Role.OPERATOR and argument[-2].text.upper() == "AS"
         return unquoted(argument[-1].text), argument[: -2 if explicit else -1]
@@ -67,6 +67,6 @@ def _name_of(argument: Pieces, place: int) -> tuple[str, Pieces]:
     return f"col{place + 1}", argument
 
 
-def _spaced(value: Pieces) -> Pieces:
+def _spaced(value: Lexemes) -> Lexemes:
     first = value[0]
-    return (Piece(first.role, first.text, first.at, True, first.parts, first.texts), *value[1:])
+    return (Lexeme(first.role, first.text, first.at, True, first.parts, first.written), *value[1:])

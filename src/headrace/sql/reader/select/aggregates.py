@@ -21,19 +21,19 @@ from headrace.sql.reader.functions.aggregate_functions import (
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES
 from headrace.sql.reader.functions.determinism import ORDER_DEPENDENT
 from headrace.sql.reader.names.column_names import Names, plain_name
-from headrace.sql.reader.scalars.matching import match_at
-from headrace.sql.reader.scalars.pieces import (
-    Piece,
-    Pieces,
+from headrace.sql.reader.scalars.lexemes import (
+    Lexeme,
+    Lexemes,
     Role,
     bracketed,
     closing_bracket,
-    input_piece,
+    input_lexeme,
     keys,
     render,
     scalar,
     split_arguments,
 )
+from headrace.sql.reader.scalars.matching import match_at
 from headrace.sql.reader.select.grouping_sets import Copies, GroupingSets
 from headrace.sql.reader.select.windows import directed
 
@@ -47,39 +47,39 @@ class Call:
         arguments: Its arguments.
         distinct: Whether DISTINCT was written.
         filter: The FILTER condition.
-        end: Index after its last piece.
+        end: Index after its last lexeme.
         within: What stands after ORDER BY in WITHIN GROUP.
     """
 
     function: str
-    arguments: tuple[Pieces, ...]
+    arguments: tuple[Lexemes, ...]
     distinct: bool
-    filter: Pieces | None
+    filter: Lexemes | None
     end: int
-    within: Pieces = ()
+    within: Lexemes = ()
 
 
-def has_aggregate(pieces: Pieces) -> bool:
+def has_aggregate(lexemes: Lexemes) -> bool:
     """Return whether an expression calls an aggregate function."""
-    return any(piece.role is Role.CALL and piece.parts[0] in AGGREGATES for piece in pieces)
+    return any(lexeme.role is Role.CALL and lexeme.parts[0] in AGGREGATES for lexeme in lexemes)
 
 
-def call_at(pieces: Pieces, at: int) -> Call:
+def call_at(lexemes: Lexemes, at: int) -> Call:
     """The aggregate call whose name stands at `at`."""
-    closing = closing_bracket(pieces, at + 1)
-    inside = pieces[at + 2 : closing]
+    closing = closing_bracket(lexemes, at + 1)
+    inside = lexemes[at + 2 : closing]
     distinct = bool(inside) and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "DISTINCT"
     if distinct or (inside and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "ALL"):
         inside = inside[1:]
     condition, end = None, closing + 1
-    within: Pieces = ()
-    if end + 2 < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "WITHIN":
-        last = closing_bracket(pieces, end + 2)
-        within, end = pieces[end + 5 : last], last + 1
-    if end < len(pieces) and pieces[end].role is Role.OPERATOR and pieces[end].text.upper() == "FILTER":
-        last = closing_bracket(pieces, end + 1)
-        condition, end = pieces[end + 3 : last], last + 1
-    return Call(pieces[at].parts[0], split_arguments(inside), distinct, condition, end, within)
+    within: Lexemes = ()
+    if end + 2 < len(lexemes) and lexemes[end].role is Role.OPERATOR and lexemes[end].text.upper() == "WITHIN":
+        last = closing_bracket(lexemes, end + 2)
+        within, end = lexemes[end + 5 : last], last + 1
+    if end < len(lexemes) and lexemes[end].role is Role.OPERATOR and lexemes[end].text.upper() == "FILTER":
+        last = closing_bracket(lexemes, end + 1)
+        condition, end = lexemes[end + 3 : last], last + 1
+    return Call(lexemes[at].parts[0], split_arguments(inside), distinct, condition, end, within)
 
 
 class UnsupportedCallError(Exception):
@@ -87,23 +87,23 @@ class UnsupportedCallError(Exception):
 
     Args:
         construct: Its name in SQL words.
-        piece: Where it stands.
+        lexeme: Where it stands.
         unordered: Whether the reason is that rows have no order.
     """
 
-    def __init__(self, construct: str, piece: Piece, *, unordered: bool = False) -> None:
+    def __init__(self, construct: str, lexeme: Lexeme, *, unordered: bool = False) -> None:
         super().__init__(construct)
         self.construct = construct
-        self.piece = piece
+        self.lexeme = lexeme
         self.unordered = unordered
 
 
 class UngroupedError(Exception):
     """A column that is neither grouped by nor inside an aggregate, as far as can be seen."""
 
-    def __init__(self, piece: Piece) -> None:
-        super().__init__(piece.text)
-        self.piece = piece
+    def __init__(self, lexeme: Lexeme) -> None:
+        super().__init__(lexeme.text)
+        self.lexeme = lexeme
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Grouping:
         place_of: Where an offset of the text is; None where nobody asks.
     """
 
-    grouped: list[Pieces]
+    grouped: list[Lexemes]
     sets: GroupingSets | None = None
     names: Names = field(default_factory=Names)
     place_of: Callable[[int], Place] | None = None
@@ -127,54 +127,54 @@ class Grouping:
     _bits: dict[str, Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        unique = {keys(pieces): pieces for pieces in self.grouped}
+        unique = {keys(lexemes): lexemes for lexemes in self.grouped}
         self.grouped = list(unique.values())
-        for i, pieces in enumerate(self.grouped, 1):
-            self._key_names.append(self.names.take(plain_name(pieces) or f"key_{i}"))
+        for i, lexemes in enumerate(self.grouped, 1):
+            self._key_names.append(self.names.take(plain_name(lexemes) or f"key_{i}"))
         self._copies = None if self.sets is None else Copies.named(self.sets, self.names)
 
-    def over(self, pieces: Pieces) -> Pieces:
+    def over(self, lexemes: Lexemes) -> Lexemes:
         """An expression of the SELECT list or HAVING, over the aggregate's columns.
 
         Raises:
             UnsupportedCallError: It calls an aggregate that is not maintained.
             UngroupedError: It reads a column that is gone after grouping.
         """
-        out: list[Piece] = []
+        out: list[Lexeme] = []
         at = 0
-        while at < len(pieces):
-            piece = pieces[at]
-            if (key := self._key_at(pieces, at)) is not None:
-                out.append(input_piece(self._key_names[key], piece))
+        while at < len(lexemes):
+            lexeme = lexemes[at]
+            if (key := self._key_at(lexemes, at)) is not None:
+                out.append(input_lexeme(self._key_names[key], lexeme))
                 at += len(self.grouped[key])
-            elif (taken := order_taken(pieces, at)) is not None:
+            elif (taken := order_taken(lexemes, at)) is not None:
                 end, inside = taken
-                out.append(input_piece(self._call(call_at(pieces, at + 2), pieces[at + 2], inside), piece))
+                out.append(input_lexeme(self._call(call_at(lexemes, at + 2), lexemes[at + 2], inside), lexeme))
                 at = end
-            elif piece.role is Role.CALL and piece.parts[0] in ("grouping", "grouping_id"):
-                call = call_at(pieces, at)
-                out.append(input_piece(self._grouping(call, piece), piece))
+            elif lexeme.role is Role.CALL and lexeme.parts[0] in ("grouping", "grouping_id"):
+                call = call_at(lexemes, at)
+                out.append(input_lexeme(self._grouping(call, lexeme), lexeme))
                 at = call.end
-            elif piece.role is Role.CALL and piece.parts[0] in AGGREGATES:
-                call = call_at(pieces, at)
-                if call.end < len(pieces) and pieces[call.end].text.upper() in ("IGNORE", "RESPECT"):
-                    raise UnsupportedCallError(f"{piece.parts[0]}() {pieces[call.end].text.upper()} NULLS", piece)
-                out.append(input_piece(self._call(call, piece), piece))
+            elif lexeme.role is Role.CALL and lexeme.parts[0] in AGGREGATES:
+                call = call_at(lexemes, at)
+                if call.end < len(lexemes) and lexemes[call.end].text.upper() in ("IGNORE", "RESPECT"):
+                    raise UnsupportedCallError(f"{lexeme.parts[0]}() {lexemes[call.end].text.upper()} NULLS", lexeme)
+                out.append(input_lexeme(self._call(call, lexeme), lexeme))
                 at = call.end
-            elif piece.role is Role.INPUT:
-                raise UngroupedError(piece)
+            elif lexeme.role is Role.INPUT:
+                raise UngroupedError(lexeme)
             else:
-                out.append(piece)
+                out.append(lexeme)
                 at += 1
         return tuple(out)
 
-    def key(self, pieces: Pieces) -> str:
+    def key(self, lexemes: Lexemes) -> str:
         """The column of a grouping expression."""
-        return self._key_names[[keys(each) for each in self.grouped].index(keys(pieces))]
+        return self._key_names[[keys(each) for each in self.grouped].index(keys(lexemes))]
 
     def relation(self, source: Relation) -> Relation:
         """The aggregate over its input, once every expression has been through `over`."""
-        items = [(name, scalar(pieces)) for name, pieces in zip(self._key_names, self.grouped, strict=True)]
+        items = [(name, scalar(lexemes)) for name, lexemes in zip(self._key_names, self.grouped, strict=True)]
         items += self._arguments.values()
         calls = tuple(self._calls.values())
         if not self._key_names and not calls:
@@ -186,30 +186,30 @@ class Grouping:
         grouped = Aggregate(self._copies.of(rows, self._key_names), keys, calls)
         return Project(grouped, (*identity(grouped.columns), *self._bits.items()))
 
-    def _grouping(self, call: Call, piece: Piece) -> str:
+    def _grouping(self, call: Call, lexeme: Lexeme) -> str:
         """The column that `grouping(x)` or `grouping_id(…)` reads."""
         asked = [keys(each) for each in call.arguments]
         own = [keys(each) for each in self.grouped]
         if self._copies is None or (asked and call.function == "grouping_id" and asked != own):
-            raise UnsupportedCallError(f"{call.function}()", piece)
+            raise UnsupportedCallError(f"{call.function}()", lexeme)
         if call.function == "grouping_id":
             return self._copies.number
         if len(asked) != 1 or asked[0] not in own:
-            raise UnsupportedCallError("grouping()", piece)
+            raise UnsupportedCallError("grouping()", lexeme)
         at = own.index(asked[0])
         name = f"grouping.{at}"
         self._bits[name] = compose("CAST({bit} AS tinyint)", bit=self._copies.bit(at))
         return name
 
-    def _key_at(self, pieces: Pieces, at: int) -> int | None:
+    def _key_at(self, lexemes: Lexemes, at: int) -> int | None:
         """The longest grouping expression that stands here."""
-        fitting = [i for i, key in enumerate(self.grouped) if match_at(pieces, at, key) and _reads(key)]
+        fitting = [i for i, key in enumerate(self.grouped) if match_at(lexemes, at, key) and _reads(key)]
         return max(fitting, key=lambda i: len(self.grouped[i]), default=None)
 
-    def _call(self, call: Call, piece: Piece, inside: str = "{}") -> str:
-        function = _supported(call, piece, ordered=inside != "{}")
+    def _call(self, call: Call, lexeme: Lexeme, inside: str = "{}") -> str:
+        function = _supported(call, lexeme, ordered=inside != "{}")
         if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
-            call, function = _counting(call, piece)
+            call, function = _counting(call, lexeme)
         argument = self._first(call)
         condition = None if call.filter is None else self._argument(call.filter, "filter")
         more = tuple(self._argument(each, "arg") if _reads(each) else scalar(each) for each in call.arguments[1:])
@@ -230,7 +230,7 @@ class Grouping:
                 distinct=distinct,
                 inside=inside,
                 within=within,
-                place=None if self.place_of is None else self.place_of(piece.at),
+                place=None if self.place_of is None else self.place_of(lexeme.at),
             )
         return self._calls[identity].name
 
@@ -241,23 +241,23 @@ class Grouping:
         first = call.arguments[0]
         return scalar(first) if call.within and not _reads(first) else self._argument(first, "arg")
 
-    def _argument(self, pieces: Pieces, stem: str) -> Scalar:
+    def _argument(self, lexemes: Lexemes, stem: str) -> Scalar:
         """A column of the projection below the aggregate that holds the argument."""
-        same = keys(pieces)
+        same = keys(lexemes)
         for name, grouped in zip(self._key_names, self.grouped, strict=True):
             # with grouping sets an argument means the value, also where the set leaves the key out
             if keys(grouped) == same and self.sets is None:
                 return column(name)
         if same not in self._arguments:
-            self._arguments[same] = (self.names.take(plain_name(pieces) or f"{stem}_1"), scalar(pieces))
+            self._arguments[same] = (self.names.take(plain_name(lexemes) or f"{stem}_1"), scalar(lexemes))
         return column(self._arguments[same][0])
 
 
-def _reads(key: Pieces) -> bool:
-    return any(piece.role is Role.INPUT for piece in key)
+def _reads(key: Lexemes) -> bool:
+    return any(lexeme.role is Role.INPUT for lexeme in key)
 
 
-def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
+def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
     """The canonical function name.
 
     Raises:
@@ -266,17 +266,17 @@ def _supported(call: Call, piece: Piece, *, ordered: bool) -> str:
     function = ACCUMULATED.get(call.function, call.function)
     found = _arguments_of(call, ordered=ordered)
     if found is None:
-        raise UnsupportedCallError(f"{call.function}()", piece, unordered=call.function in ORDER_DEPENDENT)
+        raise UnsupportedCallError(f"{call.function}()", lexeme, unordered=call.function in ORDER_DEPENDENT)
     least, most = found
     if not least <= len(call.arguments) <= most or not all(call.arguments):
-        raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", piece)
+        raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", lexeme)
     if call.within and function not in ORDERED:
-        raise UnsupportedCallError(f"{call.function}() WITHIN GROUP", piece)
-    first = call.arguments[0] if call.arguments else (piece,)
+        raise UnsupportedCallError(f"{call.function}() WITHIN GROUP", lexeme)
+    first = call.arguments[0] if call.arguments else (lexeme,)
     if first[0].role is Role.STAR and (call.function != "count" or len(first) != 1 or first[0].text != "*"):
-        raise UnsupportedCallError(f"{call.function}({first[0].text})", piece)
+        raise UnsupportedCallError(f"{call.function}({first[0].text})", lexeme)
     if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for each in call.arguments for p in each):
-        raise UnsupportedCallError("aggregate of an aggregate", piece)
+        raise UnsupportedCallError("aggregate of an aggregate", lexeme)
     return function
 
 
@@ -299,43 +299,43 @@ MANY = 1000
 """More arguments than anybody writes."""
 
 
-def _counting(call: Call, piece: Piece) -> tuple[Call, str]:
+def _counting(call: Call, lexeme: Lexeme) -> tuple[Call, str]:
     """`count_if(x)` as a count of rows with a filter, `count(a, b)` as one of rows in which neither is NULL."""
     if call.distinct:
         return call, "count"
     if call.function == "count_if":
         wanted = [call.arguments[0]]
     else:
-        wanted = [(*bracketed(each, piece), *_words(piece, "IS", "NOT", "NULL")) for each in call.arguments]
+        wanted = [(*bracketed(each, lexeme), *_words(lexeme, "IS", "NOT", "NULL")) for each in call.arguments]
     wanted += [call.filter] if call.filter else []
-    condition = list(bracketed(wanted[0], piece))
+    condition = list(bracketed(wanted[0], lexeme))
     for each in wanted[1:]:
-        condition += [*_words(piece, "AND"), *bracketed(each, replace(piece, spaced=True))]
-    star = Piece(Role.STAR, "*", piece.at, False)
+        condition += [*_words(lexeme, "AND"), *bracketed(each, replace(lexeme, spaced=True))]
+    star = Lexeme(Role.STAR, "*", lexeme.at, False)
     return Call("count", ((star,),), False, tuple(condition), call.end), "count"
 
 
-def _words(like: Piece, *texts: str) -> Pieces:
+def _words(like: Lexeme, *texts: str) -> Lexemes:
     roles = {"NULL": Role.LITERAL}
-    return tuple(Piece(roles.get(text, Role.OPERATOR), text, like.at, True) for text in texts)
+    return tuple(Lexeme(roles.get(text, Role.OPERATOR), text, like.at, True) for text in texts)
 
 
-def order_taken(pieces: Pieces, at: int) -> tuple[int, str] | None:
+def order_taken(lexemes: Lexemes, at: int) -> tuple[int, str] | None:
     """Return whether a function that does not look at the order of an array stands around an aggregate that gives one.
 
     Returns:
         The end of the outer call, and its text with `{}` in the place of the aggregate; None when it is not so.
     """
-    outer = pieces[at]
+    outer = lexemes[at]
     inner = at + 2
-    if outer.role is not Role.CALL or outer.parts[0] not in ORDER_TAKERS or inner >= len(pieces):
+    if outer.role is not Role.CALL or outer.parts[0] not in ORDER_TAKERS or inner >= len(lexemes):
         return None
-    if pieces[inner].role is not Role.CALL or pieces[inner].parts[0] not in COLLECTING:
+    if lexemes[inner].role is not Role.CALL or lexemes[inner].parts[0] not in COLLECTING:
         return None
-    closing = closing_bracket(pieces, at + 1)
-    arguments = split_arguments(pieces[inner:closing])
+    closing = closing_bracket(lexemes, at + 1)
+    arguments = split_arguments(lexemes[inner:closing])
     least, most = ORDER_TAKERS[outer.parts[0]]
-    whole = call_at(pieces, inner).end - inner == len(arguments[0])
+    whole = call_at(lexemes, inner).end - inner == len(arguments[0])
     if not (whole and least <= len(arguments) <= most) or any(_reads(each) for each in arguments[1:]):
         return None
     rest = "".join(f", {render(each)}" for each in arguments[1:])

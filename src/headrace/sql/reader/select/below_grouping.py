@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from headrace.algebra.relations import Relation
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES
 from headrace.sql.reader.scalars.booleans import has_subquery
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role
 from headrace.sql.reader.scalars.matching import match_at
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role
 from headrace.sql.reader.select.aggregates import call_at
 from headrace.sql.reader.syntax.query_shape import Range
 
-Valued = Callable[[list[Pieces]], tuple[Relation, list[Pieces]]]
+Valued = Callable[[list[Lexemes]], tuple[Relation, list[Lexemes]]]
 """Rows with columns for the subqueries of some expressions, and the expressions over them."""
 
 
 def put_below(
-    keys: Sequence[Pieces], items: Sequence[Pieces], valued: Valued
-) -> tuple[Relation, list[Pieces], list[Pieces]] | None:
+    keys: Sequence[Lexemes], items: Sequence[Lexemes], valued: Valued
+) -> tuple[Relation, list[Lexemes], list[Lexemes]] | None:
     """The rows to group, the grouping expressions and the other expressions over them; None where nothing is to do.
 
     Args:
@@ -48,7 +48,7 @@ def put_below(
     )
 
 
-def _below(item: Pieces, asking: Sequence[Pieces]) -> list[tuple[int, int, int | None]]:
+def _below(item: Lexemes, asking: Sequence[Lexemes]) -> list[tuple[int, int, int | None]]:
     """The parts of an expression that hold subqueries below the grouping; of a grouping expression, its number."""
     found: list[tuple[int, int, int | None]] = []
     at = 0
@@ -65,10 +65,10 @@ def _below(item: Pieces, asking: Sequence[Pieces]) -> list[tuple[int, int, int |
     return found
 
 
-def _with(item: Pieces, replacements: Sequence[tuple[Range, Pieces]]) -> Pieces:
-    out: list[Piece] = []
+def _with(item: Lexemes, replacements: Sequence[tuple[Range, Lexemes]]) -> Lexemes:
+    out: list[Lexeme] = []
     done = 0
-    for (start, end), pieces in replacements:
-        out += [*item[done:start], *pieces]
+    for (start, end), lexemes in replacements:
+        out += [*item[done:start], *lexemes]
         done = end
     return (*out, *item[done:])

@@ -15,11 +15,19 @@ from itertools import combinations, product
 from headrace.algebra.relations import Join, Project, Relation, Values
 from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.scalars.pieces import Pieces, Role, cells, closing_bracket, keys, split_arguments, unbracketed
+from headrace.sql.reader.scalars.lexemes import (
+    Lexemes,
+    Role,
+    cells,
+    closing_bracket,
+    keys,
+    split_arguments,
+    unbracketed,
+)
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import Group
 
-Sets = tuple[tuple[Pieces, ...], ...]
+Sets = tuple[tuple[Lexemes, ...], ...]
 """Grouping sets, each a row of expressions."""
 
 
@@ -32,7 +40,7 @@ class GroupingSets:
         sets: Indices into them, set by set.
     """
 
-    expressions: tuple[Pieces, ...]
+    expressions: tuple[Lexemes, ...]
     sets: tuple[frozenset[int], ...]
 
     def number(self, members: frozenset[int]) -> int:
@@ -41,7 +49,7 @@ class GroupingSets:
         return sum(1 << (last - i) for i in range(len(self.expressions)) if i not in members)
 
 
-def grouping_sets(elements: Sequence[Sets], first: Sequence[Pieces] = ()) -> GroupingSets | None:
+def grouping_sets(elements: Sequence[Sets], first: Sequence[Lexemes] = ()) -> GroupingSets | None:
     """The grouping sets of GROUP BY elements that stand side by side: each set of one with each of the others.
 
     Args:
@@ -64,21 +72,21 @@ def grouping_sets(elements: Sequence[Sets], first: Sequence[Pieces] = ()) -> Gro
     return GroupingSets(tuple(expressions.values()), sets)
 
 
-def sets_of(pieces: Pieces) -> Sets:
+def sets_of(lexemes: Lexemes) -> Sets:
     """The sets that one element of GROUP BY stands for."""
-    word = pieces[0].parts[0].lower() if pieces and pieces[0].parts else ""
-    if pieces and pieces[0].role is Role.CALL and word in ("rollup", "cube"):
-        parts = [_row(each) for each in _arguments(pieces, 0)]
+    word = lexemes[0].parts[0].lower() if lexemes and lexemes[0].parts else ""
+    if lexemes and lexemes[0].role is Role.CALL and word in ("rollup", "cube"):
+        parts = [_row(each) for each in _arguments(lexemes, 0)]
         return _rollup(parts) if word == "rollup" else _cube(parts)
-    if word == "grouping" and len(pieces) > 1 and pieces[1].role is Role.CALL and pieces[1].parts[0] == "sets":
-        return tuple(row for each in _arguments(pieces, 1) for row in sets_of(each))
-    return (_row(pieces),)
+    if word == "grouping" and len(lexemes) > 1 and lexemes[1].role is Role.CALL and lexemes[1].parts[0] == "sets":
+        return tuple(row for each in _arguments(lexemes, 1) for row in sets_of(each))
+    return (_row(lexemes),)
 
 
-def hive_sets(construct: str, items: Sequence[Pieces], pieces: Pieces) -> Sets:
+def hive_sets(construct: str, items: Sequence[Lexemes], lexemes: Lexemes) -> Sets:
     """The sets of `GROUP BY a, b WITH ROLLUP`, `… WITH CUBE`, `… GROUPING SETS (…)`."""
     if construct == "GROUPING SETS":
-        return sets_of(pieces)
+        return sets_of(lexemes)
     parts = [(each,) for each in items]
     return _rollup(parts) if construct == "WITH ROLLUP" else _cube(parts)
 
@@ -93,24 +101,24 @@ def trails(cursor: Cursor, group: Group) -> bool:
     )
 
 
-def _arguments(pieces: Pieces, at: int) -> tuple[Pieces, ...]:
-    return split_arguments(pieces[at + 2 : closing_bracket(pieces, at + 1)])
+def _arguments(lexemes: Lexemes, at: int) -> tuple[Lexemes, ...]:
+    return split_arguments(lexemes[at + 2 : closing_bracket(lexemes, at + 1)])
 
 
-def _row(pieces: Pieces) -> tuple[Pieces, ...]:
-    return tuple(unbracketed(each) for each in cells(pieces) if each)
+def _row(lexemes: Lexemes) -> tuple[Lexemes, ...]:
+    return tuple(unbracketed(each) for each in cells(lexemes) if each)
 
 
-def _rollup(parts: Sequence[tuple[Pieces, ...]]) -> Sets:
+def _rollup(parts: Sequence[tuple[Lexemes, ...]]) -> Sets:
     return tuple(_joined(parts[:n]) for n in range(len(parts), -1, -1))
 
 
-def _cube(parts: Sequence[tuple[Pieces, ...]]) -> Sets:
+def _cube(parts: Sequence[tuple[Lexemes, ...]]) -> Sets:
     sizes = range(len(parts), -1, -1)
     return tuple(_joined(some) for size in sizes for some in combinations(parts, size))
 
 
-def _joined(parts: Sequence[tuple[Pieces, ...]]) -> tuple[Pieces, ...]:
+def _joined(parts: Sequence[tuple[Lexemes, ...]]) -> tuple[Lexemes, ...]:
     return tuple(each for part in parts for each in part)
 
 

@@ -13,14 +13,14 @@ from headrace.algebra.relations import Project, SortKey, TopK
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
-from headrace.sql.reader.names.resolve import window_pieces
+from headrace.sql.reader.names.resolve import window_lexemes
 from headrace.sql.reader.refusals import not_maintained
-from headrace.sql.reader.scalars.pieces import Pieces, Role, is_integer, split_arguments
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, is_integer, split_arguments
 from headrace.sql.reader.select.windows import directed
 from headrace.sql.reader.syntax.query_shape import Extra, Query
 from headrace.sql.reader.syntax.tokens import counts
 
-Find = Callable[[Pieces], int | None]
+Find = Callable[[Lexemes], int | None]
 """The position of the result's column that an expression is."""
 
 
@@ -58,7 +58,7 @@ def _shown(output: Output) -> Output:
     return replace(output, relation=relation, names=tuple(name for _, name in kept))
 
 
-def ordering(context: Context, query: Query) -> tuple[Pieces, ...]:
+def ordering(context: Context, query: Query) -> tuple[Lexemes, ...]:
     """What the rows that a query cuts off are ordered by, none for a query that cuts nothing off."""
     extras, cuts = _cuts(query)
     return tuple(expression for expression, _ in _ordered(context, extras.get("ORDER BY"))) if cuts else ()
@@ -84,20 +84,20 @@ def _order(context: Context, extra: Extra | None, output: Output, find: Find) ->
     return tuple(SortKey(column(names[place]), direction) for place, (_, direction) in pairs if place is not None)
 
 
-def _ordered(context: Context, extra: Extra | None) -> list[tuple[Pieces, str]]:
+def _ordered(context: Context, extra: Extra | None) -> list[tuple[Lexemes, str]]:
     """The expressions of ORDER BY, each with its direction."""
     if extra is None:
         return []
-    pieces = window_pieces(context, (extra.range[0] - 2, extra.range[1]))[2:]
-    return [directed(each) for each in split_arguments(pieces)]
+    lexemes = window_lexemes(context, (extra.range[0] - 2, extra.range[1]))[2:]
+    return [directed(each) for each in split_arguments(lexemes)]
 
 
-def _place(context: Context, pieces: Pieces, output: Output, find: Find) -> int | None:
-    if is_integer(pieces):
-        return int(pieces[0].text) - 1 if int(pieces[0].text) else None
-    if len(pieces) == 1 and pieces[0].role is Role.NAME and len(pieces[0].parts) == 1:
-        wanted = context.fold(pieces[0].parts[0])
+def _place(context: Context, lexemes: Lexemes, output: Output, find: Find) -> int | None:
+    if is_integer(lexemes):
+        return int(lexemes[0].text) - 1 if int(lexemes[0].text) else None
+    if len(lexemes) == 1 and lexemes[0].role is Role.NAME and len(lexemes[0].parts) == 1:
+        wanted = context.fold(lexemes[0].parts[0])
         fitting = [i for i, name in enumerate(output.names) if name is not None and context.fold(name) == wanted]
         if fitting:
             return fitting[0] if len(fitting) == 1 else None
-    return find(pieces)
+    return find(lexemes)

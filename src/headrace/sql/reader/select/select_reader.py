@@ -10,16 +10,16 @@ from headrace.algebra.types import field_names
 from headrace.names import quote
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of, resolved, window_pieces
+from headrace.sql.reader.names.resolve import lexemes_of, resolved, window_lexemes
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.pieces import (
-    Piece,
-    Pieces,
+from headrace.sql.reader.scalars.lexemes import (
+    Lexeme,
+    Lexemes,
     Role,
     bracketed,
-    input_piece,
+    input_lexeme,
     is_integer,
     keys,
     scalar,
@@ -44,12 +44,12 @@ class Item:
 
     Args:
         name: The column's name; None when it has neither alias nor a name of its own.
-        pieces: The expression.
+        lexemes: The expression.
         names: For a generator: the names of its columns.
     """
 
     name: str | None
-    pieces: Pieces
+    lexemes: Lexemes
     names: tuple[str, ...] = ()
 
 
@@ -73,14 +73,14 @@ class SelectReader:
         self.ctes = ctes
         self.given = given
         self.keys = keys
-        self.aliases: dict[str, Pieces] = {}
+        self.aliases: dict[str, Lexemes] = {}
         self.subqueries = SubqueryReader(context, ctes)
-        self.shown: list[Pieces] = []
-        self.called: dict[str, list[Pieces]] = {}
+        self.shown: list[Lexemes] = []
+        self.called: dict[str, list[Lexemes]] = {}
         self.scope = Scope((), context.case_sensitive)
         self.rows: Relation | None = None
 
-    def read(self, ordering: Sequence[Pieces] = ()) -> Output:
+    def read(self, ordering: Sequence[Lexemes] = ()) -> Output:
         """The block as algebra.
 
         Args:
@@ -94,22 +94,22 @@ class SelectReader:
         self.rows = joined.relation
         relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
-        self.shown, self.scope = [item.pieces for item in items], joined.scope
+        self.shown, self.scope = [item.lexemes for item in items], joined.scope
         for item in items:
             if item.name is not None:
-                self.called.setdefault(self.context.fold(item.name), []).append(item.pieces)
+                self.called.setdefault(self.context.fold(item.name), []).append(item.lexemes)
         first, hidden = len(items), self._hidden(ordering)
         self.shown += hidden
-        items += [Item(None, pieces) for pieces in hidden]
-        items += [Item(None, pieces) for pieces in self._key_pieces()]
-        grouped = select.group is not None or any(has_aggregate(item.pieces) for item in items)
+        items += [Item(None, lexemes) for lexemes in hidden]
+        items += [Item(None, lexemes) for lexemes in self._key_lexemes()]
+        grouped = select.group is not None or any(has_aggregate(item.lexemes) for item in items)
         if grouped or (select.having is not None and self._having_aggregates(select.having)):
             relation, items = self._grouped(relation, items, joined.scope)
         elif select.having is not None:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
         else:
             relation, items = self._valued(relation, items, joined.scope)
-        if any(has_window(item.pieces) for item in items):
+        if any(has_window(item.lexemes) for item in items):
             relation, items = self._windowed(relation, items)
         relation, items = self._generated(relation, items)
         output = self._project(relation, items, joined.scope)
@@ -117,58 +117,58 @@ class SelectReader:
             return replace(output, hidden=output.relation.columns[first : first + len(hidden)])
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
 
-    def place(self, pieces: Pieces) -> int | None:
+    def place(self, lexemes: Lexemes) -> int | None:
         """The position of the select item that an expression of ORDER BY repeats; None when there is none."""
         if any(is_generator(shown) for shown in self.shown):
             return None
-        found = self._ordering(pieces)
+        found = self._ordering(lexemes)
         if found is None:
             return None
         return next((i for i, shown in enumerate(self.shown) if keys(shown) == keys(found)), None)
 
-    def _hidden(self, ordering: Sequence[Pieces]) -> list[Pieces]:
+    def _hidden(self, ordering: Sequence[Lexemes]) -> list[Lexemes]:
         """The expressions of ORDER BY that no select item shows."""
         groups = self.select.group is not None or any(map(has_aggregate, self.shown))
         if self.select.distinct or self.scope.opaque or any(map(is_generator, self.shown)):
             return []
-        hidden: list[Pieces] = []
-        for pieces in ordering:
-            name = pieces[0].parts[0] if len(pieces) == 1 and pieces[0].role is Role.NAME else ""
+        hidden: list[Lexemes] = []
+        for lexemes in ordering:
+            name = lexemes[0].parts[0] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else ""
             alone = self.context.fold(name) in self.called
-            if not pieces or is_integer(pieces) or alone or has_window(pieces) or has_subquery(pieces):
+            if not lexemes or is_integer(lexemes) or alone or has_window(lexemes) or has_subquery(lexemes):
                 continue
-            found = self._ordering(pieces)
+            found = self._ordering(lexemes)
             known = [keys(each) for each in (*self.shown, *hidden)]
             if found is not None and keys(found) not in known and (groups or not has_aggregate(found)):
                 hidden.append(found)
         return hidden
 
-    def _ordering(self, pieces: Pieces) -> Pieces | None:
+    def _ordering(self, lexemes: Lexemes) -> Lexemes | None:
         """An expression of ORDER BY over the columns of FROM; None where it is not certain what a name means.
 
         A name means a column of the result before one of FROM, but not within an aggregate.
         """
         aggregates = {
             i
-            for at, piece in enumerate(pieces)
-            if piece.role is Role.CALL and has_aggregate(pieces[at : at + 1])
-            for i in range(at, call_at(pieces, at).end)
+            for at, lexeme in enumerate(lexemes)
+            if lexeme.role is Role.CALL and has_aggregate(lexemes[at : at + 1])
+            for i in range(at, call_at(lexemes, at).end)
         }
-        out: list[Piece] = []
-        for at, piece in enumerate(pieces):
-            meant = self.called.get(self.context.fold(piece.parts[0])) if piece.role is Role.NAME else None
-            if meant is None or self._same_below(piece, meant):
-                out.append(piece)
-            elif at in aggregates or len(piece.parts) > 1 or len(meant) > 1:
+        out: list[Lexeme] = []
+        for at, lexeme in enumerate(lexemes):
+            meant = self.called.get(self.context.fold(lexeme.parts[0])) if lexeme.role is Role.NAME else None
+            if meant is None or self._same_below(lexeme, meant):
+                out.append(lexeme)
+            elif at in aggregates or len(lexeme.parts) > 1 or len(meant) > 1:
                 return None
             else:
-                out += bracketed(meant[0], piece)
+                out += bracketed(meant[0], lexeme)
         return unbracketed(resolved(self.context, tuple(out), self.scope, self.aliases))
 
-    def _same_below(self, piece: Piece, meant: list[Pieces]) -> bool:
+    def _same_below(self, lexeme: Lexeme, meant: list[Lexemes]) -> bool:
         """Return whether a name means the same column of FROM as of the result."""
         try:
-            found = self.scope.resolve(piece.parts)
+            found = self.scope.resolve(lexeme.parts)
         except AmbiguousNameError:
             return False
         return found is not None and all(
@@ -177,25 +177,25 @@ class SelectReader:
 
     def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
         """The rows that a generator among the items gives, and its columns in its place."""
-        at = next((i for i, item in enumerate(items) if is_generator(item.pieces)), None)
-        if at is None or any(piece.role is Role.NAME for piece in items[at].pieces):
+        at = next((i for i, item in enumerate(items) if is_generator(item.lexemes)), None)
+        if at is None or any(lexeme.role is Role.NAME for lexeme in items[at].lexemes):
             return relation, items
-        relation, columns = generated(relation, items[at].pieces, items[at].names)
-        like = items[at].pieces[0]
-        shown = [Item(n, (input_piece(c, like),)) for n, c in zip(items[at].names, columns, strict=True)]
+        relation, columns = generated(relation, items[at].lexemes, items[at].names)
+        like = items[at].lexemes[0]
+        shown = [Item(n, (input_lexeme(c, like),)) for n, c in zip(items[at].names, columns, strict=True)]
         return relation, [*items[:at], *shown, *items[at + 1 :]]
 
     def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
-        divided = tuple(piece.parts[0] for item in items[len(items) - len(self.keys) :] for piece in item.pieces)
+        divided = tuple(lexeme.parts[0] for item in items[len(items) - len(self.keys) :] for lexeme in item.lexemes)
         windowing = Windowing(self.context, relation, divided)
-        out = [replace(item, pieces=windowing.over(item.pieces)) for item in items]
-        if any(piece.role is Role.NAME for item in out for piece in item.pieces):
+        out = [replace(item, lexemes=windowing.over(item.lexemes)) for item in items]
+        if any(lexeme.role is Role.NAME for item in out for lexeme in item.lexemes):
             return relation, out
         return windowing.windows(), out
 
     def _definitions(self) -> Definitions:
-        pieces = {name: window_pieces(self.context, within) for name, within in self.select.windows}
-        return {self.context.fold(name): found for name, found in pieces.items()}
+        lexemes = {name: window_lexemes(self.context, within) for name, within in self.select.windows}
+        return {self.context.fold(name): found for name, found in lexemes.items()}
 
     def _source(self) -> Joined:
         if self.select.source is None:
@@ -207,17 +207,17 @@ class SelectReader:
         names = Names()
         out = []
         for i, item in enumerate(items, 1):
-            resolved_all = all(piece.role is not Role.NAME for piece in item.pieces)
+            resolved_all = all(lexeme.role is not Role.NAME for lexeme in item.lexemes)
             # an unresolved name is in the findings already; the tree is thrown away
-            out.append((names.take(item.name or f"col_{i}"), scalar(item.pieces if resolved_all else ())))
+            out.append((names.take(item.name or f"col_{i}"), scalar(item.lexemes if resolved_all else ())))
         return Output(Project(relation, tuple(out)), tuple(item.name for item in items), scope.opaque)
 
     def _valued(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
         """The values of subqueries in the select list."""
-        if not any(has_subquery(item.pieces) for item in items):
+        if not any(has_subquery(item.lexemes) for item in items):
             return relation, items
-        relation, over = self.subqueries.valued(relation, scope, [item.pieces for item in items])
-        return relation, [replace(item, pieces=pieces) for item, pieces in zip(items, over, strict=True)]
+        relation, over = self.subqueries.valued(relation, scope, [item.lexemes for item in items])
+        return relation, [replace(item, lexemes=lexemes) for item, lexemes in zip(items, over, strict=True)]
 
     # the select list
 
@@ -229,10 +229,10 @@ class SelectReader:
         generator = self._generator(within, scope)
         if generator is not None:
             return [generator]
-        pieces, alias = self._without_alias(pieces_of(self.context, within))
-        pieces = with_definitions(self.context, pieces, self._definitions()) if has_window(pieces) else pieces
-        name = alias or _own_name(pieces)
-        expression = unbracketed(resolved(self.context, pieces, scope, self.aliases, subqueries=True))
+        lexemes, alias = self._without_alias(lexemes_of(self.context, within))
+        lexemes = with_definitions(self.context, lexemes, self._definitions()) if has_window(lexemes) else lexemes
+        name = alias or _own_name(lexemes)
+        expression = unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
@@ -240,29 +240,29 @@ class SelectReader:
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
         """A select item that is a generator with names for its columns; None for any other."""
-        pieces = pieces_of(self.context, within)
-        first = next((i for i, piece in enumerate(pieces) if piece.role is Role.ALIAS), len(pieces))
-        names = tuple(unquoted(p.text) for p in pieces[first:] if p.text not in ("(", ",", ")"))
-        explicit = first > 0 and pieces[first - 1].text.upper() == "AS"
-        call = as_generator(pieces[: first - 1 if explicit else first])
+        lexemes = lexemes_of(self.context, within)
+        first = next((i for i, lexeme in enumerate(lexemes) if lexeme.role is Role.ALIAS), len(lexemes))
+        names = tuple(unquoted(p.text) for p in lexemes[first:] if p.text not in ("(", ",", ")"))
+        explicit = first > 0 and lexemes[first - 1].text.upper() == "AS"
+        call = as_generator(lexemes[: first - 1 if explicit else first])
         if not names or not is_generator(call):
             return None
         return Item(names[0], resolved(self.context, call, scope, self.aliases), names)
 
-    def _without_alias(self, pieces: Pieces) -> tuple[Pieces, str | None]:
-        first = len(pieces)
-        while first and pieces[first - 1].role is Role.ALIAS:
+    def _without_alias(self, lexemes: Lexemes) -> tuple[Lexemes, str | None]:
+        first = len(lexemes)
+        while first and lexemes[first - 1].role is Role.ALIAS:
             first -= 1
-        if first == len(pieces):
-            return pieces, None
-        written = pieces[first:]
+        if first == len(lexemes):
+            return lexemes, None
+        written = lexemes[first:]
         if len(written) > 1:
             place = self.context.place_of(written[0].at)
             self.context.refuse(not_maintained("several aliases for one expression", place))
-        explicit = first > 0 and pieces[first - 1].role is Role.OPERATOR and pieces[first - 1].text.upper() == "AS"
+        explicit = first > 0 and lexemes[first - 1].role is Role.OPERATOR and lexemes[first - 1].text.upper() == "AS"
         text = written[0].text
         name = unquoted(text)
-        return pieces[: first - 1 if explicit else first], name
+        return lexemes[: first - 1 if explicit else first], name
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
         """The columns of `*`, `alias.*`, with or without EXCEPT; None when the item is no star."""
@@ -290,14 +290,14 @@ class SelectReader:
             return []
         if scope.opaque:
             return []
-        like = Piece(Role.INPUT, "", tokens[0].start, False)
+        like = Lexeme(Role.INPUT, "", tokens[0].start, False)
         kept = [c for c in columns if self.context.fold(c.name) not in excluded]
-        return [Item(_shown(c), (input_piece(c.internal, like),)) for c in kept]
+        return [Item(_shown(c), (input_lexeme(c.internal, like),)) for c in kept]
 
     def _field_items(self, named: Sequence[Token], scope: Scope) -> list[Item] | None:
         """The fields of a struct as items, where Spark can be asked which it has; None for anything else."""
         texts = tuple(token.text for token in named)
-        struct = Piece(Role.NAME, ".".join(texts), named[0].start, False, tuple(t.name for t in named), texts)
+        struct = Lexeme(Role.NAME, ".".join(texts), named[0].start, False, tuple(t.name for t in named), texts)
         try:
             known = self.rows is not None and scope.resolve(struct.parts) is not None
         except AmbiguousNameError:
@@ -310,13 +310,13 @@ class SelectReader:
         if names is None:
             return None
         every = ((*struct.parts, name) for name in names)
-        pieces = (replace(struct, parts=parts, texts=(*texts, quote(parts[-1]))) for parts in every)
-        return [Item(each.parts[-1], resolved(self.context, (each,), scope)) for each in pieces]
+        lexemes = (replace(struct, parts=parts, written=(*texts, quote(parts[-1]))) for parts in every)
+        return [Item(each.parts[-1], resolved(self.context, (each,), scope)) for each in lexemes]
 
     # grouping
 
     def _having_aggregates(self, within: Range) -> bool:
-        return has_aggregate(pieces_of(self.context, within))
+        return has_aggregate(lexemes_of(self.context, within))
 
     def _grouped(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
         sets = self._sets(items, scope)
@@ -325,7 +325,7 @@ class SelectReader:
             relation, keys, items = self._below(relation, scope, keys, items)
         grouping = Grouping(keys, sets)
         grouping.place_of = self.context.place_of
-        out = [replace(item, pieces=self.over(grouping, item.pieces)) for item in items]
+        out = [replace(item, lexemes=self.over(grouping, item.lexemes)) for item in items]
         condition = self.having(scope, grouping)
         if not _understood(out, condition, grouping):
             return relation, items
@@ -344,41 +344,41 @@ class SelectReader:
         return Scope(tuple(own), scope.case_sensitive)
 
     def _below(
-        self, relation: Relation, scope: Scope, keys: list[Pieces], items: list[Item]
-    ) -> tuple[Relation, list[Pieces], list[Item]]:
+        self, relation: Relation, scope: Scope, keys: list[Lexemes], items: list[Item]
+    ) -> tuple[Relation, list[Lexemes], list[Item]]:
         """The rows to group, with columns for the subqueries that belong below the grouping."""
         below = put_below(
-            keys, [item.pieces for item in items], lambda parts: self.subqueries.valued(relation, scope, parts)
+            keys, [item.lexemes for item in items], lambda parts: self.subqueries.valued(relation, scope, parts)
         )
         if below is None:
             return relation, keys, items
         rows, keys, over = below
-        return rows, keys, [replace(item, pieces=pieces) for item, pieces in zip(items, over, strict=True)]
+        return rows, keys, [replace(item, lexemes=lexemes) for item, lexemes in zip(items, over, strict=True)]
 
-    def _outside_calls(self, grouping: Grouping, pieces: Pieces, over: Pieces) -> None:
+    def _outside_calls(self, grouping: Grouping, lexemes: Lexemes, over: Lexemes) -> None:
         """Refuse subqueries that are left within aggregate calls and grouping expressions, in HAVING for instance."""
-        inside = [piece for piece in _subqueries(pieces) if piece not in _subqueries(over)]
-        for piece in [*inside, *(piece for key in grouping.grouped for piece in _subqueries(key))]:
-            self.context.refuse(not_maintained(piece.parts[0], self.context.place_of(piece.at)))
+        inside = [lexeme for lexeme in _subqueries(lexemes) if lexeme not in _subqueries(over)]
+        for lexeme in [*inside, *(lexeme for key in grouping.grouped for lexeme in _subqueries(key))]:
+            self.context.refuse(not_maintained(lexeme.parts[0], self.context.place_of(lexeme.at)))
 
-    def _keys(self, items: list[Item], scope: Scope) -> list[Pieces]:
+    def _keys(self, items: list[Item], scope: Scope) -> list[Lexemes]:
         group = self.select.group
         if group is None:
-            return self._key_pieces()
+            return self._key_lexemes()
         if group.all:
-            return [item.pieces for item in items if not has_aggregate(item.pieces)]
+            return [item.lexemes for item in items if not has_aggregate(item.lexemes)]
         # GROUP BY () is one group over everything
-        written = (unbracketed(pieces_of(self.context, within)) for within in group.items)
-        return [*(self._key(pieces, items, scope) for pieces in written if pieces), *self._key_pieces()]
+        written = (unbracketed(lexemes_of(self.context, within)) for within in group.items)
+        return [*(self._key(lexemes, items, scope) for lexemes in written if lexemes), *self._key_lexemes()]
 
-    def _key_pieces(self) -> list[Pieces]:
-        return [(Piece(Role.INPUT, quote(name), 0, True, (name,)),) for name in self.keys]
+    def _key_lexemes(self) -> list[Lexemes]:
+        return [(Lexeme(Role.INPUT, quote(name), 0, True, (name,)),) for name in self.keys]
 
-    def _key(self, pieces: Pieces, items: list[Item], scope: Scope) -> Pieces:
+    def _key(self, lexemes: Lexemes, items: list[Item], scope: Scope) -> Lexemes:
         """A grouping expression: an ordinal, an alias, or an expression over the input."""
-        if is_integer(pieces) and 0 < int(pieces[0].text) <= len(items):
-            return items[int(pieces[0].text) - 1].pieces
-        return unbracketed(resolved(self.context, pieces, scope, self.aliases, subqueries=True))
+        if is_integer(lexemes) and 0 < int(lexemes[0].text) <= len(items):
+            return items[int(lexemes[0].text) - 1].lexemes
+        return unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
 
     def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
         """The grouping sets; None for a GROUP BY without them."""
@@ -386,96 +386,96 @@ class SelectReader:
         if group is None or not group.extras:
             return None
         if trails(self.context.cursor, group):
-            written = [unbracketed(pieces_of(self.context, within)) for within in group.items]
-            pieces = pieces_of(self.context, group.extras[0].range)
-            elements, first = [hive_sets(group.extras[0].construct, written, pieces)], written
+            written = [unbracketed(lexemes_of(self.context, within)) for within in group.items]
+            lexemes = lexemes_of(self.context, group.extras[0].range)
+            elements, first = [hive_sets(group.extras[0].construct, written, lexemes)], written
         else:
             ranges = sorted((*group.items, *(extra.range for extra in group.extras)))
             first = []
-            elements = [sets_of(pieces_of(self.context, within)) for within in ranges]
+            elements = [sets_of(lexemes_of(self.context, within)) for within in ranges]
         keyed = [tuple(tuple(self._key(e, items, scope) for e in row) for row in element) for element in elements]
         found = grouping_sets(keyed, [self._key(each, items, scope) for each in first])
         if found is None:
             self.context.refuse_at("grouping set with a repeated expression", group.extras[0].at)
         return found
 
-    def having(self, scope: Scope, grouping: Grouping) -> Pieces:
+    def having(self, scope: Scope, grouping: Grouping) -> Lexemes:
         """HAVING over the aggregate's columns; nothing without one."""
         within = self.select.having
         return () if within is None else self.over(grouping, self._having(within, scope, grouping))
 
-    def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Pieces:
+    def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Lexemes:
         """HAVING, where a name means a column inside aggregates, else a column grouped by, else an alias."""
-        pieces = pieces_of(self.context, within)
+        lexemes = lexemes_of(self.context, within)
         alias_first: set[int] = set()
         at = 0
-        while at < len(pieces):
-            if pieces[at].role is Role.CALL and has_aggregate(pieces[at : at + 1]):
-                at = call_at(pieces, at).end
+        while at < len(lexemes):
+            if lexemes[at].role is Role.CALL and has_aggregate(lexemes[at : at + 1]):
+                at = call_at(lexemes, at).end
                 continue
-            if pieces[at].role is Role.NAME and self._means_alias(pieces[at], scope, grouping):
+            if lexemes[at].role is Role.NAME and self._means_alias(lexemes[at], scope, grouping):
                 alias_first.add(at)
             at += 1
-        return resolved(self.context, pieces, scope, self.aliases, frozenset(alias_first), subqueries=True)
+        return resolved(self.context, lexemes, scope, self.aliases, frozenset(alias_first), subqueries=True)
 
-    def _means_alias(self, piece: Piece, scope: Scope, grouping: Grouping) -> bool:
+    def _means_alias(self, lexeme: Lexeme, scope: Scope, grouping: Grouping) -> bool:
         """Return whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
-        if self.context.fold(piece.parts[0]) not in self.aliases:
+        if self.context.fold(lexeme.parts[0]) not in self.aliases:
             return False
         try:
-            found = scope.resolve(piece.parts)
+            found = scope.resolve(lexeme.parts)
         except AmbiguousNameError:
             return True
         if found is None or found.parts > 1:
             return False
-        as_column = keys((input_piece(found.column.internal, piece),))
+        as_column = keys((input_lexeme(found.column.internal, lexeme),))
         if any(keys(grouped) == as_column for grouped in grouping.grouped):
             return False
         if any(as_column[0] in keys(grouped) for grouped in grouping.grouped):
-            message = f"{piece.text} is an alias and a column that is grouped by inside an expression."
-            place = self.context.place_of(piece.at)
+            message = f"{lexeme.text} is an alias and a column that is grouped by inside an expression."
+            place = self.context.place_of(lexeme.at)
             refusal = not_maintained("ambiguous name in HAVING", place, message, "Choose another alias.")
             self.context.refuse(refusal)
         return True
 
-    def over(self, grouping: Grouping, pieces: Pieces) -> Pieces:
+    def over(self, grouping: Grouping, lexemes: Lexemes) -> Lexemes:
         """An expression over the aggregate's columns; nothing where that cannot be, which is taken down."""
         try:
-            out = grouping.over(pieces)
-            self._outside_calls(grouping, pieces, out)
+            out = grouping.over(lexemes)
+            self._outside_calls(grouping, lexemes, out)
             return out
         except UnsupportedCallError as error:
-            place = self.context.place_of(error.piece.at)
+            place = self.context.place_of(error.lexeme.at)
             if error.unordered:
                 self.context.refuse(not_deterministic(error.construct, place, "depends on the order of its rows"))
             else:
                 self.context.refuse(not_maintained(error.construct, place))
         except UngroupedError as error:
-            name = error.piece.parts[0]
+            name = error.lexeme.parts[0]
             message = (
                 f"{name} is read outside an aggregate, and the grouping expressions do not give it as they are spelled."
             )
-            self.context.doubt(name, message, error.piece.at, "Spell the expression as in GROUP BY, or use its alias.")
+            self.context.doubt(name, message, error.lexeme.at, "Spell the expression as in GROUP BY, or use its alias.")
         return ()
 
 
-def _subqueries(pieces: Pieces) -> list[Piece]:
-    return [piece for piece in pieces if piece.role is Role.SUBQUERY]
+def _subqueries(lexemes: Lexemes) -> list[Lexeme]:
+    return [lexeme for lexeme in lexemes if lexeme.role is Role.SUBQUERY]
 
 
-def _understood(items: list[Item], condition: Pieces, grouping: Grouping) -> bool:
+def _understood(items: list[Item], condition: Lexemes, grouping: Grouping) -> bool:
     """Return whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
-    expressions = [*(item.pieces for item in items), *grouping.grouped]
-    return all(expressions) and all(p.role is not Role.NAME for pieces in (*expressions, condition) for p in pieces)
+    expressions = [*(item.lexemes for item in items), *grouping.grouped]
+    return all(expressions) and all(p.role is not Role.NAME for lexemes in (*expressions, condition) for p in lexemes)
 
 
-def _plain_column(pieces: Pieces) -> bool:
+def _plain_column(lexemes: Lexemes) -> bool:
     """Return whether an expression is a column."""
-    return len(pieces) == 1 and pieces[0].role is Role.INPUT
+    return len(lexemes) == 1 and lexemes[0].role is Role.INPUT
 
 
-def _own_name(pieces: Pieces) -> str | None:
-    return pieces[0].parts[-1] if len(pieces) == 1 and pieces[0].role is Role.NAME else None
+def _own_name(lexemes: Lexemes) -> str | None:
+    return lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
 
 
 def _shown(column: Visible) -> str | None:

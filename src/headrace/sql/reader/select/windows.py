@@ -16,49 +16,49 @@ from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.ties import POSITIONAL, SETTLED
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
-from headrace.sql.reader.scalars.pieces import (
-    Piece,
-    Pieces,
+from headrace.sql.reader.scalars.lexemes import (
+    Lexeme,
+    Lexemes,
     Role,
     closing_bracket,
-    input_piece,
+    input_lexeme,
     keys,
     scalar,
     split_arguments,
 )
 from headrace.sql.reader.syntax.over_clause import DIRECTION, FRAME, ORDER, PARTITION
 
-Definitions = Mapping[str, Pieces]
+Definitions = Mapping[str, Lexemes]
 """Named windows, folded, with what stands inside their brackets."""
 
 
-def has_window(pieces: Pieces) -> bool:
+def has_window(lexemes: Lexemes) -> bool:
     """Return whether an expression calls a window function."""
-    return any(piece.role is Role.WINDOW for piece in pieces)
+    return any(lexeme.role is Role.WINDOW for lexeme in lexemes)
 
 
-def with_definitions(context: Context, pieces: Pieces, definitions: Definitions) -> Pieces:
+def with_definitions(context: Context, lexemes: Lexemes, definitions: Definitions) -> Lexemes:
     """Put the definitions of named windows in the place of their names: `OVER w`, `OVER (w)`."""
-    out: list[Piece] = []
-    for i, piece in enumerate(pieces):
-        after_over = _is(pieces, i - 1, "OVER")
-        inside = _is(pieces, i - 1, "(") and _is(pieces, i - 2, "OVER") and _is(pieces, i + 1, ")")
-        if piece.role is not Role.LITERAL or not (after_over or inside):
-            out.append(piece)
+    out: list[Lexeme] = []
+    for i, lexeme in enumerate(lexemes):
+        after_over = _is(lexemes, i - 1, "OVER")
+        inside = _is(lexemes, i - 1, "(") and _is(lexemes, i - 2, "OVER") and _is(lexemes, i + 1, ")")
+        if lexeme.role is not Role.LITERAL or not (after_over or inside):
+            out.append(lexeme)
             continue
-        found = definitions.get(context.fold(piece.text.strip("`")))
+        found = definitions.get(context.fold(lexeme.text.strip("`")))
         if found is None:
-            context.refuse(not_maintained("window function", context.place_of(piece.at)))
+            context.refuse(not_maintained("window function", context.place_of(lexeme.at)))
         elif inside:
             out.extend(found)
         else:
-            bracket = Piece(Role.OPERATOR, "(", piece.at, True)
-            out += [bracket, *found, Piece(Role.OPERATOR, ")", piece.at, False)]
+            bracket = Lexeme(Role.OPERATOR, "(", lexeme.at, True)
+            out += [bracket, *found, Lexeme(Role.OPERATOR, ")", lexeme.at, False)]
     return tuple(out)
 
 
-def _is(pieces: Pieces, at: int, text: str) -> bool:
-    return 0 <= at < len(pieces) and pieces[at].role is Role.OPERATOR and pieces[at].text.upper() == text
+def _is(lexemes: Lexemes, at: int, text: str) -> bool:
+    return 0 <= at < len(lexemes) and lexemes[at].role is Role.OPERATOR and lexemes[at].text.upper() == text
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Over:
         frame: The frame as written.
     """
 
-    partition: tuple[Pieces, ...]
+    partition: tuple[Lexemes, ...]
     order: tuple[SortKey, ...]
     frame: str
 
@@ -97,18 +97,18 @@ class Windowing:
         for name in self.relation.columns:
             self._names.take(name)
 
-    def over(self, pieces: Pieces) -> Pieces:
+    def over(self, lexemes: Lexemes) -> Lexemes:
         """An expression with columns in the place of its window functions."""
-        out: list[Piece] = []
+        out: list[Lexeme] = []
         at = 0
-        while at < len(pieces):
-            if pieces[at].role is not Role.WINDOW:
-                out.append(pieces[at])
+        while at < len(lexemes):
+            if lexemes[at].role is not Role.WINDOW:
+                out.append(lexemes[at])
                 at += 1
                 continue
-            clause = next((i for i in range(at, len(pieces)) if _ends_call(pieces, at, i)), len(pieces) - 1)
-            end = closing_bracket(pieces, clause + 1) + 1
-            out.append(input_piece(self._call(pieces[at:clause], _over(pieces[clause + 2 : end - 1])), pieces[at]))
+            clause = next((i for i in range(at, len(lexemes)) if _ends_call(lexemes, at, i)), len(lexemes) - 1)
+            end = closing_bracket(lexemes, clause + 1) + 1
+            out.append(input_lexeme(self._call(lexemes[at:clause], _over(lexemes[clause + 2 : end - 1])), lexemes[at]))
             at = end
         return tuple(out)
 
@@ -119,7 +119,7 @@ class Windowing:
             result = Window(result, partition, tuple(calls))
         return result
 
-    def _call(self, call: Pieces, over: Over) -> str:
+    def _call(self, call: Lexemes, over: Over) -> str:
         function = call[0].parts[0]
         self._judge(call)
         partition = tuple(dict.fromkeys((*self.divided, *(self._key(key) for key in over.partition))))
@@ -133,7 +133,7 @@ class Windowing:
         calls.append(WindowCall(name, function, text, over.order, over.frame, place))
         return name
 
-    def _judge(self, call: Pieces) -> None:
+    def _judge(self, call: Lexemes) -> None:
         function, place = call[0].parts[0], self.context.place_of(call[0].at)
         if function in ("mode", "collect_set", "listagg", "string_agg"):
             self.context.refuse(not_deterministic(f"{function}()", place, "depends on the order of its rows"))
@@ -142,59 +142,59 @@ class Windowing:
         elif has_window(call[1:]):
             self.context.refuse(not_maintained("window function of a window function", place))
 
-    def _key(self, pieces: Pieces) -> str:
-        if len(pieces) == 1 and pieces[0].role is Role.INPUT:
-            return pieces[0].parts[0]
-        return self._keys.setdefault(keys(pieces), (self._names.take("partition"), scalar(pieces)))[0]
+    def _key(self, lexemes: Lexemes) -> str:
+        if len(lexemes) == 1 and lexemes[0].role is Role.INPUT:
+            return lexemes[0].parts[0]
+        return self._keys.setdefault(keys(lexemes), (self._names.take("partition"), scalar(lexemes)))[0]
 
 
-def _ends_call(pieces: Pieces, start: int, at: int) -> bool:
+def _ends_call(lexemes: Lexemes, start: int, at: int) -> bool:
     """Return whether the OVER of the call at `start` stands here; what is inside its brackets is passed over."""
-    closing = closing_bracket(pieces, start + 1)
-    if at <= closing or not _is(pieces, at, "OVER"):
+    closing = closing_bracket(lexemes, start + 1)
+    if at <= closing or not _is(lexemes, at, "OVER"):
         return False
-    if _is(pieces, closing + 1, "FILTER"):
-        return at > closing_bracket(pieces, closing + 2)
+    if _is(lexemes, closing + 1, "FILTER"):
+        return at > closing_bracket(lexemes, closing + 2)
     return True
 
 
-def _over(pieces: Pieces) -> Over:
+def _over(lexemes: Lexemes) -> Over:
     """Read what stands inside the brackets of OVER."""
-    partition: tuple[Pieces, ...] = ()
+    partition: tuple[Lexemes, ...] = ()
     order: tuple[SortKey, ...] = ()
     frame = ""
-    starts = [i for i in range(len(pieces)) if _begins(pieces, i)]
-    for start, end in pairwise((*starts, len(pieces))):
-        word = pieces[start].text.upper()
+    starts = [i for i in range(len(lexemes)) if _begins(lexemes, i)]
+    for start, end in pairwise((*starts, len(lexemes))):
+        word = lexemes[start].text.upper()
         if word in FRAME:
-            frame = " ".join(piece.text for piece in pieces[start:end])
+            frame = " ".join(lexeme.text for lexeme in lexemes[start:end])
         elif word in ORDER:
-            order = tuple(_sort_key(each) for each in split_arguments(pieces[start + 2 : end]))
+            order = tuple(_sort_key(each) for each in split_arguments(lexemes[start + 2 : end]))
         else:
-            partition = split_arguments(pieces[start + 2 : end])
+            partition = split_arguments(lexemes[start + 2 : end])
     return Over(partition, order, frame)
 
 
-def _begins(pieces: Pieces, at: int) -> bool:
-    piece = pieces[at]
-    if piece.role is not Role.OPERATOR or _depth(pieces, at):
+def _begins(lexemes: Lexemes, at: int) -> bool:
+    lexeme = lexemes[at]
+    if lexeme.role is not Role.OPERATOR or _depth(lexemes, at):
         return False
-    return piece.text.upper() in FRAME or (piece.text.upper() in PARTITION | ORDER and _is(pieces, at + 1, "BY"))
+    return lexeme.text.upper() in FRAME or (lexeme.text.upper() in PARTITION | ORDER and _is(lexemes, at + 1, "BY"))
 
 
-def _depth(pieces: Pieces, at: int) -> int:
-    brackets = [piece.text for piece in pieces[:at] if piece.role is Role.OPERATOR]
+def _depth(lexemes: Lexemes, at: int) -> int:
+    brackets = [lexeme.text for lexeme in lexemes[:at] if lexeme.role is Role.OPERATOR]
     return sum((text in ("(", "[")) - (text in (")", "]")) for text in brackets)
 
 
-def _sort_key(pieces: Pieces) -> SortKey:
-    expression, direction = directed(pieces)
+def _sort_key(lexemes: Lexemes) -> SortKey:
+    expression, direction = directed(lexemes)
     return SortKey(scalar(expression), direction)
 
 
-def directed(pieces: Pieces) -> tuple[Pieces, str]:
+def directed(lexemes: Lexemes) -> tuple[Lexemes, str]:
     """An expression of ORDER BY and the direction that follows it."""
-    last = len(pieces)
-    while last and pieces[last - 1].role is Role.OPERATOR and pieces[last - 1].text.upper() in DIRECTION:
+    last = len(lexemes)
+    while last and lexemes[last - 1].role is Role.OPERATOR and lexemes[last - 1].text.upper() in DIRECTION:
         last -= 1
-    return pieces[:last], " ".join(piece.text.upper() for piece in pieces[last:])
+    return lexemes[:last], " ".join(lexeme.text.upper() for lexeme in lexemes[last:])

@@ -15,11 +15,11 @@ from headrace.algebra.scalar import Scalar, as_column, column
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of, resolved
+from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
-from headrace.sql.reader.scalars.pieces import SCALAR, Piece, Pieces, Role
+from headrace.sql.reader.scalars.lexemes import SCALAR, Lexeme, Lexemes, Role
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
@@ -48,7 +48,7 @@ class Rows:
     relation: Relation
     scope: Scope
     names: Names
-    values: dict[Range, Pieces] = field(default_factory=dict)
+    values: dict[Range, Lexemes] = field(default_factory=dict)
 
     def fresh(self, wanted: str, value: Scalar) -> str:
         """A column that holds a value: itself, if it is a column already."""
@@ -71,17 +71,17 @@ class Inner:
     """
 
     rows: Rows
-    conditions: tuple[Pieces, ...]
-    items: tuple[Pieces, ...]
+    conditions: tuple[Lexemes, ...]
+    items: tuple[Lexemes, ...]
 
 
-def query_at(context: Context, piece: Piece) -> Query:
-    """The query that a piece stands for."""
-    context.cursor.at = piece.tokens[0]
+def query_at(context: Context, lexeme: Lexeme) -> Query:
+    """The query that a lexeme stands for."""
+    context.cursor.at = lexeme.tokens[0]
     return context.cursor.parse_query()
 
 
-def deeper(context: Context, piece: Piece) -> Context:
+def deeper(context: Context, lexeme: Lexeme) -> Context:
     """The context of a subquery of an expression.
 
     Raises:
@@ -89,17 +89,17 @@ def deeper(context: Context, piece: Piece) -> Context:
     """
     if context.depth >= DEEPEST:
         message = f"Subqueries are nested more than {DEEPEST} deep."
-        refuse(context, piece, "nested subqueries", message)
+        refuse(context, lexeme, "nested subqueries", message)
     return replace(context, depth=context.depth + 1)
 
 
-def refuse(context: Context, piece: Piece, construct: str, message: str | None = None) -> None:
+def refuse(context: Context, lexeme: Lexeme, construct: str, message: str | None = None) -> None:
     """Take down why a subquery is not maintained.
 
     Raises:
         RefusedError: always.
     """
-    context.refuse(not_maintained(construct, context.place_of(piece.at), message))
+    context.refuse(not_maintained(construct, context.place_of(lexeme.at), message))
     raise RefusedError
 
 
@@ -120,11 +120,11 @@ def alone(context: Context, query: Query, ctes: Ctes) -> Output | None:
     return output
 
 
-Filtered = Callable[[Rows, Pieces], None]
+Filtered = Callable[[Rows, Lexemes], None]
 """Applies a condition without outer references, which may hold subqueries itself."""
 
 
-def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: Piece, filtered: Filtered) -> Inner:
+def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: Lexeme, filtered: Filtered) -> Inner:
     """The subquery with its outer references told apart.
 
     Args:
@@ -132,13 +132,13 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: P
         query: The subquery.
         ctes: The common table expressions in sight.
         outer: The rows it is evaluated for.
-        piece: Where it stands.
+        lexeme: Where it stands.
         filtered: Applies the conditions that concern the subquery alone.
 
     Raises:
         RefusedError: It has another shape than SELECT … FROM … WHERE.
     """
-    body = _plain(context, query, piece)
+    body = _plain(context, query, lexeme)
     read = FromReader(context, ctes).block(body)
     if read.scope.opaque:
         raise RefusedError
@@ -146,37 +146,37 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, piece: P
     visible = tuple(replace(c, internal=fresh[c.internal]) for c in read.scope.columns)
     renamed = Project(read.relation, tuple((new, column(old)) for old, new in fresh.items()))
     rows = Rows(renamed, replace(read.scope, columns=visible), outer.names)
-    conditions: list[Pieces] = []
-    for part in conjuncts(pieces_of(context, body.where)) if body.where else ():
+    conditions: list[Lexemes] = []
+    for part in conjuncts(lexemes_of(context, body.where)) if body.where else ():
         told, reads_outer = _outer_names(context, part, rows.scope, outer.scope)
         if not reads_outer:
             filtered(rows, part)
         elif has_subquery(part):
-            refuse(context, piece, "correlated subquery", "A condition reads outer columns beside another subquery.")
+            refuse(context, lexeme, "correlated subquery", "A condition reads outer columns beside another subquery.")
         else:
             conditions.append(understood(context, told, rows.scope))
     if not conditions:
-        refuse(context, piece, "correlated subquery", "It reads outer columns elsewhere than in its own WHERE.")
-    return Inner(rows, tuple(conditions), tuple(_item(context, item, rows.scope, piece) for item in body.items))
+        refuse(context, lexeme, "correlated subquery", "It reads outer columns elsewhere than in its own WHERE.")
+    return Inner(rows, tuple(conditions), tuple(_item(context, item, rows.scope, lexeme) for item in body.items))
 
 
-def understood(context: Context, pieces: Pieces, scope: Scope) -> Pieces:
-    """The pieces with every name resolved.
+def understood(context: Context, lexemes: Lexemes, scope: Scope) -> Lexemes:
+    """The lexemes with every name resolved.
 
     Raises:
         RefusedError: One could not be.
     """
-    known = resolved(context, pieces, scope)
-    if any(piece.role in (Role.NAME, Role.SUBQUERY) for piece in known):
+    known = resolved(context, lexemes, scope)
+    if any(lexeme.role in (Role.NAME, Role.SUBQUERY) for lexeme in known):
         raise RefusedError
     return known
 
 
-def _plain(context: Context, query: Query, piece: Piece) -> Select:
+def _plain(context: Context, query: Query, lexeme: Lexeme) -> Select:
     body = plain(query)
     if body is None:
         message = "A subquery that reads outer columns is maintained when it is no more than SELECT … FROM … WHERE."
-        refuse(context, piece, "correlated subquery", message)
+        refuse(context, lexeme, "correlated subquery", message)
     assert body is not None
     return body
 
@@ -193,39 +193,39 @@ def plain(query: Query) -> Select | None:
     return body
 
 
-def _outer_names(context: Context, pieces: Pieces, inner: Scope, outer: Scope) -> tuple[Pieces, bool]:
-    """The pieces with outer names resolved, and whether there was one."""
-    out: list[Piece] = []
+def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope) -> tuple[Lexemes, bool]:
+    """The lexemes with outer names resolved, and whether there was one."""
+    out: list[Lexeme] = []
     found = False
-    for piece in pieces:
-        if piece.role is Role.NAME and not _means(inner, piece) and _means(outer, piece):
-            out.extend(resolved(context, (piece,), outer))
+    for lexeme in lexemes:
+        if lexeme.role is Role.NAME and not _means(inner, lexeme) and _means(outer, lexeme):
+            out.extend(resolved(context, (lexeme,), outer))
             found = True
         else:
-            out.append(piece)
+            out.append(lexeme)
     return tuple(out), found
 
 
-def _means(scope: Scope, piece: Piece) -> bool:
+def _means(scope: Scope, lexeme: Lexeme) -> bool:
     try:
-        return scope.resolve(piece.parts) is not None
+        return scope.resolve(lexeme.parts) is not None
     except AmbiguousNameError:
         return True
 
 
-def _item(context: Context, within: Range, scope: Scope, piece: Piece) -> Pieces:
+def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexemes:
     """A select item without its alias; empty for a star, which only EXISTS does not mind."""
-    pieces = pieces_of(context, within)
-    end = len(pieces)
-    while end and pieces[end - 1].role is Role.ALIAS:
+    lexemes = lexemes_of(context, within)
+    end = len(lexemes)
+    while end and lexemes[end - 1].role is Role.ALIAS:
         end -= 1
-    if end < len(pieces) and end and pieces[end - 1].text.upper() == "AS" and pieces[end - 1].role is Role.OPERATOR:
+    if end < len(lexemes) and end and lexemes[end - 1].text.upper() == "AS" and lexemes[end - 1].role is Role.OPERATOR:
         end -= 1
-    pieces = pieces[:end]
-    if len(pieces) == 1 and pieces[0].role is Role.STAR:
+    lexemes = lexemes[:end]
+    if len(lexemes) == 1 and lexemes[0].role is Role.STAR:
         return ()
-    if has_window(pieces) or is_generator(as_generator(pieces)):
-        refuse(context, piece, "correlated subquery", "It reads outer columns beside a window or generator.")
-    if piece.parts[0] != SCALAR and has_aggregate(pieces):
-        refuse(context, piece, "correlated subquery", "It reads outer columns and calls an aggregate.")
-    return understood(context, pieces, scope)
+    if has_window(lexemes) or is_generator(as_generator(lexemes)):
+        refuse(context, lexeme, "correlated subquery", "It reads outer columns beside a window or generator.")
+    if lexeme.parts[0] != SCALAR and has_aggregate(lexemes):
+        refuse(context, lexeme, "correlated subquery", "It reads outer columns and calls an aggregate.")
+    return understood(context, lexemes, scope)

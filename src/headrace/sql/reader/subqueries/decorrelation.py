@@ -21,7 +21,7 @@ from headrace.sql.reader.functions.ties import equal_means_same
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.scalars.booleans import split
 from headrace.sql.reader.scalars.collations import under_one_collation
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar
 from headrace.sql.reader.spark_types import types_in
 
 
@@ -37,8 +37,8 @@ class Matched:
     """
 
     inner: Relation
-    keys: tuple[Pieces, ...]
-    theirs: tuple[Pieces, ...]
+    keys: tuple[Lexemes, ...]
+    theirs: tuple[Lexemes, ...]
     nulls: bool
 
     def equal(self, a: str, b: str) -> Scalar:
@@ -47,7 +47,7 @@ class Matched:
 
 
 def matched(
-    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Pieces], names: Names
+    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Lexemes], names: Names
 ) -> Matched | None:
     """Find keys for a subquery's rows.
 
@@ -69,7 +69,7 @@ def matched(
 
 
 def _by_values(
-    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Pieces], names: Names
+    context: Context, outer: Relation, inner: Relation, conditions: Sequence[Lexemes], names: Names
 ) -> Matched | None:
     condition = all_of(scalar(each) for each in conditions)
     assert condition is not None
@@ -82,11 +82,11 @@ def _by_values(
     values = Aggregate(wanted, wanted.columns)
     over = substitute(condition, {old: column(new) for old, new in fresh.items()})
     like = conditions[0][0]
-    keys = tuple((input_piece(new, like),) for new in fresh.values())
-    return Matched(Join(values, inner, over), keys, tuple((input_piece(old, like),) for old in fresh), True)
+    keys = tuple((input_lexeme(new, like),) for new in fresh.values())
+    return Matched(Join(values, inner, over), keys, tuple((input_lexeme(old, like),) for old in fresh), True)
 
 
-def _equality(condition: Pieces, own: Set[str]) -> tuple[Pieces, Pieces] | None:
+def _equality(condition: Lexemes, own: Set[str]) -> tuple[Lexemes, Lexemes] | None:
     """An equality as (expression over the subquery's columns, expression over outer columns)."""
     sides = next((parts for word in ("=", "==") if len(parts := split(condition, word)) == 2), None)
     collated = None if sides is None else under_one_collation(*sides)
@@ -98,7 +98,7 @@ def _equality(condition: Pieces, own: Set[str]) -> tuple[Pieces, Pieces] | None:
     return (collated[1], collated[0]) if a and b and b <= own and not a & own else None
 
 
-def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[tuple[Pieces, Pieces]]) -> bool:
+def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[tuple[Lexemes, Lexemes]]) -> bool:
     """Return whether no pair is compared by a cast: several groups may equal one row, as '1' and '01' both equal 1."""
     sides = []
     for relation, at in ((inner, 0), (outer, 1)):
@@ -137,7 +137,7 @@ _LOOSE = (
 )
 
 
-def _tight(sides: tuple[Pieces, ...]) -> bool:
+def _tight(sides: tuple[Lexemes, ...]) -> bool:
     """Return whether no side holds an operator that binds less than the equality between them."""
     return all(len(split(side, word)) == 1 for side in sides for word in _LOOSE)
 
@@ -157,24 +157,24 @@ def counting(aggregate: Aggregate) -> frozenset[str]:
     return frozenset(call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING)
 
 
-def beside_nothing(pieces: Pieces, names: dict[str, str], counts: Set[str]) -> Pieces:
+def beside_nothing(lexemes: Lexemes, names: dict[str, str], counts: Set[str]) -> Lexemes:
     """An expression over an aggregate as it is beside a row that may have no group.
 
     Args:
-        pieces: The expression.
+        lexemes: The expression.
         names: What the aggregate's columns are called there.
         counts: The columns that are zero over no rows.
     """
-    return tuple(p for each in pieces for p in _beside_nothing(each, names, counts))
+    return tuple(p for each in lexemes for p in _beside_nothing(each, names, counts))
 
 
-def _beside_nothing(piece: Piece, names: dict[str, str], counts: Set[str]) -> Pieces:
-    if piece.role is not Role.INPUT:
-        return (piece,)
-    own = input_piece(names[piece.parts[0]], piece)
-    if piece.parts[0] not in counts:
+def _beside_nothing(lexeme: Lexeme, names: dict[str, str], counts: Set[str]) -> Lexemes:
+    if lexeme.role is not Role.INPUT:
+        return (lexeme,)
+    own = input_lexeme(names[lexeme.parts[0]], lexeme)
+    if lexeme.parts[0] not in counts:
         return (own,)
-    at = piece.at
-    call = Piece(Role.CALL, "COALESCE", at, piece.spaced, ("coalesce",))
-    opening, closing = Piece(Role.OPERATOR, "(", at, False), Piece(Role.OPERATOR, ")", at, False)
-    return (call, opening, own, Piece(Role.OPERATOR, ",", at, False), Piece(Role.LITERAL, "0", at, True), closing)
+    at = lexeme.at
+    call = Lexeme(Role.CALL, "COALESCE", at, lexeme.spaced, ("coalesce",))
+    opening, closing = Lexeme(Role.OPERATOR, "(", at, False), Lexeme(Role.OPERATOR, ")", at, False)
+    return (call, opening, own, Lexeme(Role.OPERATOR, ",", at, False), Lexeme(Role.LITERAL, "0", at, True), closing)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.builtin_functions import GENERATORS
-from headrace.sql.reader.names.resolve import pieces_of
-from headrace.sql.reader.scalars.pieces import Role
+from headrace.sql.reader.names.resolve import lexemes_of
+from headrace.sql.reader.scalars.lexemes import Role
 from headrace.sql.reader.syntax.query_shape import Extra, Query, Select
 from headrace.sql.reader.syntax.tokens import counts
 
@@ -38,7 +38,7 @@ def _only_groups(context: Context, body: Select) -> bool:
     group = body.group
     if group is None or group.all or group.extras or body.having is not None or body.extras:
         return False
-    pieces = [pieces_of(context, within) for within in (*group.items, *body.items)]
+    lexemes = [lexemes_of(context, within) for within in (*group.items, *body.items)]
     # GROUP BY () has a row over no rows, and a generator may have none
-    empty = any([piece.text for piece in each] == ["(", ")"] for each in pieces)
-    return not empty and not any(p.role is Role.CALL and p.parts[0] in GENERATORS for each in pieces for p in each)
+    empty = any([lexeme.text for lexeme in each] == ["(", ")"] for each in lexemes)
+    return not empty and not any(p.role is Role.CALL and p.parts[0] in GENERATORS for each in lexemes for p in each)

@@ -14,19 +14,19 @@ from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role
 
 Side = tuple[Relation, Scope]
-Read = Callable[[Context, Side, Pieces], tuple[Relation, Pieces]]
+Read = Callable[[Context, Side, Lexemes], tuple[Relation, Lexemes]]
 """Gives a side columns for the subqueries of a condition, and the condition over them."""
 
 ONE_SIDE = "A subquery in ON is maintained when it reads outer columns of one side only, or in an inner join."
 
 
-def told_apart(pieces: Pieces) -> tuple[Pieces, list[Pieces]]:
+def told_apart(lexemes: Lexemes) -> tuple[Lexemes, list[Lexemes]]:
     """A condition without its conjuncts that hold subqueries, and these."""
-    parts = conjuncts(pieces)
-    kept: list[Piece] = []
+    parts = conjuncts(lexemes)
+    kept: list[Lexeme] = []
     for part in parts:
         if not has_subquery(part):
             kept += [*([_and(part)] if kept else []), *_bracketed(part)]
@@ -34,8 +34,8 @@ def told_apart(pieces: Pieces) -> tuple[Pieces, list[Pieces]]:
 
 
 def on_sides(
-    context: Context, left: Side, right: Side, parts: list[Pieces], read: Read
-) -> tuple[Relation, Relation, Pieces]:
+    context: Context, left: Side, right: Side, parts: list[Lexemes], read: Read
+) -> tuple[Relation, Relation, Lexemes]:
     """Both sides with columns for the subqueries, and the condition over these.
 
     Args:
@@ -46,35 +46,35 @@ def on_sides(
         read: Reads one over one side.
     """
     sides = [right, left]
-    out: list[Piece] = []
+    out: list[Lexeme] = []
     for part in parts:
         refusals: list[Refusal] = []
         for i, side in enumerate(sides):
             trial = context.trial()
-            relation, pieces = read(trial, side, part)
+            relation, lexemes = read(trial, side, part)
             if trial.findings.refusals or trial.findings.doubts:
                 refusals += trial.findings.refusals
                 continue
             context.read_ctes.update(trial.read_ctes)
             sides[i] = (relation, side[1])
-            out += [*([_and(part)] if out else []), *_bracketed(pieces)]
+            out += [*([_and(part)] if out else []), *_bracketed(lexemes)]
             break
         else:
-            piece = next(piece for piece in part if piece.role is Role.SUBQUERY)
-            own = not_maintained(f"{piece.parts[0]} in ON", context.place_of(piece.at), ONE_SIDE)
+            lexeme = next(lexeme for lexeme in part if lexeme.role is Role.SUBQUERY)
+            own = not_maintained(f"{lexeme.parts[0]} in ON", context.place_of(lexeme.at), ONE_SIDE)
             context.findings.refusals.extend(refusals or [own])
     return sides[1][0], sides[0][0], tuple(out)
 
 
-def both(a: Pieces, b: Pieces) -> Pieces:
+def both(a: Lexemes, b: Lexemes) -> Lexemes:
     """Two conditions that must both hold; either may be empty."""
     return (*a, _and(b), *b) if a and b else a or b
 
 
-def _and(like: Pieces) -> Piece:
-    return Piece(Role.OPERATOR, "AND", like[0].at, True)
+def _and(like: Lexemes) -> Lexeme:
+    return Lexeme(Role.OPERATOR, "AND", like[0].at, True)
 
 
-def _bracketed(pieces: Pieces) -> Pieces:
-    at = pieces[0].at
-    return (Piece(Role.OPERATOR, "(", at, True), *pieces, Piece(Role.OPERATOR, ")", at, False))
+def _bracketed(lexemes: Lexemes) -> Lexemes:
+    at = lexemes[0].at
+    return (Lexeme(Role.OPERATOR, "(", at, True), *lexemes, Lexeme(Role.OPERATOR, ")", at, False))

@@ -13,15 +13,15 @@ from headrace.algebra.scalar import TRUE, all_of
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.ties import equal_means_same
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.correlation import Rows
 from headrace.sql.reader.subqueries.decorrelation import matched
 
 
 def looked_up(
-    context: Context, rows: Rows, right: Relation, conditions: Sequence[Pieces], like: Piece
-) -> Pieces | None:
+    context: Context, rows: Rows, right: Relation, conditions: Sequence[Lexemes], like: Lexeme
+) -> Lexemes | None:
     """Whether there is a partner, as a condition over the rows, which get a column for it; None where that cannot be.
 
     Args:
@@ -44,4 +44,4 @@ def looked_up(
     assert on is not None
     rows.relation = OuterJoin(rows.relation, partners, on)
     words = (("IS", Role.OPERATOR), ("NOT", Role.OPERATOR), ("NULL", Role.LITERAL))
-    return (input_piece(flag, like), *(Piece(role, text, like.at, True) for text, role in words))
+    return (input_lexeme(flag, like), *(Lexeme(role, text, like.at, True) for text, role in words))

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from headrace.algebra.relations import Aggregate, Join, OuterJoin, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of, column
 from headrace.sql.reader.context import Context, Ctes
-from headrace.sql.reader.names.resolve import pieces_of
+from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import not_deterministic
 from headrace.sql.reader.scalars.booleans import Condition, condition
 from headrace.sql.reader.scalars.inner_conditions import inner_conditions
-from headrace.sql.reader.scalars.pieces import EXISTS, SCALAR, Piece, Pieces, Role, bracketed, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import EXISTS, SCALAR, Lexeme, Lexemes, Role, bracketed, input_lexeme, scalar
 from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, has_aggregate
 from headrace.sql.reader.subqueries.correlation import (
     Filtered,
@@ -43,7 +43,7 @@ _STRICT = frozenset(["(", ")", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "
 UNEQUAL = "It reads outer columns whose equal values can be told apart, such as floats: 0.0 and -0.0."
 """Why a subquery with outer columns is refused."""
 
-Decided = Callable[[Rows, Condition], Pieces]
+Decided = Callable[[Rows, Condition], Lexemes]
 """A condition over rows that have got columns for its subqueries."""
 
 
@@ -63,74 +63,74 @@ class Values:
         self.filtered = filtered
         self.decided = decided
 
-    def put_in(self, rows: Rows, pieces: Pieces, *, only_true: bool = False) -> Pieces:
+    def put_in(self, rows: Rows, lexemes: Lexemes, *, only_true: bool = False) -> Lexemes:
         """An expression with its subqueries replaced by columns.
 
         Args:
             rows: What the expression is evaluated over; gets the columns.
-            pieces: The expression.
+            lexemes: The expression.
             only_true: Whether only rows are wanted for which it, or its opposite, is true.
         """
-        out: list[Piece] = []
-        inner = only_true and _strict(pieces)
-        for piece in self._with_conditions(rows, pieces):
-            if piece.role is not Role.SUBQUERY:
-                out.append(piece)
+        out: list[Lexeme] = []
+        inner = only_true and _strict(lexemes)
+        for lexeme in self._with_conditions(rows, lexemes):
+            if lexeme.role is not Role.SUBQUERY:
+                out.append(lexeme)
                 continue
-            if piece.parts[0] == EXISTS:
-                out.extend(bracketed(self.decided(rows, condition((piece,))), piece))
+            if lexeme.parts[0] == EXISTS:
+                out.extend(bracketed(self.decided(rows, condition((lexeme,))), lexeme))
                 continue
-            if piece.parts[0] != SCALAR:
-                refuse(self.context, piece, piece.parts[0])
-            if piece.tokens not in rows.values:
-                rows.values[piece.tokens] = self._value(rows, piece, inner)
-            out.extend(bracketed(rows.values[piece.tokens], piece))
+            if lexeme.parts[0] != SCALAR:
+                refuse(self.context, lexeme, lexeme.parts[0])
+            if lexeme.tokens not in rows.values:
+                rows.values[lexeme.tokens] = self._value(rows, lexeme, inner)
+            out.extend(bracketed(rows.values[lexeme.tokens], lexeme))
         return understood(self.context, tuple(out), rows.scope)
 
-    def _with_conditions(self, rows: Rows, pieces: Pieces) -> Pieces:
+    def _with_conditions(self, rows: Rows, lexemes: Lexemes) -> Lexemes:
         """The expression with columns for the subqueries of conditions inside it."""
-        out: list[Piece] = []
+        out: list[Lexeme] = []
         end = 0
-        for start, stop in inner_conditions(pieces):
-            decided = self.decided(rows, condition(pieces[start:stop]))
-            out += [*pieces[end:start], *bracketed(decided, pieces[start])]
+        for start, stop in inner_conditions(lexemes):
+            decided = self.decided(rows, condition(lexemes[start:stop]))
+            out += [*lexemes[end:start], *bracketed(decided, lexemes[start])]
             end = stop
-        return (*out, *pieces[end:])
+        return (*out, *lexemes[end:])
 
-    def _value(self, rows: Rows, piece: Piece, inner: bool) -> Pieces:
-        context = deeper(self.context, piece)
-        query = query_at(context, piece)
+    def _value(self, rows: Rows, lexeme: Lexeme, inner: bool) -> Lexemes:
+        context = deeper(self.context, lexeme)
+        query = query_at(context, lexeme)
         output = alone(context, query, self.ctes)
         if output is None and self._does_more(context, query):
-            return self._beside(context, rows, query, piece)
+            return self._beside(context, rows, query, lexeme)
         if output is None:
-            found = correlated(context, query, self.ctes, rows, piece, self.filtered)
-            return self._grouped(rows, found, piece, inner)
+            found = correlated(context, query, self.ctes, rows, lexeme, self.filtered)
+            return self._grouped(rows, found, lexeme, inner)
         if len(output.relation.columns) != 1:
-            refuse(self.context, piece, SCALAR, "A subquery of one value has one column.")
+            refuse(self.context, lexeme, SCALAR, "A subquery of one value has one column.")
         name = rows.names.take("value")
         (old,) = output.relation.columns
         if one_row(output.relation):
             only: Relation = Project(output.relation, ((name, column(old)),))
         else:
-            self._check_order(output.relation, column(old), piece)
+            self._check_order(output.relation, column(old), lexeme)
             only = only_row(output.relation, name)
         rows.relation = Join(rows.relation, only)
-        return (input_piece(name, piece),)
+        return (input_lexeme(name, lexeme),)
 
     def _does_more(self, context: Context, query: Query) -> bool:
         """Whether it is more than SELECT … FROM … WHERE; DISTINCT does nothing to the one row of an aggregate."""
         body = plain(query)
         if body is None or not body.distinct:
             return body is None
-        return not any(has_aggregate(pieces_of(context, within)) for within in body.items)
+        return not any(has_aggregate(lexemes_of(context, within)) for within in body.items)
 
-    def _check_order(self, relation: Relation, value: Scalar, piece: Piece) -> None:
+    def _check_order(self, relation: Relation, value: Scalar, lexeme: Lexeme) -> None:
         why = unordered(self.context, relation, value)
         if why is not None:
-            refuse(self.context, piece, SCALAR, why)
+            refuse(self.context, lexeme, SCALAR, why)
 
-    def _beside(self, context: Context, rows: Rows, query: Query, piece: Piece) -> Pieces:
+    def _beside(self, context: Context, rows: Rows, query: Query, lexeme: Lexeme) -> Lexemes:
         """The value of a subquery that does more with its rows than SELECT … FROM … WHERE."""
 
         def read_from(select: Select) -> tuple[Relation, Scope]:
@@ -145,28 +145,28 @@ class Values:
         found = context.read_lateral(context, self.ctes, asked)
         if found is None or len(found[1]) != 1:
             message = "A scalar subquery with outer columns is maintained when it reads them in WHERE only."
-            refuse(self.context, piece, "correlated subquery", message)
+            refuse(self.context, lexeme, "correlated subquery", message)
         assert found is not None
         rows.relation, (value,) = found
-        return (input_piece(value.internal, piece),)
+        return (input_lexeme(value.internal, lexeme),)
 
-    def _grouped(self, rows: Rows, found: Inner, piece: Piece, inner: bool) -> Pieces:
+    def _grouped(self, rows: Rows, found: Inner, lexeme: Lexeme, inner: bool) -> Lexemes:
         """The value for each row of an aggregate that depends on the row."""
         if len(found.items) != 1 or not found.items[0]:
-            refuse(self.context, piece, SCALAR, "The select list of the subquery could not be read.")
+            refuse(self.context, lexeme, SCALAR, "The select list of the subquery could not be read.")
         match = matched(self.context, rows.relation, found.rows.relation, found.conditions, rows.names)
         if match is None:
-            refuse(self.context, piece, "correlated subquery", UNEQUAL)
+            refuse(self.context, lexeme, "correlated subquery", UNEQUAL)
         assert match is not None
         grouping = Grouping(list(match.keys))
-        value = self._over(grouping, self._summed_up(found, piece), piece)
+        value = self._over(grouping, self._summed_up(found, lexeme), lexeme)
         aggregate = grouping.relation(match.inner)
         assert isinstance(aggregate, Aggregate)
         function = null_over_nothing(aggregate)
         if function is not None:
-            refuse(self.context, piece, SCALAR, f"{function} over no rows is not NULL.")
+            refuse(self.context, lexeme, SCALAR, f"{function} over no rows is not NULL.")
         if not aggregate.calls or any(p.role is Role.INPUT and p.parts[0] in aggregate.keys for p in value):
-            refuse(self.context, piece, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
+            refuse(self.context, lexeme, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         names = {name: rows.names.take(name) for name in aggregate.columns}
         right = Project(aggregate, tuple((new, column(old)) for old, new in names.items()))
         keys = [
@@ -181,28 +181,28 @@ class Values:
             rows.relation = OuterJoin(rows.relation, right, on)
         return beside_nothing(value, names, counts)
 
-    def _summed_up(self, found: Inner, piece: Piece) -> Pieces:
+    def _summed_up(self, found: Inner, lexeme: Lexeme) -> Lexemes:
         """The select item as an expression over aggregates."""
         (item,) = found.items
         if has_aggregate(item):
             return item
-        self._check_order(found.rows.relation, scalar(item), piece)
-        return only_call(item, piece)
+        self._check_order(found.rows.relation, scalar(item), lexeme)
+        return only_call(item, lexeme)
 
-    def _over(self, grouping: Grouping, item: Pieces, piece: Piece) -> Pieces:
+    def _over(self, grouping: Grouping, item: Lexemes, lexeme: Lexeme) -> Lexemes:
         try:
             return grouping.over(item)
         except UnsupportedCallError as error:
-            place = self.context.place_of(error.piece.at)
+            place = self.context.place_of(error.lexeme.at)
             if error.unordered:
                 self.context.refuse(not_deterministic(error.construct, place, "depends on the order of its rows"))
-            refuse(self.context, error.piece, error.construct)
+            refuse(self.context, error.lexeme, error.construct)
         except UngroupedError:
-            refuse(self.context, piece, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
+            refuse(self.context, lexeme, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         raise AssertionError
 
 
-def _strict(pieces: Pieces) -> bool:
+def _strict(lexemes: Lexemes) -> bool:
     """Return whether it is NULL as soon as one of its operands is: nothing but arithmetic and comparisons."""
     operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY)
-    return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in pieces)
+    return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in lexemes)

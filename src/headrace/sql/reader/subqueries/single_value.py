@@ -11,32 +11,32 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relati
 from headrace.algebra.scalar import Scalar, column, compose
 from headrace.algebra.types import groupable, mentions
 from headrace.sql.reader.context import Context
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, bracketed
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed
 from headrace.sql.reader.spark_types import types_in
 
 _SEVERAL = "'[SCALAR_SUBQUERY_TOO_MANY_ROWS] More than one row returned by a subquery used as an expression.'"
 _ORDERED = "A subquery of one value is maintained when its values have an order."
 
 
-def only_call(pieces: Pieces, like: Piece) -> Pieces:
+def only_call(lexemes: Lexemes, like: Lexeme) -> Lexemes:
     """A value of a group's rows as an expression over the group.
 
     Args:
-        pieces: The value.
+        lexemes: The value.
         like: Where the subquery stands.
     """
 
-    def word(text: str, role: Role = Role.OPERATOR) -> Piece:
-        return Piece(role, text, like.at, True)
+    def word(text: str, role: Role = Role.OPERATOR) -> Lexeme:
+        return Lexeme(role, text, like.at, True)
 
-    def call(function: str, *inside: Piece) -> Pieces:
-        head = Piece(Role.CALL, function, like.at, True, (function,))
-        opening, closing = Piece(Role.OPERATOR, "(", like.at, False), Piece(Role.OPERATOR, ")", like.at, False)
+    def call(function: str, *inside: Lexeme) -> Lexemes:
+        head = Lexeme(Role.CALL, function, like.at, True, (function,))
+        opening, closing = Lexeme(Role.OPERATOR, "(", like.at, False), Lexeme(Role.OPERATOR, ")", like.at, False)
         return (head, opening, replace(inside[0], spaced=False), *inside[1:], closing)
 
     several = (*call("count", word("*", Role.STAR)), word(">"), word("1", Role.LITERAL))
     failing = call("raise_error", word(_SEVERAL, Role.LITERAL))
-    value = call("max", *bracketed(pieces, word("")))
+    value = call("max", *bracketed(lexemes, word("")))
     end = word("END", Role.LITERAL)
     return (word("CASE"), word("WHEN"), *several, word("THEN"), *failing, word("ELSE"), *value, end)
 

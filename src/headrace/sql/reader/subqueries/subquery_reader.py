@@ -13,11 +13,11 @@ from headrace.algebra.tree import identity
 from headrace.algebra.types import mentions
 from headrace.sql.reader.context import Context, Ctes
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of
+from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.scalars.booleans import Combined, Condition, Part, condition, has_subquery
 from headrace.sql.reader.scalars.collations import INSIDE, under_one_collation
-from headrace.sql.reader.scalars.pieces import EXISTS, IN, Piece, Pieces, Role, cells, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import EXISTS, IN, Lexeme, Lexemes, Role, cells, input_lexeme, scalar
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.correlation import (
     RefusedError,
@@ -57,28 +57,28 @@ class SubqueryReader:
         """The joined inputs under WHERE."""
         if within is None:
             return joined.relation
-        return self.filtered(joined.relation, joined.scope, pieces_of(self.context, within))
+        return self.filtered(joined.relation, joined.scope, lexemes_of(self.context, within))
 
-    def filtered(self, relation: Relation, scope: Scope, pieces: Pieces) -> Relation:
+    def filtered(self, relation: Relation, scope: Scope, lexemes: Lexemes) -> Relation:
         """The rows for which a condition is true.
 
         Args:
             relation: The rows.
             scope: What names mean that are not resolved yet.
-            pieces: The condition.
+            lexemes: The condition.
         """
         rows = _rows(relation, scope)
         try:
-            self._filter(rows, pieces)
+            self._filter(rows, lexemes)
         except RefusedError:
             return relation
         return rows.relation
 
-    def valued(self, relation: Relation, scope: Scope, lists: list[Pieces]) -> tuple[Relation, list[Pieces]]:
+    def valued(self, relation: Relation, scope: Scope, lists: list[Lexemes]) -> tuple[Relation, list[Lexemes]]:
         """Rows with the values of scalar subqueries as columns, and the expressions over these rows."""
         rows = _rows(relation, scope)
         try:
-            out = [self._values().put_in(rows, pieces) if has_subquery(pieces) else pieces for pieces in lists]
+            out = [self._values().put_in(rows, lexemes) if has_subquery(lexemes) else lexemes for lexemes in lists]
         except RefusedError:
             return relation, lists
         return rows.relation, out
@@ -88,58 +88,58 @@ class SubqueryReader:
 
     # conditions
 
-    def _filter(self, rows: Rows, pieces: Pieces) -> None:
-        whole = condition(pieces)
+    def _filter(self, rows: Rows, lexemes: Lexemes) -> None:
+        whole = condition(lexemes)
         parts = whole.parts if isinstance(whole, Combined) and whole.word == "AND" else (whole,)
         # what needs no subquery comes first: fewer rows are left for the others
         for part in sorted(parts, key=_holds_subquery):
-            if isinstance(part, Part) and _asks_for_existence(part.pieces):
+            if isinstance(part, Part) and _asks_for_existence(part.lexemes):
                 self._keep(rows, part)
-            elif isinstance(part, Part) and has_subquery(part.pieces):
-                over = self._values().put_in(rows, part.pieces, only_true=True)
+            elif isinstance(part, Part) and has_subquery(part.lexemes):
+                over = self._values().put_in(rows, part.lexemes, only_true=True)
                 self._keep_if(rows, Part(over, part.negated).written())
             else:
                 self._keep_if(rows, self._over(rows, part))
 
-    def _keep_if(self, rows: Rows, pieces: Pieces) -> None:
-        rows.relation = Filter(rows.relation, scalar(pieces))
+    def _keep_if(self, rows: Rows, lexemes: Lexemes) -> None:
+        rows.relation = Filter(rows.relation, scalar(lexemes))
 
-    def _over(self, rows: Rows, part: Condition) -> Pieces:
+    def _over(self, rows: Rows, part: Condition) -> Lexemes:
         """A condition whose subqueries have become columns."""
-        if isinstance(part, Part) and not part.pieces:
+        if isinstance(part, Part) and not part.lexemes:
             self.context.doubt("condition", "A part of a condition is missing.", 0)
             raise RefusedError
         if isinstance(part, Combined):
-            out: list[Piece] = []
+            out: list[Lexeme] = []
             for each in part.parts:
                 over = self._over(rows, each)
-                word = [Piece(Role.OPERATOR, part.word, over[0].at, True)] if out else []
+                word = [Lexeme(Role.OPERATOR, part.word, over[0].at, True)] if out else []
                 out += [*word, *_bracketed(over)]
             return tuple(out)
-        if _asks_for_existence(part.pieces):
+        if _asks_for_existence(part.lexemes):
             return self._mark(rows, part)
-        if has_subquery(part.pieces):
-            return Part(self._values().put_in(rows, part.pieces), part.negated).written()
-        return Part(understood(self.context, part.pieces, rows.scope), part.negated).written()
+        if has_subquery(part.lexemes):
+            return Part(self._values().put_in(rows, part.lexemes), part.negated).written()
+        return Part(understood(self.context, part.lexemes, rows.scope), part.negated).written()
 
     # existence
 
     def _keep(self, rows: Rows, part: Part) -> None:
         """The rows for which a partner exists, or none does."""
-        piece = part.pieces[-1]
+        lexeme = part.lexemes[-1]
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
             flag = self._flags(rows, right, None)[0]
-            self._keep_if(rows, Part((input_piece(flag, piece),), negated).written())
+            self._keep_if(rows, Part((input_lexeme(flag, lexeme),), negated).written())
         elif unrelated and negated and len(pairs) == 1:
-            self._not_in(rows, right, pairs[0], piece)
+            self._not_in(rows, right, pairs[0], lexeme)
         else:
             rows.relation = Existence(rows.relation, right, _met(pairs, on, negated), anti=negated)
 
-    def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], piece: Piece) -> None:
+    def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], lexeme: Lexeme) -> None:
         """x NOT IN R: true over an empty R; else when neither x nor a value of R is NULL, and no value equals x."""
         if any(self._is_float(*each) for each in ((rows.relation, pair[0]), (right, pair[1]))):
-            refuse(self.context, piece, "NOT IN of floats", _ZEROS)
+            refuse(self.context, lexeme, "NOT IN of floats", _ZEROS)
         rows.relation = Existence(rows.relation, right, _equal(pair), anti=True)
         some, nulls = self._flags(rows, right, pair[1])
         parts = {"some": column(some), "nulls": column(nulls), "x": column(pair[0])}
@@ -149,15 +149,15 @@ class SubqueryReader:
         types = types_in(self.context, Project(relation, ((name, column(name)),))) or ()
         return any(mentions(each.type, "float", "double") for each in types)
 
-    def _mark(self, rows: Rows, part: Part) -> Pieces:
+    def _mark(self, rows: Rows, part: Part) -> Lexemes:
         """A column that says whether a partner exists, asked for by a condition."""
-        piece = part.pieces[-1]
+        lexeme = part.lexemes[-1]
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
-            return Part((input_piece(self._flags(rows, right, None)[0], piece),), negated).written()
-        equal = [_equality(pair, piece) for pair in pairs]
+            return Part((input_lexeme(self._flags(rows, right, None)[0], lexeme),), negated).written()
+        equal = [_equality(pair, lexeme) for pair in pairs]
         if not (negated and pairs):
-            found = looked_up(self.context, rows, right, (*on, *equal), piece)
+            found = looked_up(self.context, rows, right, (*on, *equal), lexeme)
             if found is not None:
                 return Part(found, negated).written()
         theta = _met(pairs, on, negated)
@@ -171,7 +171,7 @@ class SubqueryReader:
                 for anti in (False, True)
             )
         )
-        return Part((input_piece(name, piece),), negated).written()
+        return Part((input_lexeme(name, lexeme),), negated).written()
 
     def _flags(self, rows: Rows, right: Relation, value: str | None) -> tuple[str, ...]:
         """Join a row that says whether `right` has rows and, when asked, whether a value is NULL in some."""
@@ -186,61 +186,61 @@ class SubqueryReader:
 
     def _partners(
         self, rows: Rows, part: Part
-    ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Pieces, ...], bool]:
+    ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Lexemes, ...], bool]:
         """What EXISTS or IN looks in.
 
         Returns:
             Whether it is the same for all rows; its relation; columns that IN compares; other conditions; whether the
             opposite is asked for.
         """
-        piece, negated = part.pieces[-1], part.negated
-        context = deeper(self.context, piece)
+        lexeme, negated = part.lexemes[-1], part.negated
+        context = deeper(self.context, lexeme)
         reader = SubqueryReader(context, self.ctes)
-        query = query_at(context, piece)
-        if piece.parts[0] == EXISTS:
+        query = query_at(context, lexeme)
+        if lexeme.parts[0] == EXISTS:
             query = only_asked_for_rows(context, query)
-        asked: tuple[Pieces, ...] = ()
-        if piece.parts[0] == IN:
+        asked: tuple[Lexemes, ...] = ()
+        if lexeme.parts[0] == IN:
             end = -2
-            if part.pieces[-3].role is Role.OPERATOR and part.pieces[-3].text.upper() == "NOT":
+            if part.lexemes[-3].role is Role.OPERATOR and part.lexemes[-3].text.upper() == "NOT":
                 end, negated = -3, not negated
-            asked = cells(understood(self.context, part.pieces[:end], rows.scope))
+            asked = cells(understood(self.context, part.lexemes[:end], rows.scope))
         output = alone(context, query, self.ctes)
         if output is not None:
             if not asked:
                 return True, output.relation, [], (), negated
             right: Relation = output.relation
-            shown: list[Pieces] = [(input_piece(c, piece),) for c in right.columns]
-            conditions: tuple[Pieces, ...] = ()
+            shown: list[Lexemes] = [(input_lexeme(c, lexeme),) for c in right.columns]
+            conditions: tuple[Lexemes, ...] = ()
         else:
-            inner = correlated(context, query, self.ctes, rows, piece, reader._filter)
+            inner = correlated(context, query, self.ctes, rows, lexeme, reader._filter)
             conditions = inner.conditions
             right = inner.rows.relation
             if not asked:
                 return False, right, [], conditions, negated
             if not all(inner.items):
-                refuse(self.context, piece, IN, "The select list of the subquery could not be read.")
+                refuse(self.context, lexeme, IN, "The select list of the subquery could not be read.")
             shown = list(inner.items)
         if len(shown) != len(asked):
-            refuse(self.context, piece, IN, "IN compares another number of values than the subquery has columns.")
-        sides = [self._sides(x, y, piece) for x, y in zip(asked, shown, strict=True)]
+            refuse(self.context, lexeme, IN, "IN compares another number of values than the subquery has columns.")
+        sides = [self._sides(x, y, lexeme) for x, y in zip(asked, shown, strict=True)]
         fresh = tuple((rows.names.take("in"), scalar(y)) for _, y in sides)
         right = Project(right, (*(() if output is not None else identity(right.columns)), *fresh))
         pairs = [(rows.fresh("value", scalar(x)), name) for (x, _), (name, _) in zip(sides, fresh, strict=True)]
         return output is not None, right, pairs, conditions, negated
 
-    def _sides(self, asked: Pieces, own: Pieces, piece: Piece) -> tuple[Pieces, Pieces]:
+    def _sides(self, asked: Lexemes, own: Lexemes, lexeme: Lexeme) -> tuple[Lexemes, Lexemes]:
         """What IN compares, under the collation that one side may name."""
         sides = under_one_collation(asked, own)
         if sides is None:
-            refuse(self.context, piece, IN, INSIDE)
+            refuse(self.context, lexeme, IN, INSIDE)
         assert sides is not None
         return sides
 
 
 def decided_on(
-    context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces
-) -> tuple[Relation, Pieces]:
+    context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, lexemes: Lexemes
+) -> tuple[Relation, Lexemes]:
     """One side of a join with columns for the subqueries of a condition, and the condition over these.
 
     Args:
@@ -249,23 +249,23 @@ def decided_on(
         relation: The side.
         scope: What names mean there.
         names: Hands out columns that are free on both sides.
-        pieces: The condition.
+        lexemes: The condition.
     """
     rows = Rows(relation, scope, names)
     try:
-        over = SubqueryReader(context, ctes)._over(rows, condition(pieces))
+        over = SubqueryReader(context, ctes)._over(rows, condition(lexemes))
     except RefusedError:
         if not context.findings.any:
-            context.doubt("ON", "A subquery in ON could not be read.", pieces[0].at)
-        return relation, pieces
+            context.doubt("ON", "A subquery in ON could not be read.", lexemes[0].at)
+        return relation, lexemes
     return rows.relation, over
 
 
-def kept(context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, pieces: Pieces) -> Relation:
+def kept(context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, lexemes: Lexemes) -> Relation:
     """The rows for which a condition with subqueries is true; arguments as for `decided_on`."""
     rows = Rows(relation, scope, names)
     try:
-        SubqueryReader(context, ctes)._filter(rows, pieces)
+        SubqueryReader(context, ctes)._filter(rows, lexemes)
     except RefusedError:
         return relation
     return rows.relation
@@ -279,33 +279,33 @@ def _rows(relation: Relation, scope: Scope) -> Rows:
 
 
 def _holds_subquery(part: Condition) -> bool:
-    return isinstance(part, Combined) or has_subquery(part.pieces)
+    return isinstance(part, Combined) or has_subquery(part.lexemes)
 
 
-def _asks_for_existence(pieces: Pieces) -> bool:
+def _asks_for_existence(lexemes: Lexemes) -> bool:
     """Return whether it is EXISTS (…), or `… IN (…)`."""
-    last = pieces[-1] if pieces else None
-    if last is None or last.role is not Role.SUBQUERY or has_subquery(pieces[:-1]):
+    last = lexemes[-1] if lexemes else None
+    if last is None or last.role is not Role.SUBQUERY or has_subquery(lexemes[:-1]):
         return False
     if last.parts[0] == EXISTS:
-        return len(pieces) == 1
-    return last.parts[0] == IN and len(pieces) > 2 and pieces[-2].text.upper() == "IN"
+        return len(lexemes) == 1
+    return last.parts[0] == IN and len(lexemes) > 2 and lexemes[-2].text.upper() == "IN"
 
 
 def _equal(pair: tuple[str, str]) -> Scalar:
     return compose("{a} = {b}", a=column(pair[0]), b=column(pair[1]))
 
 
-def _equality(pair: tuple[str, str], like: Piece) -> Pieces:
-    return (input_piece(pair[0], like), Piece(Role.OPERATOR, "=", like.at, True), input_piece(pair[1], like))
+def _equality(pair: tuple[str, str], like: Lexeme) -> Lexemes:
+    return (input_lexeme(pair[0], like), Lexeme(Role.OPERATOR, "=", like.at, True), input_lexeme(pair[1], like))
 
 
-def _met(pairs: list[tuple[str, str]], conditions: tuple[Pieces, ...], negated: bool) -> Scalar:
+def _met(pairs: list[tuple[str, str]], conditions: tuple[Lexemes, ...], negated: bool) -> Scalar:
     """What partners fulfil; for the opposite of IN, what they do not fail."""
     met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
     return all_of((*map(scalar, conditions), *met)) or TRUE
 
 
-def _bracketed(pieces: Pieces) -> Pieces:
-    at = pieces[0].at
-    return (Piece(Role.OPERATOR, "(", at, True), *pieces, Piece(Role.OPERATOR, ")", at, False))
+def _bracketed(lexemes: Lexemes) -> Lexemes:
+    at = lexemes[0].at
+    return (Lexeme(Role.OPERATOR, "(", at, True), *lexemes, Lexeme(Role.OPERATOR, ")", at, False))

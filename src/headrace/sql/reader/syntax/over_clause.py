@@ -1,10 +1,10 @@
-"""Cutting OVER clauses into pieces: `OVER name`, `OVER (PARTITION BY … ORDER BY … ROWS …)`."""
+"""Cutting OVER clauses into lexemes: `OVER name`, `OVER (PARTITION BY … ORDER BY … ROWS …)`."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from headrace.sql.reader.scalars.pieces import Role
+from headrace.sql.reader.scalars.lexemes import Role
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.tokens import Kind, words
 
@@ -23,7 +23,7 @@ class Cutter(Protocol):
         """The token at an index, for comparing."""
 
     def emit_all(self, role: Role, start: int, end: int) -> int:
-        """Make pieces of tokens."""
+        """Make lexemes of tokens."""
 
     def closing(self, at: int) -> int:
         """The bracket that closes the one at an index."""

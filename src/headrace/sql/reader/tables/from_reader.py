@@ -10,12 +10,12 @@ from headrace.algebra.tree import identity
 from headrace.names import quote
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of, resolved, scalar_of
+from headrace.sql.reader.names.resolve import lexemes_of, resolved, scalar_of
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.recursive_cte import recursion
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.pieces import Pieces, cells, scalar
+from headrace.sql.reader.scalars.lexemes import Lexemes, cells, scalar
 from headrace.sql.reader.subqueries.on_subqueries import Side, both, on_sides, told_apart
 from headrace.sql.reader.syntax.query_shape import (
     Alias,
@@ -176,8 +176,8 @@ class FromReader:
         empty = self._scope(())
         rows: list[tuple[Scalar, ...]] = []
         for row in item.rows:
-            pieces = resolved(self.context, pieces_of(self.context, row), empty)
-            rows.append(tuple(scalar(cell) for cell in cells(pieces)))
+            lexemes = resolved(self.context, lexemes_of(self.context, row), empty)
+            rows.append(tuple(scalar(cell) for cell in cells(lexemes)))
         width = len(rows[0])
         if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
             self.context.refuse_at("VALUES with rows of different length", item.at)
@@ -214,7 +214,7 @@ class FromReader:
         return self._joined(left, self._item(step.item), step, kind)
 
     def _joined_function(self, left: Joined, item: FunctionItem, step: JoinStep, kind: JoinKind) -> Joined:
-        on = () if step.on is None else pieces_of(self.context, step.on)
+        on = () if step.on is None else lexemes_of(self.context, step.on)
         if kind is not JoinKind.INNER and item.name.lower() in KNOWN:
             return self._refused(left, item, _LOST, "Write LATERAL VIEW OUTER explode(…) alias AS column.")
         if kind is not JoinKind.INNER or step.natural or step.using or has_subquery(on):
@@ -228,17 +228,17 @@ class FromReader:
         if names:
             return self._join_using(left, right, names, step, kind)
         scope = left.scope.beside(right.scope)
-        pieces = () if step.on is None else pieces_of(self.context, step.on)
-        if has_subquery(pieces):
-            return self._joined_on(left, right, pieces, kind)
-        condition = scalar(resolved(self.context, pieces, scope)) if pieces else None
+        lexemes = () if step.on is None else lexemes_of(self.context, step.on)
+        if has_subquery(lexemes):
+            return self._joined_on(left, right, lexemes, kind)
+        condition = scalar(resolved(self.context, lexemes, scope)) if lexemes else None
         if kind.one_sided:
             scope = replace(left.scope, opaque=scope.opaque)
         return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
 
-    def _joined_on(self, left: Joined, right: Joined, pieces: Pieces, kind: JoinKind) -> Joined:
+    def _joined_on(self, left: Joined, right: Joined, lexemes: Lexemes, kind: JoinKind) -> Joined:
         """A join by a condition with subqueries."""
-        plain, parts = told_apart(pieces)
+        plain, parts = told_apart(lexemes)
         scope = left.scope.beside(right.scope)
         on = resolved(self.context, plain, scope)
         if kind is JoinKind.INNER:
@@ -247,7 +247,7 @@ class FromReader:
                 relation = self.context.keep(self.context, self.ctes, relation, scope, self.names, part)
             return Joined(relation, scope)
 
-        def read(context: Context, side: Side, part: Pieces) -> tuple[Relation, Pieces]:
+        def read(context: Context, side: Side, part: Lexemes) -> tuple[Relation, Lexemes]:
             return context.read_on(context, self.ctes, *side, self.names, part)
 
         sides = (left.relation, left.scope), (right.relation, right.scope)

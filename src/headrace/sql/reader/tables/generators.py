@@ -9,10 +9,10 @@ from headrace.algebra.relations import Generate, Relation
 from headrace.algebra.scalar import Scalar
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of, resolved
+from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import Scope, Visible
 from headrace.sql.reader.refusals import not_maintained
-from headrace.sql.reader.scalars.pieces import Pieces, Role, closing_bracket, scalar
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, closing_bracket, scalar
 from headrace.sql.reader.syntax.query_shape import Extra, FunctionItem, Select
 from headrace.sql.reader.syntax.tokens import words
 
@@ -22,26 +22,26 @@ KNOWN = frozenset(_OUTER) | frozenset(_OUTER.values()) | _ALWAYS_A_ROW
 """The generators that are maintained."""
 
 
-def as_generator(pieces: Pieces) -> Pieces:
-    """The pieces, marked as a generator when they are nothing but a call of one."""
-    if not pieces or pieces[0].role is not Role.CALL or pieces[0].parts[0] not in KNOWN:
-        return pieces
-    if closing_bracket(pieces, 1) != len(pieces) - 1:
-        return pieces
-    return (replace(pieces[0], role=Role.GENERATOR), *pieces[1:])
+def as_generator(lexemes: Lexemes) -> Lexemes:
+    """The lexemes, marked as a generator when they are nothing but a call of one."""
+    if not lexemes or lexemes[0].role is not Role.CALL or lexemes[0].parts[0] not in KNOWN:
+        return lexemes
+    if closing_bracket(lexemes, 1) != len(lexemes) - 1:
+        return lexemes
+    return (replace(lexemes[0], role=Role.GENERATOR), *lexemes[1:])
 
 
-def is_generator(pieces: Pieces) -> bool:
+def is_generator(lexemes: Lexemes) -> bool:
     """Return whether an expression was marked so."""
-    return bool(pieces) and pieces[0].role is Role.GENERATOR
+    return bool(lexemes) and lexemes[0].role is Role.GENERATOR
 
 
-def generated(relation: Relation, pieces: Pieces, columns: Sequence[str]) -> tuple[Relation, tuple[str, ...]]:
+def generated(relation: Relation, lexemes: Lexemes, columns: Sequence[str]) -> tuple[Relation, tuple[str, ...]]:
     """A relation with what a generator gives for its rows.
 
     Args:
         relation: The rows.
-        pieces: The generator over their columns.
+        lexemes: The generator over their columns.
         columns: What its columns are called in the query.
 
     Returns:
@@ -51,7 +51,7 @@ def generated(relation: Relation, pieces: Pieces, columns: Sequence[str]) -> tup
     for name in relation.columns:
         taken.take(name)
     names = tuple(taken.take(column) for column in columns)
-    return Generate(relation, scalar(pieces), names), names
+    return Generate(relation, scalar(lexemes), names), names
 
 
 VIEW = "LATERAL VIEW"
@@ -84,18 +84,18 @@ def lateral_view(
         return relation, replace(scope, opaque=True)
     context.cursor.skip_group()
     stop = context.cursor.at
-    pieces = as_generator(pieces_of(context, (start, stop)))
+    lexemes = as_generator(lexemes_of(context, (start, stop)))
     alias, columns = _aliases(context, stop, end)
-    if not is_generator(pieces) or alias is None or not columns:
+    if not is_generator(lexemes) or alias is None or not columns:
         missing = None if columns else "LATERAL VIEW is maintained when its columns are named: alias AS column."
         context.refuse(not_maintained(extra.construct, context.place(extra.at), missing))
         return relation, replace(scope, opaque=True)
-    resolved_pieces = resolved(context, pieces, scope)
-    if any(piece.role is Role.NAME for piece in resolved_pieces):
+    resolved_lexemes = resolved(context, lexemes, scope)
+    if any(lexeme.role is Role.NAME for lexeme in resolved_lexemes):
         return relation, replace(scope, opaque=True)
-    call = scalar(resolved_pieces)
+    call = scalar(resolved_lexemes)
     made = tuple(names.take(f"{alias}.{each}") for each in columns)
-    result = Generate(relation, _outer(call, pieces[0].parts[0]) if outer else call, made)
+    result = Generate(relation, _outer(call, lexemes[0].parts[0]) if outer else call, made)
     visible = tuple(Visible((alias,), shown, name) for shown, name in zip(columns, made, strict=True))
     return result, scope.beside(Scope(visible, scope.case_sensitive))
 
@@ -113,11 +113,11 @@ def function_item(
         names: Hands out column names that are free.
     """
     first, end = item.arguments
-    pieces = as_generator(pieces_of(context, (first - 2, end + 1)))
-    if not is_generator(pieces) or "." in item.name or item.extras or item.alias is None or not item.alias.columns:
+    lexemes = as_generator(lexemes_of(context, (first - 2, end + 1)))
+    if not is_generator(lexemes) or "." in item.name or item.extras or item.alias is None or not item.alias.columns:
         return None
-    known = resolved(context, pieces, scope)
-    if any(piece.role is Role.NAME for piece in known):
+    known = resolved(context, lexemes, scope)
+    if any(lexeme.role is Role.NAME for lexeme in known):
         return None
     alias = item.alias
     made = tuple(names.take(f"{alias.name}.{each}") for each in alias.columns)

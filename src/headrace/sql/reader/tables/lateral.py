@@ -15,10 +15,10 @@ from headrace.algebra.scalar import TRUE, Scalar, all_of
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of, resolved
+from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, input_piece, scalar, unquoted
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar, unquoted
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, QueryItem, Range, Select
@@ -44,7 +44,7 @@ class Rows:
     relation: Relation
     scope: Scope
     condition: Scalar | None
-    items: tuple[tuple[str | None, Pieces], ...]
+    items: tuple[tuple[str | None, Lexemes], ...]
 
 
 def alone(context: Context, read: ReadQuery) -> Output | None:
@@ -80,7 +80,7 @@ def correlated(context: Context, item: QueryItem, outer: Scope, read_from: ReadF
     if select.source is not None:
         relation, scope = read_from(select)
     reader = OuterReader(context, scope, outer)
-    condition = None if select.where is None else reader.expression(pieces_of(context, select.where))
+    condition = None if select.where is None else reader.expression(lexemes_of(context, select.where))
     items = [each for within in select.items for each in reader.items(within)]
     if reader.failed or scope.opaque:
         return None
@@ -110,56 +110,61 @@ class OuterReader:
         self.aliases: set[str] = set()
         self.failed = False
 
-    def expression(self, pieces: Pieces) -> Pieces:
-        """The pieces with every name resolved."""
-        asks = has_aggregate(pieces) or has_window(pieces) or has_subquery(pieces) or is_generator(as_generator(pieces))
+    def expression(self, lexemes: Lexemes) -> Lexemes:
+        """The lexemes with every name resolved."""
+        asks = (
+            has_aggregate(lexemes)
+            or has_window(lexemes)
+            or has_subquery(lexemes)
+            or is_generator(as_generator(lexemes))
+        )
         if asks:
             self.failed = True
             return ()
-        out: list[Piece] = []
-        for piece in pieces:
-            out.extend(self._named(piece) if piece.role is Role.NAME else (piece,))
+        out: list[Lexeme] = []
+        for lexeme in lexemes:
+            out.extend(self._named(lexeme) if lexeme.role is Role.NAME else (lexeme,))
         known = resolved(self.context, tuple(out), self.inner)
-        self.failed = self.failed or any(piece.role in (Role.NAME, Role.SUBQUERY) for piece in known)
+        self.failed = self.failed or any(lexeme.role in (Role.NAME, Role.SUBQUERY) for lexeme in known)
         return known
 
-    def _named(self, piece: Piece) -> Pieces:
-        if self._means(self.inner, piece) or not self._means(self.outer, piece):
-            return (piece,)
-        if self.context.fold(piece.parts[0]) in self.aliases:
+    def _named(self, lexeme: Lexeme) -> Lexemes:
+        if self._means(self.inner, lexeme) or not self._means(self.outer, lexeme):
+            return (lexeme,)
+        if self.context.fold(lexeme.parts[0]) in self.aliases:
             # the alias of another item, or a column of what stands before: Spark's to decide
             self.failed = True
-        return resolved(self.context, (piece,), self.outer)
+        return resolved(self.context, (lexeme,), self.outer)
 
     @staticmethod
-    def _means(scope: Scope, piece: Piece) -> bool:
+    def _means(scope: Scope, lexeme: Lexeme) -> bool:
         try:
-            return scope.resolve(piece.parts) is not None
+            return scope.resolve(lexeme.parts) is not None
         except AmbiguousNameError:
             return True
 
-    def items(self, within: Range) -> list[tuple[str | None, Pieces]]:
+    def items(self, within: Range) -> list[tuple[str | None, Lexemes]]:
         """A select item, or the columns of a star."""
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         if tokens[-1].text == "*" and all(t.is_name for t in tokens[:-1:2]) and len(tokens) % 2:
-            return self._star(tuple(t.name for t in tokens[:-1:2]), Piece(Role.INPUT, "", tokens[0].start, False))
-        pieces = pieces_of(self.context, within)
-        name = pieces[0].parts[-1] if len(pieces) == 1 and pieces[0].role is Role.NAME else None
-        if pieces and pieces[-1].role is Role.ALIAS:
-            name, pieces = unquoted(pieces[-1].text), pieces[:-1]
-            explicit = bool(pieces) and pieces[-1].role is Role.OPERATOR and pieces[-1].text.upper() == "AS"
-            pieces = pieces[:-1] if explicit else pieces
-        known = self.expression(pieces)
+            return self._star(tuple(t.name for t in tokens[:-1:2]), Lexeme(Role.INPUT, "", tokens[0].start, False))
+        lexemes = lexemes_of(self.context, within)
+        name = lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
+        if lexemes and lexemes[-1].role is Role.ALIAS:
+            name, lexemes = unquoted(lexemes[-1].text), lexemes[:-1]
+            explicit = bool(lexemes) and lexemes[-1].role is Role.OPERATOR and lexemes[-1].text.upper() == "AS"
+            lexemes = lexemes[:-1] if explicit else lexemes
+        known = self.expression(lexemes)
         if name is not None:
             self.aliases.add(self.context.fold(name))
         return [(name, known)]
 
-    def _star(self, qualifier: tuple[str, ...], like: Piece) -> list[tuple[str | None, Pieces]]:
+    def _star(self, qualifier: tuple[str, ...], like: Lexeme) -> list[tuple[str | None, Lexemes]]:
         columns = self.inner.star(qualifier)
         if columns is None or any(c.name.startswith("\0") for c in columns):
             self.failed = True
             return []
-        return [(c.name, (input_piece(c.internal, like),)) for c in columns]
+        return [(c.name, (input_lexeme(c.internal, like),)) for c in columns]
 
 
 def joined(
@@ -217,4 +222,4 @@ def _columns(
         Visible((qualifier,) if qualifier else (), name or f"\0{i}", own)
         for i, ((name, _), own) in enumerate(zip(rows.items, internal, strict=True))
     )
-    return visible, [(own, scalar(pieces)) for own, (_, pieces) in zip(internal, rows.items, strict=True)]
+    return visible, [(own, scalar(lexemes)) for own, (_, lexemes) in zip(internal, rows.items, strict=True)]

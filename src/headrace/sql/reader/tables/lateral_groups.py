@@ -25,10 +25,10 @@ from headrace.algebra.scalar import Scalar, all_of, column, compose, substitute
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import pieces_of
+from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.names.scope import Visible
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
-from headrace.sql.reader.scalars.pieces import Pieces, Role, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, input_lexeme, scalar
 from headrace.sql.reader.select.aggregates import Grouping, has_aggregate
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
@@ -86,7 +86,7 @@ class _Reader:
         rows = self._rows(select)
         if rows is None:
             return None
-        asked = [pieces_of(self.context, within) for within in (*select.items, select.having) if within is not None]
+        asked = [lexemes_of(self.context, within) for within in (*select.items, select.having) if within is not None]
         if any(has_subquery(each) for each in asked):
             return None
         select = replace(select, where=None, extras=())
@@ -99,7 +99,7 @@ class _Reader:
         left = self.lateral.left
         relation, scope = self.lateral.read_from(select)
         reader = OuterReader(self.context, scope, self.lateral.scope)
-        parts = conjuncts(pieces_of(self.context, select.where)) if select.where else ()
+        parts = conjuncts(lexemes_of(self.context, select.where)) if select.where else ()
         conditions = [reader.expression(part) for part in parts]
         if reader.failed or scope.opaque:
             return None
@@ -127,9 +127,9 @@ class _Reader:
             return None
         reader = SelectReader(self.context, select, self.ctes)
         items = [item for within in select.items for item in reader.items_of(within, rows.joined.scope)]
-        keys: list[Pieces] = [(input_piece(key, items[0].pieces[0]),) for key in rows.keys]
+        keys: list[Lexemes] = [(input_lexeme(key, items[0].lexemes[0]),) for key in rows.keys]
         grouping = Grouping(keys, place_of=self.context.place_of)
-        over = [reader.over(grouping, item.pieces) for item in items]
+        over = [reader.over(grouping, item.lexemes) for item in items]
         having = reader.having(rows.joined.scope, grouping)
         if not all(over) or any(p.role is Role.NAME for each in (*over, having) for p in each):
             return None
@@ -247,8 +247,8 @@ def _first_of_each(output: Output, keys: tuple[str, ...]) -> Relation:
     return Project(numbered if condition is None else Filter(numbered, condition), identity(output.relation.columns))
 
 
-def _columns(pieces: Pieces) -> frozenset[str]:
-    return scalar(pieces).columns
+def _columns(lexemes: Lexemes) -> frozenset[str]:
+    return scalar(lexemes).columns
 
 
 def _renaming(condition: Scalar, names: dict[str, str]) -> Scalar:

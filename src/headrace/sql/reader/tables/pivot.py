@@ -18,7 +18,7 @@ from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.scope import Scope, Visible
-from headrace.sql.reader.scalars.pieces import Piece, Pieces, Role, bracketed, closing_bracket, input_piece, scalar
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed, closing_bracket, input_lexeme, scalar
 from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.syntax.query_shape import Extra
@@ -52,7 +52,7 @@ def pivoted(
     if clause is None or not _comparable(context, relation, clause):
         return None
     gone = {v.internal for v in clause.columns} | {
-        p.parts[0] for pieces, _ in clause.aggregates for p in pieces if p.role is Role.INPUT
+        p.parts[0] for lexemes, _ in clause.aggregates for p in lexemes if p.role is Role.INPUT
     }
     kept = tuple(v for v in scope.columns if v.internal not in gone)
     try:
@@ -65,23 +65,23 @@ def _grouped(
     context: Context, relation: Relation, scope: Scope, clause: Clause, kept: tuple[Visible, ...], names: Names
 ) -> tuple[Relation, Scope]:
     like = clause.aggregates[0][0][0]
-    grouping = Grouping([(input_piece(v.internal, like),) for v in kept])
+    grouping = Grouping([(input_lexeme(v.internal, like),) for v in kept])
     by_value = _by_value(context, relation, clause)
-    columns: list[tuple[str, Pieces]] = []
+    columns: list[tuple[str, Lexemes]] = []
     added: list[Visible] = []
     for i, value in enumerate(clause.values):
         condition = _condition(clause.columns, value, like)
-        there = grouping.over(_call("count", (Piece(Role.STAR, "*", like.at, False),), condition, like))
-        for j, (pieces, suffix) in enumerate(clause.aggregates):
-            own = grouping.over(_filtered(pieces, condition))
-            own = own if not by_value or _null_over_nothing(pieces) else _when_there(there, own, like)
+        there = grouping.over(_call("count", (Lexeme(Role.STAR, "*", like.at, False),), condition, like))
+        for j, (lexemes, suffix) in enumerate(clause.aggregates):
+            own = grouping.over(_filtered(lexemes, condition))
+            own = own if not by_value or _null_over_nothing(lexemes) else _when_there(there, own, like)
             shown = _name(value, suffix, single=len(clause.aggregates) == 1)
             internal = names.take(f"pivot.{shown or f'{i}.{j}'}")
             columns.append((internal, own))
             added.append(Visible((), shown or f"\0pivot.{i}.{j}", internal))
     rows = grouping.relation(relation)
-    keys = tuple((v.internal, column(grouping.key((input_piece(v.internal, like),)))) for v in kept)
-    result = Project(rows, (*keys, *((name, scalar(pieces)) for name, pieces in columns)))
+    keys = tuple((v.internal, column(grouping.key((input_lexeme(v.internal, like),)))) for v in kept)
+    result = Project(rows, (*keys, *((name, scalar(lexemes)) for name, lexemes in columns)))
     return result, Scope((*kept, *added), scope.case_sensitive)
 
 
@@ -98,10 +98,10 @@ _BY_VALUE = ("boolean", "double", "float")
 
 def _by_value(context: Context, relation: Relation, clause: Clause) -> bool:
     """Return whether Spark computes the aggregates per value first: they all give numbers or truth values."""
-    if all(_null_over_nothing(pieces) for pieces, _ in clause.aggregates):
+    if all(_null_over_nothing(lexemes) for lexemes, _ in clause.aggregates):
         return False
     grouping = Grouping([])
-    items = tuple((f"a{i}", scalar(grouping.over(pieces))) for i, (pieces, _) in enumerate(clause.aggregates))
+    items = tuple((f"a{i}", scalar(grouping.over(lexemes))) for i, (lexemes, _) in enumerate(clause.aggregates))
     found = types_in(context, Project(grouping.relation(relation), items)) or ()
     return all(c.type in _BY_VALUE or is_integer(c.type) or decimal_of(c.type) is not None for c in found)
 
@@ -124,63 +124,63 @@ def _comparable(context: Context, relation: Relation, clause: Clause) -> bool:
 # expressions
 
 
-def _condition(columns: Sequence[Visible], value: Value, like: Piece) -> Pieces:
-    out: list[Piece] = []
+def _condition(columns: Sequence[Visible], value: Value, like: Lexeme) -> Lexemes:
+    out: list[Lexeme] = []
     for i, (visible, literal) in enumerate(zip(columns, value.literals, strict=True)):
         if i:
-            out.append(Piece(Role.OPERATOR, "AND", like.at, True))
-        out.append(input_piece(visible.internal, Piece(Role.INPUT, "", like.at, bool(i))))
-        out += [Piece(Role.OPERATOR, "<=>", like.at, True), Piece(Role.LITERAL, literal.sql, like.at, True)]
+            out.append(Lexeme(Role.OPERATOR, "AND", like.at, True))
+        out.append(input_lexeme(visible.internal, Lexeme(Role.INPUT, "", like.at, bool(i))))
+        out += [Lexeme(Role.OPERATOR, "<=>", like.at, True), Lexeme(Role.LITERAL, literal.sql, like.at, True)]
     return tuple(out)
 
 
-def _call(function: str, arguments: Pieces, condition: Pieces, like: Piece) -> Pieces:
-    opening, closing = Piece(Role.OPERATOR, "(", like.at, False), Piece(Role.OPERATOR, ")", like.at, False)
-    call = Piece(Role.CALL, function, like.at, False, (function,))
+def _call(function: str, arguments: Lexemes, condition: Lexemes, like: Lexeme) -> Lexemes:
+    opening, closing = Lexeme(Role.OPERATOR, "(", like.at, False), Lexeme(Role.OPERATOR, ")", like.at, False)
+    call = Lexeme(Role.CALL, function, like.at, False, (function,))
     return (call, opening, *arguments, closing, *_filter(condition, like))
 
 
-def _filter(condition: Pieces, like: Piece) -> Pieces:
+def _filter(condition: Lexemes, like: Lexeme) -> Lexemes:
     texts = (("FILTER", True), ("(", True), ("WHERE", False))
-    head = tuple(Piece(Role.OPERATOR, text, like.at, spaced) for text, spaced in texts)
-    return (*head, *_spaced(condition), Piece(Role.OPERATOR, ")", like.at, False))
+    head = tuple(Lexeme(Role.OPERATOR, text, like.at, spaced) for text, spaced in texts)
+    return (*head, *_spaced(condition), Lexeme(Role.OPERATOR, ")", like.at, False))
 
 
-def _spaced(pieces: Pieces) -> Pieces:
-    return (replace(pieces[0], spaced=True), *pieces[1:])
+def _spaced(lexemes: Lexemes) -> Lexemes:
+    return (replace(lexemes[0], spaced=True), *lexemes[1:])
 
 
-def _filtered(pieces: Pieces, condition: Pieces) -> Pieces:
+def _filtered(lexemes: Lexemes, condition: Lexemes) -> Lexemes:
     """The expression with every aggregate call restricted to some rows."""
-    out: list[Piece] = []
+    out: list[Lexeme] = []
     at = 0
-    while at < len(pieces):
-        piece = pieces[at]
-        if piece.role is not Role.CALL or piece.parts[0] not in AGGREGATES:
-            out.append(piece)
+    while at < len(lexemes):
+        lexeme = lexemes[at]
+        if lexeme.role is not Role.CALL or lexeme.parts[0] not in AGGREGATES:
+            out.append(lexeme)
             at += 1
             continue
-        call = call_at(pieces, at)
+        call = call_at(lexemes, at)
         both = condition
         if call.filter is not None:
-            both = (*bracketed(call.filter, piece), Piece(Role.OPERATOR, "AND", piece.at, True), *_spaced(condition))
-        out += [*pieces[at : closing_bracket(pieces, at + 1) + 1], *_filter(both, piece)]
+            both = (*bracketed(call.filter, lexeme), Lexeme(Role.OPERATOR, "AND", lexeme.at, True), *_spaced(condition))
+        out += [*lexemes[at : closing_bracket(lexemes, at + 1) + 1], *_filter(both, lexeme)]
         at = call.end
     return tuple(out)
 
 
-def _null_over_nothing(pieces: Pieces) -> bool:
+def _null_over_nothing(lexemes: Lexemes) -> bool:
     """Return whether it is one call, and that gives NULL over no rows."""
-    alone = has_aggregate(pieces[:1]) and call_at(pieces, 0).end == len(pieces)
-    return alone and pieces[0].parts[0] in _NULL_OVER_NOTHING
+    alone = has_aggregate(lexemes[:1]) and call_at(lexemes, 0).end == len(lexemes)
+    return alone and lexemes[0].parts[0] in _NULL_OVER_NOTHING
 
 
-def _when_there(count: Pieces, value: Pieces, like: Piece) -> Pieces:
+def _when_there(count: Lexemes, value: Lexemes, like: Lexeme) -> Lexemes:
     """CASE WHEN count > 0 THEN value END."""
 
-    def word(text: str) -> Piece:
-        return Piece(Role.OPERATOR, text, like.at, True)
+    def word(text: str) -> Lexeme:
+        return Lexeme(Role.OPERATOR, text, like.at, True)
 
-    end = Piece(Role.LITERAL, "END", like.at, True)
-    zero = Piece(Role.LITERAL, "0", like.at, True)
+    end = Lexeme(Role.LITERAL, "END", like.at, True)
+    zero = Lexeme(Role.LITERAL, "0", like.at, True)
     return (word("CASE"), word("WHEN"), *_spaced(count), word(">"), zero, word("THEN"), *_spaced(value), end)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.sql.reader.context import Context
-from headrace.sql.reader.names.resolve import pieces_of, resolved
+from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
-from headrace.sql.reader.scalars.pieces import Pieces, Role, unquoted
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, unquoted
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import Extra, Range
@@ -54,7 +54,7 @@ class Clause:
         values: The elements of IN.
     """
 
-    aggregates: tuple[tuple[Pieces, str | None], ...]
+    aggregates: tuple[tuple[Lexemes, str | None], ...]
     columns: tuple[Visible, ...]
     values: tuple[Value, ...]
 
@@ -126,15 +126,15 @@ def _column(scope: Scope, name: str) -> Visible | None:
     return found.column if found is not None else None
 
 
-def _aggregate(context: Context, scope: Scope, within: Range) -> tuple[Pieces, str | None] | None:
-    pieces, name = pieces_of(context, within), None
-    if pieces and pieces[-1].role is Role.ALIAS:
-        name, pieces = unquoted(pieces[-1].text), pieces[:-1]
-        explicit = bool(pieces) and pieces[-1].role is Role.OPERATOR and pieces[-1].text.upper() == "AS"
-        pieces = pieces[:-1] if explicit else pieces
-    known = resolved(context, pieces, scope)
-    unknown = any(piece.role in (Role.NAME, Role.SUBQUERY, Role.WINDOW, Role.ALIAS) for piece in known)
-    called = {piece.parts[0] for piece in known if piece.role is Role.CALL}
+def _aggregate(context: Context, scope: Scope, within: Range) -> tuple[Lexemes, str | None] | None:
+    lexemes, name = lexemes_of(context, within), None
+    if lexemes and lexemes[-1].role is Role.ALIAS:
+        name, lexemes = unquoted(lexemes[-1].text), lexemes[:-1]
+        explicit = bool(lexemes) and lexemes[-1].role is Role.OPERATOR and lexemes[-1].text.upper() == "AS"
+        lexemes = lexemes[:-1] if explicit else lexemes
+    known = resolved(context, lexemes, scope)
+    unknown = any(lexeme.role in (Role.NAME, Role.SUBQUERY, Role.WINDOW, Role.ALIAS) for lexeme in known)
+    called = {lexeme.parts[0] for lexeme in known if lexeme.role is Role.CALL}
     return None if unknown or called & _CHOOSING or not has_aggregate(known) else (known, name)
 
 

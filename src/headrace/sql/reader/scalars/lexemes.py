@@ -1,4 +1,4 @@
-"""A scalar as a row of pieces: the user's own text, cut where names stand.
+"""A scalar as a row of lexemes: the user's own text, cut where names stand.
 
 A scalar is never parsed and printed again, because no printer keeps every meaning (`div`, typed numbers, casts, string
 escapes). Only names are replaced; what stands between them is what the user wrote, without comments.
@@ -20,7 +20,7 @@ SCALAR, IN, EXISTS = "subquery in an expression", "IN (subquery)", "EXISTS"
 
 
 class Role(Enum):
-    """What a piece is."""
+    """What a lexeme is."""
 
     NAME = auto()
     """A name still to be resolved, with all its dotted parts."""
@@ -45,7 +45,7 @@ class Role(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Lexeme:
     """A part of a scalar.
 
     Args:
@@ -54,7 +54,7 @@ class Piece:
         at: Offset in the text it comes from.
         spaced: Whether white space stood before it.
         parts: The parts of a NAME, unquoted; the column of an INPUT; the lower-case name of a CALL; a SUBQUERY's kind.
-        texts: The parts of a NAME as written.
+        written: The parts of a NAME as written.
         tokens: The query of a SUBQUERY.
     """
 
@@ -63,7 +63,7 @@ class Piece:
     at: int
     spaced: bool
     parts: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
     tokens: Range = (0, 0)
 
     @property
@@ -73,7 +73,7 @@ class Piece:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for pieces that mean the same."""
+        """Equal for lexemes that mean the same."""
         if self.role in (Role.INPUT, Role.CALL, Role.WINDOW):
             return (self.role.name, *self.parts)
         if self.role is Role.OPERATOR:
@@ -81,17 +81,17 @@ class Piece:
         return ("", self.text)
 
 
-Pieces = tuple[Piece, ...]
+Lexemes = tuple[Lexeme, ...]
 
 
-def render(pieces: Sequence[Piece]) -> str:
-    """The SQL of the pieces, on one line unless a string holds a line break."""
-    return "".join((" " if piece.spaced and i else "") + piece.text for i, piece in enumerate(pieces))
+def render(lexemes: Sequence[Lexeme]) -> str:
+    """The SQL of the lexemes, on one line unless a string holds a line break."""
+    return "".join((" " if lexeme.spaced and i else "") + lexeme.text for i, lexeme in enumerate(lexemes))
 
 
-def scalar(pieces: Sequence[Piece]) -> Scalar:
-    """The pieces as a scalar; all names must be resolved."""
-    return Scalar(render(pieces), frozenset(p.parts[0] for p in pieces if p.role is Role.INPUT))
+def scalar(lexemes: Sequence[Lexeme]) -> Scalar:
+    """The lexemes as a scalar; all names must be resolved."""
+    return Scalar(render(lexemes), frozenset(p.parts[0] for p in lexemes if p.role is Role.INPUT))
 
 
 def unquoted(name: str) -> str:
@@ -99,75 +99,75 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
-def input_piece(column: str, like: Piece) -> Piece:
-    """A column of the input in the place of another piece."""
-    return Piece(Role.INPUT, quote(column), like.at, like.spaced, (column,))
+def input_lexeme(column: str, like: Lexeme) -> Lexeme:
+    """A column of the input in the place of another lexeme."""
+    return Lexeme(Role.INPUT, quote(column), like.at, like.spaced, (column,))
 
 
-def keys(pieces: Iterable[Piece]) -> tuple[tuple[str, ...], ...]:
+def keys(lexemes: Iterable[Lexeme]) -> tuple[tuple[str, ...], ...]:
     """For comparing: equal when the scalars are spelled the same, apart from case, blanks and how columns are named."""
-    return tuple(piece.key for piece in pieces)
+    return tuple(lexeme.key for lexeme in lexemes)
 
 
-def bracketed(pieces: Pieces, like: Piece) -> Pieces:
-    """The pieces as one operand, in the place of another piece."""
-    call = pieces[0].role is Role.CALL and closing_bracket(pieces, 1) == len(pieces) - 1
-    if len(pieces) == 1 or call:
-        return (replace(pieces[0], spaced=like.spaced, at=like.at), *pieces[1:])
-    opening = Piece(Role.OPERATOR, "(", like.at, like.spaced)
-    closing = Piece(Role.OPERATOR, ")", like.at, False)
-    return (opening, replace(pieces[0], spaced=False), *pieces[1:], closing)
+def bracketed(lexemes: Lexemes, like: Lexeme) -> Lexemes:
+    """The lexemes as one operand, in the place of another lexeme."""
+    call = lexemes[0].role is Role.CALL and closing_bracket(lexemes, 1) == len(lexemes) - 1
+    if len(lexemes) == 1 or call:
+        return (replace(lexemes[0], spaced=like.spaced, at=like.at), *lexemes[1:])
+    opening = Lexeme(Role.OPERATOR, "(", like.at, like.spaced)
+    closing = Lexeme(Role.OPERATOR, ")", like.at, False)
+    return (opening, replace(lexemes[0], spaced=False), *lexemes[1:], closing)
 
 
-def unbracketed(pieces: Pieces) -> Pieces:
-    """The pieces without brackets around the whole; `(a, b)` is a row and keeps them."""
-    while (inside := _inside(pieces)) is not None and len(split_arguments(inside)) == 1:
-        pieces = inside
-    return pieces
+def unbracketed(lexemes: Lexemes) -> Lexemes:
+    """The lexemes without brackets around the whole; `(a, b)` is a row and keeps them."""
+    while (inside := _inside(lexemes)) is not None and len(split_arguments(inside)) == 1:
+        lexemes = inside
+    return lexemes
 
 
-def cells(pieces: Pieces) -> tuple[Pieces, ...]:
+def cells(lexemes: Lexemes) -> tuple[Lexemes, ...]:
     """The columns of a row of VALUES, written with or without brackets."""
-    inside = _inside(pieces)
-    return (pieces,) if inside is None else split_arguments(inside)
+    inside = _inside(lexemes)
+    return (lexemes,) if inside is None else split_arguments(inside)
 
 
-def _inside(pieces: Pieces) -> Pieces | None:
-    opened = bool(pieces) and pieces[0].role is Role.OPERATOR and pieces[0].text == "("
-    return pieces[1:-1] if opened and closing_bracket(pieces, 0) == len(pieces) - 1 else None
+def _inside(lexemes: Lexemes) -> Lexemes | None:
+    opened = bool(lexemes) and lexemes[0].role is Role.OPERATOR and lexemes[0].text == "("
+    return lexemes[1:-1] if opened and closing_bracket(lexemes, 0) == len(lexemes) - 1 else None
 
 
-def closing_bracket(pieces: Pieces, opening: int) -> int:
+def closing_bracket(lexemes: Lexemes, opening: int) -> int:
     """Index of the bracket that closes the one at `opening`."""
     depth = 0
-    for i in range(opening, len(pieces)):
-        if pieces[i].role is Role.OPERATOR:
-            depth += (pieces[i].text in ("(", "[")) - (pieces[i].text in (")", "]"))
+    for i in range(opening, len(lexemes)):
+        if lexemes[i].role is Role.OPERATOR:
+            depth += (lexemes[i].text in ("(", "[")) - (lexemes[i].text in (")", "]"))
         if depth == 0:
             return i
-    return len(pieces) - 1
+    return len(lexemes) - 1
 
 
-def split_arguments(pieces: Pieces) -> tuple[Pieces, ...]:
+def split_arguments(lexemes: Lexemes) -> tuple[Lexemes, ...]:
     """The comma-separated arguments of a call, given what stands inside its brackets."""
-    arguments: list[Pieces] = []
+    arguments: list[Lexemes] = []
     start = i = 0
-    while i < len(pieces):
-        if pieces[i].text in ("(", "[") and pieces[i].role is Role.OPERATOR:
-            i = closing_bracket(pieces, i)
-        elif pieces[i].text == "," and pieces[i].role is Role.OPERATOR:
-            arguments.append(pieces[start:i])
+    while i < len(lexemes):
+        if lexemes[i].text in ("(", "[") and lexemes[i].role is Role.OPERATOR:
+            i = closing_bracket(lexemes, i)
+        elif lexemes[i].text == "," and lexemes[i].role is Role.OPERATOR:
+            arguments.append(lexemes[start:i])
             start = i + 1
         i += 1
-    return (*arguments, pieces[start:]) if pieces else ()
+    return (*arguments, lexemes[start:]) if lexemes else ()
 
 
-def piece_of(role: Role, token: Token, before: Token | None) -> Piece:
-    """A token as a piece."""
+def lexeme_of(role: Role, token: Token, before: Token | None) -> Lexeme:
+    """A token as a lexeme."""
     spaced = before is not None and before.end < token.start
-    return Piece(role, token.text, token.start, spaced)
+    return Lexeme(role, token.text, token.start, spaced)
 
 
-def is_integer(pieces: Pieces) -> bool:
+def is_integer(lexemes: Lexemes) -> bool:
     """Return whether it is a plain integer, which GROUP BY takes for an ordinal."""
-    return len(pieces) == 1 and pieces[0].role is Role.LITERAL and counts(pieces[0].text)
+    return len(lexemes) == 1 and lexemes[0].role is Role.LITERAL and counts(lexemes[0].text)

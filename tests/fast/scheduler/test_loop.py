@@ -925,7 +925,7 @@ def test_a_catalog_that_is_gone_is_an_error_when_it_is_asked_once(lake_, catalog
 def test_a_catalog_that_does_not_answer_is_asked_again(lake_, catalog, monkeypatch):
     lake_.base("s.a")
     define(catalog, "b: a")
-    answers, left = type(catalog).cares, [3]
+    answers, left = type(catalog).scheduling_states, [3]
 
     def sometimes(self):
         if left[0]:

@@ -301,7 +301,7 @@ def _with_scheduling(
         diamond_schedule_policy=parse_policy(
             str(values.get("diamond_schedule_policy", settings.diamond_schedule_policy))
         ),
-        allow_cycles=_flag(file, "allow_cycles", str(values.get("allow_cycles", settings.allow_cycles))),
+        allow_cycles=_flag(file, str(values.get("allow_cycles", settings.allow_cycles))),
         max_cycle_rounds=_count(file, "max_cycle_rounds", values.get("max_cycle_rounds", settings.max_cycle_rounds)),
         fuse_ceiling=_checked(parse_ceiling, str(values.get("fuse_ceiling", settings.fuse_ceiling))),
         fuse_factor=_checked(parse_factor, str(values.get("fuse_factor", settings.fuse_factor))),
@@ -325,9 +325,9 @@ def _checked(parse: Callable[[str], object], text: str) -> str:
     return text
 
 
-def _flag(file: Path, key: str, text: str) -> bool:
+def _flag(file: Path, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise UserError("CONFIG_INVALID", f"{key} is {text!r} in {file}.", hint="Use true or false.")
+        raise UserError("CONFIG_INVALID", f"allow_cycles is {text!r} in {file}.", hint="Use true or false.")
     return text.lower() == "true"
 
 

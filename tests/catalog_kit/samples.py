@@ -59,7 +59,7 @@ def create(catalog: Catalog, name: TableName = REVENUE, *sources: TableName, **m
 
 def see(catalog: Catalog, source: TableName = ORDERS, snapshot: int | None = 1) -> int:
     """Observe a source's head; returns its version."""
-    return catalog.observe([Observation(source, snapshot, "uuid")])[0].version.version
+    return catalog.observe([Observation(source, snapshot, "uuid")])[0].version
 
 
 def entry(name: TableName, **more: object) -> HistoryEntry:

@@ -18,17 +18,18 @@ from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
 from headrace.cost.cost_model import companion_seconds, differential_seconds, full_seconds
 from headrace.ivm.consolidate import difference
-from headrace.ivm.new_contents import delete_rows, insert_rows, merged_state
 from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
+from headrace.ivm.split_change import delete_rows, insert_rows
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.optimizer.auxiliary_views import top_k_buffer
-from headrace.optimizer.coverage_check import naive
 from headrace.optimizer.optimizer import Optimizer
 from headrace.physical.dead_steps import Needless
 from headrace.physical.facts import Collected, Common
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
+from kit.coverage_check import naive
 from kit.executor import Executor
+from kit.merged import merged_state
 from kit.planned import facts_of, source
 
 top_k_buffer.LEAST = 1  # or no table of a test would outgrow it

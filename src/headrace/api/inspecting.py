@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import ProjectHandle
@@ -20,9 +19,6 @@ from headrace.results.refresh_results import (
     StreamTableInfo,
     Validation,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class InspectVerbs(ProjectHandle):

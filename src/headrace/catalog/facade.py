@@ -24,11 +24,11 @@ from headrace.catalog.records import (
     Json,
     Lease,
     Observation,
-    Observed,
     PublicationRecord,
     RefreshMode,
     Retired,
     StreamTable,
+    Version,
 )
 from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
 from headrace.catalog.sources import database_sources as _sources
@@ -91,11 +91,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def clock_skew(self) -> dt.timedelta:
-        """Database clock minus ours; zero for SQLite."""
-        with self.reading() as reader:
-            return reader.clock_skew(self._clock.now())
 
     # ---- writing
 
@@ -160,11 +155,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
         with self._database.write() as connection:
             _writer.stop(connection, name, code, reason, self._clock.now())
 
-    def resume(self, name: TableName) -> None:
-        """Take a stream table out of STOPPED: ACTIVE when it has a frontier, else NEW. No effect on others."""
-        with self._database.write() as connection:
-            _writer.resume(connection, name, self._clock.now())
-
     def set_log_table(self, name: TableName, log: TableName | None) -> None:
         """Say where a stream table's change log is from now on, or that it keeps none."""
         with self._database.write() as connection:
@@ -179,14 +169,14 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
         """Write one failed refresh into the history."""
         self.record((entry,))
 
-    def observe(self, observations: Sequence[Observation]) -> tuple[Observed, ...]:
+    def observe(self, observations: Sequence[Observation]) -> tuple[Version, ...]:
         """Number the heads of sources: the newest version where the head is known, else a new one.
 
         A rollback to an older snapshot is a new version bound to the old snapshot. Unknown relations become sources.
         When nothing is new this only reads.
 
         Returns:
-            One answer per observation, in the same order.
+            The newest version of each source now, in the order of the observations.
         """
         with self._database.read() as connection:
             known = _observing.observe_known(connection, observations)
@@ -247,11 +237,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
         """
         with self._database.write() as connection:
             _sources.resume(connection, name)
-
-    def trim_versions(self, name: TableName, before: int) -> int:
-        """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""
-        with self._database.write() as connection:
-            return _writer.trim_versions(connection, name, before)
 
     # ---- leases
 

@@ -178,21 +178,6 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """What an observation came to.
-
-    Args:
-        version: The newest version of the source now.
-        appended: Whether this observation made it.
-        recreated: Whether the table's UUID differs from the version before.
-    """
-
-    version: Version
-    appended: bool
-    recreated: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PublicationRecord:
     """A publication that happened.
 

@@ -14,7 +14,6 @@ from headrace.cli.invocation import Invocation
 from headrace.errors import HeadraceError
 
 FAILED = 1
-USAGE = 2
 INTERRUPTED = 130
 
 RETRY = "Nothing was changed; the same may succeed when it is tried again."

@@ -119,11 +119,6 @@ class Dag(Generic[Name]):
             found[level[name]].append(name)
         return tuple(tuple(names) for names in found)
 
-    def restricted(self, names: Iterable[Name]) -> Dag[Name]:
-        """The graph of the given names alone, with the edges between them."""
-        kept = set(names)
-        return Dag({name: [p for p in read if p in kept] for name, read in self._producers.items() if name in kept})
-
     def _reached(self, names: tuple[Name, ...], edges: Mapping[Name, tuple[Name, ...]]) -> tuple[Name, ...]:
         seen: set[Name] = set()
         waiting = [reached for name in names for reached in edges.get(name, ())]

@@ -68,14 +68,13 @@ def _split(type_: str) -> tuple[str, tuple[str, ...]]:
     return kind, (*parts, current)
 
 
-def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT), where: str = "<> 0") -> str:
+def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT)) -> str:
     """A query that adds up the weights of identical rows.
 
     Args:
         source: A query giving `columns` and whatever `weight` reads.
         columns: The columns, all comparable.
         weight: Expression of a row's weight.
-        where: Condition on the sum, as what follows it.
     """
     keys = [key_expressions(c) for c in columns]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
@@ -88,7 +87,7 @@ def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(W
     grouping = ", ".join(e for k in keys for e in k)
     return (
         f"SELECT {', '.join((*shown, f'{total} AS {quote(WEIGHT)}'))} FROM ({source})"
-        f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} {where}"
+        f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} <> 0"
     )
 
 

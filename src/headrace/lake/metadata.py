@@ -79,9 +79,7 @@ class TableMeta:
         schemas: Columns by schema id; each column's field id stands at the same place in `field_ids`.
         field_ids: Iceberg field ids by schema id.
         schema_id: The current schema's id.
-        properties: Table properties.
         refs: Branches and tags: name to snapshot id.
-        partitioned: Whether the current partition spec has fields.
     """
 
     metadata_location: str
@@ -93,9 +91,7 @@ class TableMeta:
     schemas: Mapping[int, tuple[Column, ...]]
     field_ids: Mapping[int, tuple[int, ...]]
     schema_id: int
-    properties: Mapping[str, str]
     refs: Mapping[str, int]
-    partitioned: bool
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -141,30 +137,27 @@ class TableMeta:
         return next((s for s in self.ancestors(self.current_snapshot_id) if s.timestamp_ms <= limit), None)
 
 
-def read_metadata(
-    location: str, properties: Mapping[str, str] | None = None, *, former: TableMeta | None = None
-) -> TableMeta:
+def read_metadata(location: str, *, former: TableMeta | None = None) -> TableMeta:
     """Read a metadata file.
 
     Args:
         location: Path or URL of the `…metadata.json` file, plain or gzipped.
-        properties: Properties for PyIceberg's FileIO (endpoints, keys), when it is no local file.
         former: Another state of the table, with which snapshots are shared.
 
     Raises:
         EnvironmentFault: `METADATA_UNREADABLE` (retryable) when the file is missing, unreachable or damaged.
     """
-    data = read_json(location, properties)
+    data = read_json(location)
     try:
         return parse_metadata(location, data, former)
     except (KeyError, ValueError) as error:
         raise _unreadable(location, error) from error
 
 
-def read_json(location: str, properties: Mapping[str, str] | None = None) -> Json:
+def read_json(location: str) -> Json:
     """Read a metadata file of a table or a view as JSON; arguments and errors as for `read_metadata`."""
     try:
-        data = read_bytes(location, properties)
+        data = read_bytes(location)
         parsed: Json = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         return parsed
     except (OSError, ValueError) as error:
@@ -191,14 +184,14 @@ def local_path(location: str) -> Path | None:
     return None
 
 
-def read_bytes(location: str, properties: Mapping[str, str] | None = None) -> bytes:
+def read_bytes(location: str) -> bytes:
     """The contents of a file of a table, wherever it is."""
     path = local_path(location)
     if path is not None:  # opening the file directly is ten times faster than going through a FileIO
         return path.read_bytes()
     from pyiceberg.io import load_file_io
 
-    with load_file_io(dict(properties or {}), location).new_input(location).open() as stream:
+    with load_file_io({}, location).new_input(location).open() as stream:
         return stream.read()
 
 
@@ -207,7 +200,6 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
     known = former.snapshots if former is not None and former.uuid == data.get("table-uuid") else {}
     schemas = data.get("schemas") or [data["schema"]]
     current = data.get("current-snapshot-id")
-    specs = {s["spec-id"]: s["fields"] for s in data.get("partition-specs", ())}
     return TableMeta(
         metadata_location=location,
         uuid=data.get("table-uuid", ""),
@@ -218,9 +210,7 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
         schemas={s.get("schema-id", 0): tuple(map(_column, s["fields"])) for s in schemas},
         field_ids={s.get("schema-id", 0): tuple(f["id"] for f in s["fields"]) for s in schemas},
         schema_id=data.get("current-schema-id", 0),
-        properties=data.get("properties") or {},
         refs={name: ref["snapshot-id"] for name, ref in (data.get("refs") or {}).items()},
-        partitioned=bool(specs.get(data.get("default-spec-id", 0))),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
@@ -106,8 +105,6 @@ def create_table(
     location: str,
     format_version: int,
     append_only: bool = False,
-    partition_by: tuple[str, ...] = (),
-    properties: Mapping[str, str] | None = None,
 ) -> str:
     """Statement that creates a table, empty.
 
@@ -117,20 +114,16 @@ def create_table(
         location: Its folder.
         format_version: 2 or 3.
         append_only: A change log: rows are only added, or deleted by whole versions.
-        partition_by: Partition expressions.
-        properties: More table properties; they win.
 
     Raises:
         Unsupported: `TYPE_NOT_STORABLE` when this format cannot hold a column's type.
     """
     _check_types(columns, format_version)
     body = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
-    all_properties = table_properties(format_version, append_only=append_only) | dict(properties or {})
-    options = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in all_properties.items())
-    partitioned = f" PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
+    properties = table_properties(format_version, append_only=append_only)
+    options = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
     return (
-        f"CREATE TABLE {table.sql} ({body}) USING iceberg{partitioned} "
-        f"LOCATION {string_literal(location)} TBLPROPERTIES ({options})"
+        f"CREATE TABLE {table.sql} ({body}) USING iceberg LOCATION {string_literal(location)} TBLPROPERTIES ({options})"
     )
 
 

@@ -287,7 +287,7 @@ class _Lowering:
         join = exp.Join(this=right.source, side="LEFT", kind="ANTI" if relation.anti else "SEMI", on=on)
         return replace(left, joins=(*left.joins, join))
 
-    def _keyed(self, relation: SemiJoin | LookupJoin, side: str, kind: str | None) -> tuple[_Block, _Block]:
+    def _keyed(self, relation: SemiJoin | LookupJoin, kind: str | None) -> tuple[_Block, _Block]:
         """Left, with a join on NULL-safe key equality appended, and right."""
         left = self._open(relation.left)
         left = self._closed(left) if left.source is None else left
@@ -296,15 +296,15 @@ class _Lowering:
         numbers = relation.numbers if isinstance(relation, SemiJoin) else frozenset()
         pairs = [(_operand(left.items[a]), _operand(right.items[b]), a in numbers) for a, b in relation.on]
         on = " AND ".join(_same_number(a, b) if number else f"{a} <=> {b}" for a, b, number in pairs) or "true"
-        join = exp.Join(this=right.source, side=side, kind=kind, on=exp.Var(this=on))
+        join = exp.Join(this=right.source, side="LEFT", kind=kind, on=exp.Var(this=on))
         return replace(left, joins=(*left.joins, join)), right
 
     def _semi_join(self, relation: SemiJoin) -> _Block:
-        left, right = self._keyed(relation, "LEFT", "ANTI" if relation.anti else "SEMI")
+        left, right = self._keyed(relation, "ANTI" if relation.anti else "SEMI")
         return replace(left, hints=(*left.hints, right.alias)) if self.hints else left
 
     def _lookup_join(self, relation: LookupJoin) -> _Block:
-        left, right = self._keyed(relation, "LEFT", None)
+        left, right = self._keyed(relation, None)
         broadcast = (right.alias,) if relation.small_right and self.hints else ()
         return replace(left, items=left.items | right.items, hints=left.hints + broadcast)
 

@@ -64,7 +64,6 @@ def test_what_does_not_exist_is_named(catalog: Catalog) -> None:
         lambda: catalog.replace_stream_table(define()),
         lambda: catalog.alter_stream_table(REVENUE, schedule="1 hour"),
         lambda: catalog.stop(REVENUE, "X", "y"),
-        lambda: catalog.resume(REVENUE),
         lambda: catalog.set_log_table(REVENUE, None),
     ):
         with pytest.raises(UserError) as caught:
@@ -106,20 +105,12 @@ def test_alter_changes_only_what_is_given(catalog: Catalog) -> None:
     assert (altered.schedule, altered.details, altered.generation) == (None, {"b": 2}, made.generation)
 
 
-def test_stopping_and_resuming(catalog: Catalog, iceberg) -> None:
+def test_stopping(catalog: Catalog) -> None:
     create(catalog)
-    see(catalog)
     catalog.stop(REVENUE, "COLUMN_DROPPED", "Column amount is gone.")
     stopped = catalog.stream_table(REVENUE)
     assert (stopped.status, stopped.stopped_code) == (Status.STOPPED, "COLUMN_DROPPED")
     assert stopped.stopped_reason == "Column amount is gone."
-    catalog.resume(REVENUE)
-    assert catalog.stream_table(REVENUE).status is Status.NEW
-    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
-    catalog.stop(REVENUE, "X", "y")
-    catalog.resume(REVENUE)
-    resumed = catalog.stream_table(REVENUE)
-    assert (resumed.status, resumed.stopped_code, resumed.stopped_reason) == (Status.ACTIVE, None, None)
 
 
 def test_a_log_can_be_set_and_taken_away(catalog: Catalog) -> None:

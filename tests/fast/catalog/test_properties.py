@@ -67,7 +67,7 @@ class Life(RuleBasedStateMachine):
         seen = self.catalog.observe([Observation(source, snapshot)])[0]
         if self.heads[source][-1] != snapshot:
             self.heads[source].append(snapshot)
-        assert seen.version.version == len(self.heads[source]) - 1
+        assert seen.version == len(self.heads[source]) - 1
 
     @rule(owner=OWNERS, streams=STREAM_SETS)
     def somebody_acquires(self, owner: str, streams: list[TableName]) -> None:

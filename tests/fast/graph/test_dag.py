@@ -37,10 +37,6 @@ def test_order_and_levels() -> None:
     assert "events" in dag
 
 
-def test_restriction_keeps_the_edges_between() -> None:
-    assert Dag(SHOP).restricted(["orders", "revenue", "both"]).edges == (("orders", "revenue"), ("revenue", "both"))
-
-
 def test_a_cycle_is_named_as_a_path() -> None:
     cyclic = Dag({"a": ["b"], "b": ["c", "x"], "c": ["a"], "d": ["a"]})
     assert cyclic.cycle() == ("a", "b", "c", "a")

@@ -89,7 +89,7 @@ def test_columns_have_spark_types(written, zipped):
         Column("tags", "map<string,array<struct<at:timestamp,raw:binary>>>"),
     )
     assert meta.field_ids[1] == (1, 2, 3)
-    assert (meta.uuid, meta.location, meta.partitioned) == ("u-1", "/w/t", False)
+    assert (meta.uuid, meta.location) == ("u-1", "/w/t")
 
 
 def test_a_table_without_a_snapshot_has_no_rows(written):

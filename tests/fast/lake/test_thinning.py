@@ -20,7 +20,7 @@ def table(count: int) -> TableMeta:
         n + 1: Snapshot(n + 1, n or None, n + 1, "append", int(at.timestamp() * 1000), 0, {})
         for n, at in enumerate(times)
     }
-    return TableMeta("m", "u", "l", 3, count, snapshots, {0: ()}, {0: ()}, 0, {}, {"named": 7}, False)
+    return TableMeta("m", "u", "l", 3, count, snapshots, {0: ()}, {0: ()}, 0, {"named": 7})
 
 
 META = table(2 * STATES + 2)

@@ -34,9 +34,7 @@ META = TableMeta(
     schemas={},
     field_ids={},
     schema_id=0,
-    properties={},
     refs={},
-    partitioned=False,
 )
 
 

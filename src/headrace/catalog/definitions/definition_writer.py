@@ -141,22 +141,6 @@ def stop(connection: Connection, name: TableName, code: str, reason: str, now: d
     _update(connection, name, now, {"status": Status.STOPPED.value, "stopped_code": code, "stopped_reason": reason})
 
 
-def resume(connection: Connection, name: TableName, now: dt.datetime) -> None:
-    """Take a stream table out of STOPPED: ACTIVE when it was published with this definition, else NEW."""
-    own = stream_id(connection, name)
-    published = sa.exists().where(t.frontier.c.stream_id == own)
-    connection.execute(
-        sa.update(t.stream_table)
-        .where(t.stream_table.c.relation_id == own, t.stream_table.c.status == Status.STOPPED.value)
-        .values(
-            status=sa.case((published, Status.ACTIVE.value), else_=Status.NEW.value),
-            stopped_code=None,
-            stopped_reason=None,
-            updated_at=now,
-        )
-    )
-
-
 def set_log(connection: Connection, name: TableName, now: dt.datetime, log: TableName | None) -> None:
     """Say where a stream table's change log is; None means that it has none."""
     _update(connection, name, now, {"log": None if log is None else stored_name(log)})
@@ -165,22 +149,6 @@ def set_log(connection: Connection, name: TableName, now: dt.datetime, log: Tabl
 def record(connection: Connection, entries: Sequence[HistoryEntry]) -> None:
     """Write history that no publication belongs to."""
     history.write(connection, entries, relation_ids(connection, (e.stream for e in entries)))
-
-
-def trim_versions(connection: Connection, name: TableName, before: int) -> int:
-    """Forget a relation's versions below `before`, save those a frontier holds and the newest; returns how many."""
-    relation_id = relation_ids(connection, (name,)).get(name)
-    if relation_id is None:
-        return 0
-    newest = sa.select(sa.func.max(t.version.c.version)).where(t.version.c.relation_id == relation_id)
-    held = sa.select(t.frontier.c.version).where(t.frontier.c.source_id == relation_id)
-    doomed = sa.delete(t.version).where(
-        t.version.c.relation_id == relation_id,
-        t.version.c.version < before,
-        t.version.c.version < newest.scalar_subquery(),
-        t.version.c.version.not_in(held),
-    )
-    return connection.execute(doomed).rowcount
 
 
 def _definition_values(definition: Definition) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from headrace.catalog.relations import MANY
 from headrace.names import LAKE, STAGING, TableName
 
 _C = t.iceberg_tables.c
-_IS_TABLE = sa.or_(_C.iceberg_type == "TABLE", _C.iceberg_type.is_(None))
 
 Key = tuple[str, str]
 """Namespace text and table name: what a stored table is called in both catalogs."""

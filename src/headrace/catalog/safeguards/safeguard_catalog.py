@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from headrace.catalog.database import Database
 from headrace.catalog.safeguards import gates, watermarks
 from headrace.catalog.safeguards.gates import Gate
-from headrace.catalog.safeguards.watermarks import WatermarkGroup
 from headrace.clock import Clock
 from headrace.names import TableName
 
@@ -18,11 +17,6 @@ class SafeguardCatalog:
 
     _database: Database
     _clock: Clock
-
-    def gates(self) -> dict[TableName, Gate]:
-        """The closed gates, by source."""
-        with self._database.read() as connection:
-            return gates.read(connection)
 
     def close_gates(self, sources: Sequence[TableName]) -> dict[TableName, Gate]:
         """Hold sources back at their newest known versions, all at once; one that is held back already stays there.
@@ -47,11 +41,6 @@ class SafeguardCatalog:
             gates.open_(connection, sources)
 
     # ---- watermarks
-
-    def watermark_groups(self) -> tuple[WatermarkGroup, ...]:
-        """All watermark groups, by name."""
-        with self._database.read() as connection:
-            return watermarks.read(connection)
 
     def create_watermark_group(self, name: str, sources: Sequence[TableName], tolerance: dt.timedelta) -> None:
         """Write a watermark group; a source can be in one only.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -307,8 +307,3 @@ def _forget_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
     connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
     connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
     published_pointers.forget(connection, [stored for m in mirrors for stored in m.stored])
-
-
-def logs(sources: Sequence[DatabaseSource]) -> Mapping[TableName, TableName]:
-    """The change log of every mirror."""
-    return {m.name: m.log for source in sources for m in source.mirrors}

@@ -10,13 +10,13 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.publishing import versions
-from headrace.catalog.records import Observation, Observed, Version
+from headrace.catalog.records import Observation, Version
 from headrace.catalog.relations import ensure_relations, lock_relations, name_condition, parse_name
 from headrace.names import TableName
 
 
-def observe_known(connection: Connection, observations: Sequence[Observation]) -> tuple[Observed, ...] | None:
-    """The answers when every head is the newest version already; None when something must be written."""
+def observe_known(connection: Connection, observations: Sequence[Observation]) -> tuple[Version, ...] | None:
+    """The heads' versions when every head is the newest version already; None when something must be written."""
     names = [o.source for o in observations]
     newest = versions.newest_of(connection, names)
     answers = []
@@ -24,11 +24,11 @@ def observe_known(connection: Connection, observations: Sequence[Observation]) -
         head = newest.get(observation.source)
         if head is None or not _is_head(observation, head):
             return None
-        answers.append(Observed(head, appended=False, recreated=False))
+        answers.append(head)
     return None if _new_schemas(connection, observations) else tuple(answers)
 
 
-def observe(connection: Connection, observations: Sequence[Observation], now: dt.datetime) -> tuple[Observed, ...]:
+def observe(connection: Connection, observations: Sequence[Observation], now: dt.datetime) -> tuple[Version, ...]:
     """Number the heads, appending versions where they are new; see `Catalog.observe`."""
     names = sorted({o.source for o in observations})
     ids = ensure_relations(connection, names)
@@ -38,11 +38,11 @@ def observe(connection: Connection, observations: Sequence[Observation], now: dt
     for observation in observations:
         head = newest.get(observation.source)
         if head is not None and _is_head(observation, head):
-            answers.append(Observed(head, appended=False, recreated=False))
+            answers.append(head)
             continue
         version = _next(observation, head, now)
         newest[observation.source] = version
-        answers.append(Observed(version, appended=True, recreated=_recreated(observation, head)))
+        answers.append(version)
         rows.append(_row(version, ids[observation.source]))
     if rows:
         connection.execute(sa.insert(t.version), rows)

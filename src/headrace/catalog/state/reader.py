@@ -249,10 +249,3 @@ class Reader:
     def foreign_writes(self, names: Iterable[TableName] | None = None) -> tuple[ForeignWrite, ...]:
         """Stored tables that somebody else wrote to in `lake` since Headrace published them."""
         return pointers.foreign(self._connection, names)
-
-    def clock_skew(self, now: dt.datetime) -> dt.timedelta:
-        """Database clock minus `now`; zero for SQLite, which has only the machine's."""
-        if self._connection.dialect.name == "sqlite":
-            return dt.timedelta()
-        theirs = self._connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
-        return theirs.astimezone(dt.UTC) - now  # type: ignore[no-any-return]

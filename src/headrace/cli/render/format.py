@@ -66,12 +66,12 @@ def ago(value: dt.datetime | None, now: dt.datetime) -> str:
     return f"{passed:.0f} s ago"
 
 
-def grid(*columns: str | tuple[str, Literal["left", "right"]], title: str | None = None) -> Table:
+def grid(*columns: str | tuple[str, Literal["left", "right"]]) -> Table:
     """An empty table in the house style; a column is a heading, or a heading with its justification."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
         table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ from headrace.algebra.tree import identity, walk
 from headrace.errors import InternalError
 from headrace.ivm.change import Change, empty, union_all, weigh
 from headrace.ivm.consolidate import consolidate
-from headrace.ivm.new_contents import delete_rows, insert_rows
+from headrace.ivm.split_change import delete_rows, insert_rows
 from headrace.names import RESERVED_PREFIX
 
 

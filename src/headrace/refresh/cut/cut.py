@@ -172,7 +172,7 @@ class Cut:
         if metas:
             observed = self._catalog.observe([_observation(name, meta) for name, meta in metas.items()])
             for (name, meta), seen in zip(metas.items(), observed, strict=True):
-                self._seen[name] = Head(seen.version, meta)
+                self._seen[name] = Head(seen, meta)
 
     def _kept(self, names: Iterable[TableName]) -> dict[TableName, str]:
         kept = [n for n in names if n.catalog == LAKE]

@@ -54,7 +54,7 @@ def server(connection: Connection) -> Server:
         EnvironmentFault: `SOURCE_IN_RECOVERY`.
     """
     try:
-        version, system, timeline, position, wal_level, clock = _one(connection, _SERVER, ())
+        version, system, timeline, position, wal_level, clock = _one(connection, _SERVER)
     except psycopg.errors.ObjectNotInPrerequisiteState as error:
         raise EnvironmentFault(
             "SOURCE_IN_RECOVERY",
@@ -77,10 +77,10 @@ def settled(connection: Connection) -> int:
     still open. Whoever decodes up to there waits for the other half: until somebody commits, or 15 seconds. A
     transaction of our own then flushes it.
     """
-    position, page = _one(connection, _SETTLED, ())
+    position, page = _one(connection, _SETTLED)
     if int(position) % page == 0:
         connection.execute("SELECT pg_logical_emit_message(true, 'headrace', '')")
-        position, _ = _one(connection, _SETTLED, ())
+        position, _ = _one(connection, _SETTLED)
     return int(position)
 
 
@@ -143,7 +143,6 @@ class Found:
     owned: bool
     readable: bool
     left_out: tuple[str, ...]
-    primary: bool
     stamps: Mapping[int, str] = field(default_factory=dict)
     filled: frozenset[int] = frozenset()
     ancestors: frozenset[int] = frozenset()
@@ -168,7 +167,6 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
     row_security_active(c.oid),
     pg_has_role(c.relowner, 'USAGE'),
     has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
-    EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
     (SELECT coalesce(json_agg(a.attname ORDER BY k.place), '[]') FROM pg_index i,
         unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
@@ -254,8 +252,8 @@ def tables(
 
 
 def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
-    oid, schema, name, kind, persistence, identity, policies, owned, readable, primary, key, columns = row[:12]
-    marks, file, above, partitions, owner = row[12:]
+    oid, schema, name, kind, persistence, identity, policies, owned, readable, key, columns = row[:11]
+    marks, file, above, partitions, owner = row[11:]
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     stamps = {c[0]: c[9] for c in columns or ()}
     left_out = tuple(c[1] for c in columns or () if c not in carried)
@@ -280,7 +278,6 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         owned,
         readable,
         left_out,
-        primary,
         stamps,
         filled,
         ancestors=frozenset(above),
@@ -299,7 +296,7 @@ def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:
     return RemoteColumn(number, name, type_, modifier, base, base_modifier, element, as_text)
 
 
-def _one(connection: Connection, sql: str, values: tuple[object, ...]) -> tuple[Any, ...]:
-    row = connection.execute(sql, values).fetchone()
+def _one(connection: Connection, sql: str) -> tuple[Any, ...]:
+    row = connection.execute(sql).fetchone()
     assert row is not None, "a query without FROM has one row"
     return row

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from headrace.errors import InternalError
 from headrace.sources.postgres.wal.pgoutput import (
@@ -31,32 +30,6 @@ from headrace.sources.postgres.wal.pgoutput import (
 )
 
 Key = tuple[Value, ...]
-
-
-class Changes(Protocol):
-    """What is collected of one table."""
-
-    truncated: bool
-
-    def insert(self, message: Insert) -> None:
-        """Take in an INSERT."""
-        ...
-
-    def update(self, message: Update) -> None:
-        """Take in an UPDATE."""
-        ...
-
-    def delete(self, message: Delete) -> None:
-        """Take in a DELETE."""
-        ...
-
-    def truncate(self) -> None:
-        """Take in a TRUNCATE: nothing before counts."""
-        ...
-
-    def __len__(self) -> int:
-        """Return how many rows (or keys) are held."""
-        ...
 
 
 @dataclass(slots=True)

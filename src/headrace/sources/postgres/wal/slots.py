@@ -32,7 +32,6 @@ class Slot:
 
     Args:
         confirmed: Position up to which it was acknowledged.
-        active: Somebody reads it now.
         status: `wal_status`: `reserved`, `extended`, `unreserved` or `lost`.
         reason: Why it was invalidated, where the server says (16 and newer).
         kept: Bytes of write-ahead log the server keeps for it.
@@ -40,7 +39,6 @@ class Slot:
     """
 
     confirmed: int
-    active: bool
     status: str | None
     reason: str | None
     kept: int
@@ -58,7 +56,7 @@ class Slot:
 
 
 _SLOT = """
-SELECT confirmed_flush_lsn - '0/0', active, wal_status, to_jsonb(s) ->> 'invalidation_reason',
+SELECT confirmed_flush_lsn - '0/0', wal_status, to_jsonb(s) ->> 'invalidation_reason',
     coalesce(pg_current_wal_flush_lsn() - restart_lsn, 0), safe_wal_size
 FROM pg_replication_slots s WHERE slot_name = %s AND database = current_database()
 """
@@ -69,9 +67,9 @@ def find_slot(connection: Connection, name: str) -> Slot | None:
     row = connection.execute(_SLOT, (name,)).fetchone()
     if row is None:
         return None
-    confirmed, active, status, reason, kept, safe = row
+    confirmed, status, reason, kept, safe = row
     number = int(str(safe)) if safe is not None else None
-    return Slot(int(str(confirmed or 0)), bool(active), _text(status), _text(reason), int(str(kept)), number)
+    return Slot(int(str(confirmed or 0)), _text(status), _text(reason), int(str(kept)), number)
 
 
 @dataclass(frozen=True, slots=True)

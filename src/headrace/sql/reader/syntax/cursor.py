@@ -61,14 +61,14 @@ class Cursor:
         self.at += len(words)
         return True
 
-    def expect(self, word: str, hint: str | None = None) -> None:
+    def expect(self, word: str) -> None:
         """Step over a word.
 
         Raises:
             UserError: `SYNTAX_ERROR` when another token stands there.
         """
         if not self.take(word):
-            raise self.error(f"{word} was expected here", hint)
+            raise self.error(f"{word} was expected here")
 
     def name(self, what: str = "a name") -> str:
         """Step over one identifier and return it."""

@@ -71,7 +71,7 @@ def _grouped(
     added: list[Visible] = []
     for i, value in enumerate(clause.values):
         condition = _condition(clause.columns, value, like)
-        there = grouping.over(_call("count", (Lexeme(Role.STAR, "*", like.at, False),), condition, like))
+        there = grouping.over(_count(condition, like))
         for j, (lexemes, suffix) in enumerate(clause.aggregates):
             own = grouping.over(_filtered(lexemes, condition))
             own = own if not by_value or _null_over_nothing(lexemes) else _when_there(there, own, like)
@@ -134,10 +134,10 @@ def _condition(columns: Sequence[Visible], value: Value, like: Lexeme) -> Lexeme
     return tuple(out)
 
 
-def _call(function: str, arguments: Lexemes, condition: Lexemes, like: Lexeme) -> Lexemes:
+def _count(condition: Lexemes, like: Lexeme) -> Lexemes:
     opening, closing = Lexeme(Role.OPERATOR, "(", like.at, False), Lexeme(Role.OPERATOR, ")", like.at, False)
-    call = Lexeme(Role.CALL, function, like.at, False, (function,))
-    return (call, opening, *arguments, closing, *_filter(condition, like))
+    call = Lexeme(Role.CALL, "count", like.at, False, ("count",))
+    return (call, opening, Lexeme(Role.STAR, "*", like.at, False), closing, *_filter(condition, like))
 
 
 def _filter(condition: Lexemes, like: Lexeme) -> Lexemes:

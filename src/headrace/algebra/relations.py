@@ -8,8 +8,9 @@ relation that has it, and no operator needs a special case for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any, cast
 
 from headrace.algebra.scalar import Scalar
 from headrace.errors import Place
@@ -40,13 +41,42 @@ class Relation:
         return ()
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        """The same operator over other inputs."""
-        raise NotImplementedError(type(self).__name__)
+        """The same operator over other inputs; a leaf has none and stays as it is."""
+        return self
 
     @property
     def weighted(self) -> bool:
         """Return whether rows carry a weight."""
         return WEIGHT in self.columns
+
+
+class Unary(Relation):
+    """A relation over one `input`."""
+
+    __slots__ = ()
+    input: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return replace(cast(Any, self), input=inputs[0])  # type: ignore[no-any-return]
+
+
+class Binary(Relation):
+    """A relation over a `left` and a `right` input."""
+
+    __slots__ = ()
+    left: Relation
+    right: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, *inputs: Relation) -> Relation:
+        return replace(cast(Any, self), left=inputs[0], right=inputs[1])  # type: ignore[no-any-return]
 
 
 def _check_unique(columns: tuple[str, ...]) -> None:
@@ -79,9 +109,6 @@ class Scan(Relation):
         names = tuple(out for out, _ in self.fields)
         return (*names, WEIGHT) if self.moment is Moment.CHANGE else names
 
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class Stored(Relation):
@@ -99,9 +126,6 @@ class Stored(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.names
 
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class Empty(Relation):
@@ -112,9 +136,6 @@ class Empty(Relation):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.names
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +149,9 @@ class Values(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.names
 
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class Project(Relation):
+class Project(Unary):
     """Named expressions over each row; keeps multiplicities."""
 
     input: Relation
@@ -146,16 +164,9 @@ class Project(Relation):
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.items)
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Project(inputs[0], self.items)
-
 
 @dataclass(frozen=True, slots=True)
-class Filter(Relation):
+class Filter(Unary):
     """The rows for which the condition is true (not NULL, not false)."""
 
     input: Relation
@@ -165,16 +176,9 @@ class Filter(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Filter(inputs[0], self.condition)
-
 
 @dataclass(frozen=True, slots=True)
-class Join(Relation):
+class Join(Binary):
     """Inner join; without a condition, the cross product. Column names of the inputs are disjoint.
 
     Args:
@@ -196,16 +200,9 @@ class Join(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + self.right.columns
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Join(inputs[0], inputs[1], self.condition, self.small_left)
-
 
 @dataclass(frozen=True, slots=True)
-class OuterJoin(Relation):
+class OuterJoin(Binary):
     """Left outer join, or full outer join. A right outer join is a left one with its inputs exchanged.
 
     Args:
@@ -231,16 +228,9 @@ class OuterJoin(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + self.right.columns
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return OuterJoin(inputs[0], inputs[1], self.condition, self.full, self.types, self.unique)
-
 
 @dataclass(frozen=True, slots=True)
-class Existence(Relation):
+class Existence(Binary):
     """The rows of `left` for which some (or, when `anti`, no) row of `right` makes the condition true.
 
     Args:
@@ -264,16 +254,9 @@ class Existence(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Existence(inputs[0], inputs[1], self.condition, self.anti, self.unique)
-
 
 @dataclass(frozen=True, slots=True)
-class SemiJoin(Relation):
+class SemiJoin(Binary):
     """The rows of `left` whose key is (or, when `anti`, is not) among the rows of `right`; NULL equals NULL.
 
     Args:
@@ -294,16 +277,9 @@ class SemiJoin(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return SemiJoin(inputs[0], inputs[1], self.on, self.anti, self.numbers)
-
 
 @dataclass(frozen=True, slots=True)
-class LookupJoin(Relation):
+class LookupJoin(Binary):
     """Left outer join on NULL-safe key equality, where `right` has at most one row a key.
 
     Not an operator of user queries: rules use it to put old accumulators beside new ones.
@@ -326,13 +302,6 @@ class LookupJoin(Relation):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + self.right.columns
-
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return LookupJoin(inputs[0], inputs[1], self.on, self.small_right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +387,7 @@ class AggregateCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Relation):
+class Aggregate(Unary):
     """GROUP BY. Without keys it is one row, also over no input. Without calls it is DISTINCT over its keys.
 
     Args:
@@ -440,16 +409,9 @@ class Aggregate(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.keys + tuple(c.name for c in self.calls)
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Aggregate(inputs[0], self.keys, self.calls)
-
 
 @dataclass(frozen=True, slots=True)
-class Repeat(Relation):
+class Repeat(Unary):
     """Each row as often as its weight says, without the weight; weights must be positive.
 
     Not an operator of user queries: it turns a Z-set into the bag that is stored.
@@ -465,16 +427,9 @@ class Repeat(Relation):
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.input.columns if name != WEIGHT)
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Repeat(inputs[0])
-
 
 @dataclass(frozen=True, slots=True)
-class Replicate(Relation):
+class Replicate(Unary):
     """Each row as often as one of its columns says, without that column; not at all where it is below one.
 
     Args:
@@ -488,13 +443,6 @@ class Replicate(Relation):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.input.columns if name != self.copies)
-
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Replicate(inputs[0], self.copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,7 +490,7 @@ class WindowCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Relation):
+class Window(Unary):
     """Window functions with one PARTITION BY: every row stays and gains a column for each.
 
     Args:
@@ -562,16 +510,9 @@ class Window(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.input.columns + tuple(c.name for c in self.calls)
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Window(inputs[0], self.partition, self.calls)
-
 
 @dataclass(frozen=True, slots=True)
-class Generate(Relation):
+class Generate(Unary):
     """Each row as often as a generator gives rows for it, with what it gives beside it.
 
     Args:
@@ -591,13 +532,6 @@ class Generate(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.input.columns + self.names
 
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return Generate(inputs[0], self.generator, self.names)
-
 
 @dataclass(frozen=True, slots=True)
 class Round(Relation):
@@ -614,9 +548,6 @@ class Round(Relation):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.start.columns
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -652,7 +583,7 @@ class Recursive(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class TopK(Relation):
+class TopK(Unary):
     """The first rows in an order that leaves no tie between different rows.
 
     Args:
@@ -672,10 +603,3 @@ class TopK(Relation):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
-
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, *inputs: Relation) -> Relation:
-        return TopK(inputs[0], self.order, self.limit, self.offset, self.place)

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from dataclasses import is_dataclass
 
 import headrace.ivm as ivm
 from headrace.algebra import relations
@@ -15,7 +16,7 @@ from headrace.ivm.rules.registry import NO_RULE, RULES
 NODES = {
     node
     for _, node in inspect.getmembers(relations, inspect.isclass)
-    if issubclass(node, Relation) and node is not Relation
+    if issubclass(node, Relation) and is_dataclass(node)
 }
 
 

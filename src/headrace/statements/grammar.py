@@ -24,7 +24,7 @@ other statement is Spark's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.sources.table_lists import read_tables
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -57,7 +57,7 @@ class Statement:
         start: Offset of its first character in the script.
     """
 
-    sql: str
+    sql: str = ""
     start: int = 0
 
 
@@ -295,6 +295,24 @@ class _Reader(Cursor):
             raise self.fail("A table name was expected here")
         return dotted_name(self)
 
+    def tables(self) -> tuple[Name, ...]:
+        names = [self.table()]
+        while self.take(","):
+            names.append(self.table())
+        return tuple(names)
+
+    def if_exists(self) -> bool:
+        there = self.take("IF")
+        if there:
+            self.need("EXISTS")
+        return there
+
+    def if_not_exists(self) -> bool:
+        missing = self.take("IF")
+        if missing:
+            self.need("NOT", "EXISTS")
+        return missing
+
     def string(self, what: str) -> str:
         token = self.peek()
         if token.kind is not Kind.STRING:
@@ -327,15 +345,15 @@ def _statement(script: str, part: Part) -> Statement:
         if reader.take(*words):
             reader.form = form
             reader.need(*last.split())
-            return read(reader)
+            statement = read(reader)
+            reader.end()
+            return replace(statement, sql=part.text, start=part.start)
     return SparkStatement(sql=part.text, start=part.start)
 
 
 def _create(reader: _Reader) -> Statement:
     or_replace = reader.peek(-3).word == "REPLACE"
-    if_not_exists = reader.take("IF")
-    if if_not_exists:
-        reader.need("NOT", "EXISTS")
+    if_not_exists = reader.if_not_exists()
     name = reader.table()
     schedule, mode, initialize = None, "AUTO", True
     properties: dict[str, str] = {}
@@ -352,8 +370,6 @@ def _create(reader: _Reader) -> Statement:
         else:
             raise reader.fail("AS and a query, or an option, was expected here")
     return CreateStreamTable(
-        sql=reader.part.text,
-        start=reader.part.start,
         name=name,
         query=reader.query(),
         schedule=schedule,
@@ -391,8 +407,7 @@ def _alter(reader: _Reader) -> Statement:
     if reader.take("RESOLVE"):
         reader.need("FUSE")
         resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
-        reader.end()
-        return ResolveFuse(sql=reader.part.text, start=reader.part.start, name=name, resolution=resolution)
+        return ResolveFuse(name=name, resolution=resolution)
     if reader.take("DROP"):
         reader.need("SCHEDULE")
         drop = True
@@ -414,11 +429,7 @@ def _alter(reader: _Reader) -> Statement:
             if not reader.take(","):
                 break
             reader.take("SET")
-    reader.end()
-    part = reader.part
     return AlterStreamTable(
-        sql=part.text,
-        start=part.start,
         name=name,
         schedule=schedule,
         refresh_mode=mode,
@@ -429,51 +440,37 @@ def _alter(reader: _Reader) -> Statement:
 
 
 def _drop(reader: _Reader) -> Statement:
-    if_exists = reader.take("IF")
-    if if_exists:
-        reader.need("EXISTS")
+    if_exists = reader.if_exists()
     name = reader.table()
     cascade = reader.take("CASCADE")
-    reader.end()
-    part = reader.part
-    return DropStreamTable(sql=part.text, start=part.start, name=name, if_exists=if_exists, cascade=cascade)
+    return DropStreamTable(name=name, if_exists=if_exists, cascade=cascade)
 
 
 def _refresh(reader: _Reader) -> Statement:
-    names = [reader.table()]
-    while reader.take(","):
-        names.append(reader.table())
-    return _refreshed(reader, tuple(names))
+    return _refreshed(reader, reader.tables())
 
 
 def _refreshed(reader: _Reader, names: tuple[Name, ...] = ()) -> Statement:
     full = reader.take("FULL")
-    reader.end()
-    return RefreshStreamTable(sql=reader.part.text, start=reader.part.start, names=names, full=full)
+    return RefreshStreamTable(names=names, full=full)
 
 
 def _explain(reader: _Reader) -> Statement:
     mode = reader.peek(-3).word
     query = reader.query() if reader.take("AS") else None
     name = reader.table() if query is None else None
-    reader.end()
     wanted = mode if mode in ("FULL", "DIFFERENTIAL") else None
-    return ExplainStreamTable(
-        sql=reader.part.text, start=reader.part.start, name=name, query=query, refresh_mode=wanted
-    )
+    return ExplainStreamTable(name=name, query=query, refresh_mode=wanted)
 
 
 def _show(reader: _Reader) -> Statement:
     namespace = reader.table() if reader.take("IN") or reader.take("FROM") else None
     like = reader.string("A pattern") if reader.take("LIKE") else None
-    reader.end()
-    return ShowStreamTables(sql=reader.part.text, start=reader.part.start, namespace=namespace, like=like)
+    return ShowStreamTables(namespace=namespace, like=like)
 
 
 def _create_source(reader: _Reader) -> Statement:
-    if_not_exists = reader.take("IF")
-    if if_not_exists:
-        reader.need("NOT", "EXISTS")
+    if_not_exists = reader.if_not_exists()
     name = reader.name("A name for the source")
     reader.need("FROM", "POSTGRES")
     url = reader.string("A connection string")
@@ -485,10 +482,7 @@ def _create_source(reader: _Reader) -> Statement:
         raise reader.fail(f"A source has no property {unknown[0]}")
     if (failover := properties.get("failover", "false").lower()) not in ("true", "false"):
         raise reader.fail("failover is true or false")
-    reader.end()
     return CreateSource(
-        sql=reader.part.text,
-        start=reader.part.start,
         name=name,
         url=url,
         tables=tables,
@@ -514,58 +508,33 @@ def _alter_source(reader: _Reader) -> Statement:
         reader.need("TABLES")
         tables = read_tables(reader)
     text = _text_columns(reader) if change == "ADD" else ()
-    reader.end()
-    return AlterSource(
-        sql=reader.part.text, start=reader.part.start, name=name, change=change, tables=tables, text_columns=text
-    )
+    return AlterSource(name=name, change=change, tables=tables, text_columns=text)
 
 
 def _drop_source(reader: _Reader) -> Statement:
-    if_exists = reader.take("IF")
-    if if_exists:
-        reader.need("EXISTS")
+    if_exists = reader.if_exists()
     name = reader.name("A source")
-    reader.end()
-    return DropSource(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
-
-
-def _show_sources(reader: _Reader) -> Statement:
-    reader.end()
-    return ShowSources(sql=reader.part.text, start=reader.part.start)
+    return DropSource(name=name, if_exists=if_exists)
 
 
 def _create_group(reader: _Reader) -> Statement:
     name = ".".join(reader.table())
     reader.need("AS")
-    members = [reader.table()]
-    while reader.take(","):
-        members.append(reader.table())
-    reader.end()
-    return CreateRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, members=tuple(members))
+    members = reader.tables()
+    return CreateRefreshGroup(name=name, members=members)
 
 
 def _drop_group(reader: _Reader) -> Statement:
-    if_exists = reader.take("IF")
-    if if_exists:
-        reader.need("EXISTS")
+    if_exists = reader.if_exists()
     name = ".".join(reader.table())
-    reader.end()
-    return DropRefreshGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+    return DropRefreshGroup(name=name, if_exists=if_exists)
 
 
 def _gate(reader: _Reader) -> Statement:
     closes = reader.peek(-2).word == "CLOSE"
     reader.need("ON")
-    sources = [reader.table()]
-    while reader.take(","):
-        sources.append(reader.table())
-    reader.end()
-    return SetGate(sql=reader.part.text, start=reader.part.start, sources=tuple(sources), closes=closes)
-
-
-def _show_gates(reader: _Reader) -> Statement:
-    reader.end()
-    return ShowGates(sql=reader.part.text, start=reader.part.start)
+    sources = reader.tables()
+    return SetGate(sources=sources, closes=closes)
 
 
 def _declare_key(reader: _Reader) -> Statement:
@@ -573,14 +542,12 @@ def _declare_key(reader: _Reader) -> Statement:
     checked = not reader.take("NOT")
     if not checked:
         reader.need("CHECKED")
-    reader.end()
-    return DeclareKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns, check=checked)
+    return DeclareKey(source=source, columns=columns, check=checked)
 
 
 def _drop_key(reader: _Reader) -> Statement:
     columns, source = _key_of(reader)
-    reader.end()
-    return DropKey(sql=reader.part.text, start=reader.part.start, source=source, columns=columns)
+    return DropKey(source=source, columns=columns)
 
 
 def _key_of(reader: _Reader) -> tuple[tuple[str, ...], Name]:
@@ -594,31 +561,19 @@ def _key_of(reader: _Reader) -> tuple[tuple[str, ...], Name]:
     return tuple(columns), reader.table()
 
 
-def _show_keys(reader: _Reader) -> Statement:
-    reader.end()
-    return ShowKeys(sql=reader.part.text, start=reader.part.start)
-
-
 def _create_watermarks(reader: _Reader) -> Statement:
     name = ".".join(reader.table())
     reader.need("(")
-    sources = [reader.table()]
-    while reader.take(","):
-        sources.append(reader.table())
+    sources = reader.tables()
     reader.need(")", "TOLERANCE")
     tolerance = reader.string("A duration")
-    reader.end()
-    part = reader.part
-    return CreateWatermarkGroup(sql=part.text, start=part.start, name=name, sources=tuple(sources), tolerance=tolerance)
+    return CreateWatermarkGroup(name=name, sources=sources, tolerance=tolerance)
 
 
 def _drop_watermarks(reader: _Reader) -> Statement:
-    if_exists = reader.take("IF")
-    if if_exists:
-        reader.need("EXISTS")
+    if_exists = reader.if_exists()
     name = ".".join(reader.table())
-    reader.end()
-    return DropWatermarkGroup(sql=reader.part.text, start=reader.part.start, name=name, if_exists=if_exists)
+    return DropWatermarkGroup(name=name, if_exists=if_exists)
 
 
 def _advance(reader: _Reader) -> Statement:
@@ -626,13 +581,7 @@ def _advance(reader: _Reader) -> Statement:
     source = reader.table()
     reader.need("TO")
     moment = reader.string("A moment")
-    reader.end()
-    return AdvanceWatermark(sql=reader.part.text, start=reader.part.start, source=source, moment=moment)
-
-
-def _show_watermarks(reader: _Reader) -> Statement:
-    reader.end()
-    return ShowWatermarks(sql=reader.part.text, start=reader.part.start)
+    return AdvanceWatermark(source=source, moment=moment)
 
 
 _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statement]], ...] = (
@@ -649,17 +598,17 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
-    (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, _show_sources),
+    (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, lambda _: ShowSources()),
     (("CLOSE", "GATE"), "", forms.GATE, _gate),
     (("OPEN", "GATE"), "", forms.GATE, _gate),
-    (("SHOW", "GATES"), "", forms.GATE, _show_gates),
+    (("SHOW", "GATES"), "", forms.GATE, lambda _: ShowGates()),
     (("DECLARE", "KEY", "("), "", forms.KEY, _declare_key),  # without a bracket it is a variable of Spark's
     (("DROP", "KEY", "("), "", forms.KEY, _drop_key),
-    (("SHOW", "KEYS"), "", forms.KEY, _show_keys),
+    (("SHOW", "KEYS"), "", forms.KEY, lambda _: ShowKeys()),
     (("CREATE", "WATERMARK"), "GROUP", forms.WATERMARK, _create_watermarks),
     (("DROP", "WATERMARK"), "GROUP", forms.WATERMARK, _drop_watermarks),
     (("ADVANCE", "WATERMARK"), "", forms.WATERMARK, _advance),
-    (("SHOW", "WATERMARKS"), "", forms.WATERMARK, _show_watermarks),
+    (("SHOW", "WATERMARKS"), "", forms.WATERMARK, lambda _: ShowWatermarks()),
     (("CREATE", "REFRESH"), "GROUP", forms.CREATE_GROUP, _create_group),
     (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )

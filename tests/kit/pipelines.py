@@ -39,7 +39,7 @@ from headrace.refresh.cut.align_cut import aligned_heads, alignment, wants_align
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.pinned_state import PinnedState
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.schedule import parse_schedule
 from headrace.scheduler.loop import Scheduler
@@ -190,7 +190,7 @@ class PublishingWorker:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            with held(self.catalog, [resource_of(n) for n in members]) as leases:
+            with holding_leases(self.catalog, [resource_of(n) for n in members]) as leases:
                 self.catalog.reset_staging(members, held=leases())
                 publication = self._prepare(members, heads)
                 self.catalog.publish(

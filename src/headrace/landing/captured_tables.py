@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError, UserError
 from headrace.events import Notice
 from headrace.landing.lander import Lander, not_active, resources_of
 from headrace.names import TableName
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 
 Change = Callable[[Json], Json]
@@ -75,7 +75,7 @@ def drop_tables(lander: Lander, name: str, change: Change, mirrors: Sequence[Tab
     """
     _refuse_none(lander.source(name), mirrors)
     lander.refuse_read(name, mirrors)
-    with held(lander.catalog, resources_of(lander.source(name)), patience=lander.patience) as leases:
+    with holding_leases(lander.catalog, resources_of(lander.source(name)), patience=lander.patience) as leases:
         source = lander.source(name)
         if source.position is None:
             raise not_active(source, f"It was never loaded: `headrace source drop {name}` drops all of it.")

@@ -39,7 +39,7 @@ from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 from headrace.physical.shared_changes import CommonChanges, by_semantics, followers, view_of
 from headrace.ports import Runner, Session
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.staging_tables import staged, untouched
 from headrace.results.source_results import LandingResult
 from headrace.semantics import Semantics
@@ -216,7 +216,7 @@ class Lander:
         source = self.source(name)
         own = {m.name for m in source.mirrors}
         self.refuse_read(name, own)
-        with held(self.catalog, resources_of(source), patience=self.patience) as leases:
+        with holding_leases(self.catalog, resources_of(source), patience=self.patience) as leases:
             capture = self.open_capture(source)
             try:
                 capture.remove()
@@ -291,7 +291,7 @@ class Lander:
 
     def _landed(self, name: str, read: Read, mode: str, become: Become = lambda source: source) -> LandingResult:
         begin = time.perf_counter()
-        with held(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
+        with holding_leases(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
             before = self.source(name)  # once more: another process may have landed meanwhile
             source = become(before)
             stored = [t for m in source.mirrors for t in m.stored]

@@ -59,7 +59,7 @@ def _acquired(catalog: Catalog, resources: tuple[str, ...], until: float) -> tup
 
 
 @contextmanager
-def held(
+def holding_leases(
     catalog: Catalog, resources: Sequence[str], *, patience: float = 0.0
 ) -> Iterator[Callable[[], tuple[Lease, ...]]]:
     """Hold leases inside a block; the yielded function returns them as last prolonged.

@@ -21,7 +21,7 @@ from headrace.ports import Runner, Session
 from headrace.refresh.cut.align_cut import readable_later
 from headrace.refresh.cut.cut import Cut, metadata
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.staging_tables import only_rewritten, untouched
 from headrace.refresh.staging_tables import staged as in_staging
 from headrace.results.refresh_results import Record
@@ -94,7 +94,7 @@ def maintain(
         if not wanted(table.name):
             continue
         try:
-            with held(catalog, [resource_of(table.name)]) as leases:
+            with holding_leases(catalog, [resource_of(table.name)]) as leases:
                 results += _table(catalog, session, needs, table, policy, leases(), dry_run)
         except HeadraceError as error:
             if error.code not in BUSY:

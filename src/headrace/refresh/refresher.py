@@ -47,7 +47,7 @@ from headrace.refresh.fuses.fuse_guard import guarded
 from headrace.refresh.groups.cycle_refresher import Circle, CycleRefresher
 from headrace.refresh.groups.cycle_rules import in_cycle, parts
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.publication_builder import Finished, published_together, result_of, staged_head
 from headrace.results.refresh_results import Mode, RefreshResult, Status
 from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy
@@ -185,7 +185,7 @@ class Refresher:
         try:
             if not full and (unchanged := self._nothing_to_do(names, heads, attempt)):
                 return unchanged
-            with held(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
+            with holding_leases(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
                 done: list[Finished] = []
                 knows: list[gather_facts.Known] = []
                 results: dict[TableName, RefreshResult] = {}

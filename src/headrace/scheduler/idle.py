@@ -12,7 +12,7 @@ from headrace.clock import Clock
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.work import Worker
 
@@ -87,7 +87,7 @@ class Idle:
             return True
 
         try:
-            with self._spark.using(), held(self._catalog, [RESOURCE]):
+            with self._spark.using(), holding_leases(self._catalog, [RESOURCE]):
                 self._worker.maintain(turn)
             if self._undisturbed():
                 self._done.clear()  # else the rest comes when it is quiet again

@@ -7,7 +7,7 @@ from catalog_kit.samples import REVENUE, TOP, TTL
 
 from headrace.catalog import Catalog, resource_of
 from headrace.errors import EnvironmentFault
-from headrace.refresh.held_leases import held as waited_for
+from headrace.refresh.held_leases import holding_leases as waited_for
 
 A, B, C = resource_of(REVENUE), resource_of(TOP), "c"
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 
 
 def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,10 +24,10 @@ def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, mo
 
     monkeypatch.setattr(Catalog, "release", sometimes)
     with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}") as catalog:
-        with held(catalog, ["table:b"]):
+        with holding_leases(catalog, ["table:b"]):
             pass
         assert [lease.owner is not None for lease in catalog.leases()] == [True]
-        with held(catalog, ["table:b"], patience=10):
+        with holding_leases(catalog, ["table:b"], patience=10):
             assert left == [0]
         end = time.monotonic() + 10
         while catalog.leases()[0].owner is not None:

@@ -18,7 +18,7 @@ from headrace.events import Events
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
 from headrace.project.new_project import init_project
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.sources.capture import Landing
 
 OPTIONS = {"url": "postgresql://db/shop", "tables": {"items": ["public", "items"]}}
@@ -92,7 +92,7 @@ def test_a_verb_waits_for_who_lands_the_same_source(hr: Headrace, catalog: Catal
     ended.set()
 
     def hold() -> None:
-        with held(catalog, [source_resource("shop")]):
+        with holding_leases(catalog, [source_resource("shop")]):
             holding.set()
             refused.wait(180)
 

@@ -23,7 +23,7 @@ from headrace.refresh.definition.define import check_name, define, require_diffe
 from headrace.refresh.definition.source_keys import KnownKeys, out_of_date
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution, not_skippable
 from headrace.refresh.groups.cycle_rules import as_member, check_cycle, in_cycle, parts
-from headrace.refresh.held_leases import held
+from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.refresher import Refresher
 from headrace.results.refresh_results import Mode, RefreshMode, RefreshResult
 
@@ -139,7 +139,7 @@ class Creator:
                 hint=f"Drop those first, or write DROP STREAM TABLE {name} CASCADE.",
             )
         tables = [self.catalog.stream_table(n) for n in doomed]
-        with held(self.catalog, [resource_of(n) for n in doomed]) as leases:
+        with holding_leases(self.catalog, [resource_of(n) for n in doomed]) as leases:
             stored = tuple(t for table in tables for t in table.stored)
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
         return tuple(doomed)
@@ -294,7 +294,7 @@ class Creator:
         logless = self._logless(details)
         with ExitStack() as stack:
             resources = [resource_of(n) for n in (spec.name, *logless)]
-            leases = stack.enter_context(held(self.catalog, resources))
+            leases = stack.enter_context(holding_leases(self.catalog, resources))
             created = (spec.name, *((companion,) if companion else ()))
             try:
                 self._start_logs(logless)
@@ -331,7 +331,7 @@ class Creator:
         companion = names.companion.within(LAKE) if needs_companion(details, spec.refresh_mode) else None
         log = existing.log if same or existing.log is None else names.log.within(LAKE)
         logless = self._logless(details)
-        with held(self.catalog, [resource_of(n) for n in (spec.name, *logless)]) as leases:
+        with holding_leases(self.catalog, [resource_of(n) for n in (spec.name, *logless)]) as leases:
             self.catalog.reset_staging(existing.stored, held=leases())
             try:
                 self._start_logs(logless)
@@ -368,7 +368,7 @@ class Creator:
         details = {name: as_member(new) for name, (_, new) in specs.items()}
         check_cycle(details, {n: self.plans.view(n, d) if d.incremental else None for n, d in details.items()})
         logless = tuple(dict.fromkeys(n for d in details.values() for n in self._logless(d) if n not in cycle))
-        with held(self.catalog, [resource_of(n) for n in (*cycle, *logless)]) as leases:
+        with holding_leases(self.catalog, [resource_of(n) for n in (*cycle, *logless)]) as leases:
             written: list[TableName] = []
             gone: dict[TableName, tuple[TableName, ...]] = {}
             definitions: dict[TableName, Definition] = {}

@@ -190,7 +190,7 @@ class Follower:
         return self.mirrors.rows(TableName(LAKE, ("s",), table))
 
     def _take(self, landing: Landing) -> None:
-        if not landing.worth:
+        if not landing.keep_position:
             return  # nor does the lake
         self.mirrors.publish(landing)
         self.position = landing.position

@@ -78,7 +78,7 @@ class Interrupted:
                 continue
             if landing is None or self._chance.random() < 0.2:
                 continue  # killed: while reading, or before publishing
-            if landing.worth:
+            if landing.keep_position:
                 self._publish(landing)
             if self._chance.random() < 0.7:  # else killed before acknowledging
                 with suppress(HeadraceError):

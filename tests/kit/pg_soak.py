@@ -38,7 +38,7 @@ def _land(told: Connection, way: Way, folder: Path) -> None:
         try:
             landing = capture.land(captured.position)
             told.send(landing)
-            if told.recv() and landing.worth:
+            if told.recv() and landing.keep_position:
                 capture.acknowledge(landing.position)
             told.send(None)
         except HeadraceError as error:
@@ -126,7 +126,7 @@ class Soaked:
         if not isinstance(landing, Landing):
             self._failed(*landing)
             return False
-        if landing.worth:
+        if landing.keep_position:
             self.mirrors.publish(landing)
             assert not landing.gone
             assert landing.position["changes"] >= self.position["changes"]

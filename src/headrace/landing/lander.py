@@ -304,7 +304,7 @@ class Lander:
                 if landing.tables:
                     self.events.emit(RefreshStarted(name, mode, None, ()))
                 moved = self._bring(source, landing) if landing.tables else {}
-                if landing.worth:
+                if landing.keep_position:
                     self.events.emit(StageStarted(name, "publish"))
                     self._publish(before, source, landing, moved, leases())
                 result = _result(name, landing, moved, time.perf_counter() - begin)
@@ -318,7 +318,7 @@ class Lander:
                 raise
             finally:
                 capture.clear()
-            if landing.worth:
+            if landing.keep_position:
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
                 for notice in landing.notices:

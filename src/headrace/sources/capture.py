@@ -82,7 +82,7 @@ class Landing:
     Args:
         tables: The mirrors they change.
         position: Where the source stands once they are published.
-        worth: Whether the position should be kept although no mirror changes.
+        keep_position: Whether the position should be kept although no mirror changes.
         transactions: How many transactions.
         rows: How many changes of rows they had, or rows of new snapshots.
         caught_up: Whether nothing more was committed when reading began.
@@ -93,7 +93,7 @@ class Landing:
 
     tables: tuple[LandedTable, ...]
     position: Json
-    worth: bool
+    keep_position: bool
     transactions: int
     rows: int
     caught_up: bool

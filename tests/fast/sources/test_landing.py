@@ -35,7 +35,7 @@ class Still:
         return self.land({"lsn": 1})
 
     def land(self, position: Mapping[str, Any]) -> Landing:
-        return Landing((), position, worth=False, transactions=0, rows=0, caught_up=self.caught_up)
+        return Landing((), position, keep_position=False, transactions=0, rows=0, caught_up=self.caught_up)
 
     def acknowledge(self, position: Mapping[str, Any]) -> None:
         """Nothing was published."""

@@ -233,10 +233,10 @@ def test_a_hand_over_that_failed_rests_also_when_nothing_was_changed(
     with psycopg.connect(url) as other:
         other.execute("SELECT pg_current_xact_id()")
         landing = landed(bank)
-    assert (landing.worth, landing.tables) == (True, ())
+    assert (landing.keep_position, landing.tables) == (True, ())
     rests = bank.position["rests"]
     assert rests > time.time()
-    assert not landed(bank).worth
+    assert not landed(bank).keep_position
     bank.renew("done")
     assert (by_triggers(bank.position), bank.position["rests"]) == (True, rests)
 

@@ -283,7 +283,7 @@ def test_another_server_is_noticed(orders: Follower, change: dict[str, object]) 
 def test_an_idle_source_moves_its_slot(orders: Follower, db: psycopg.Connection) -> None:
     db.execute("CREATE TABLE noise AS SELECT g, repeat('x', 100) FROM generate_series(1, 150000) g")
     (landing,) = orders.land()
-    assert (landing.tables, landing.worth) == ((), True)
+    assert (landing.tables, landing.keep_position) == ((), True)
     slot = health({"url": orders.url, "slot": orders.slot}, orders.position)
     assert slot.lag is not None
     assert slot.lag < 1 << 20

@@ -50,7 +50,7 @@ def test_every_cut_is_a_state_of_the_database(
                 if chance.random() < 0.3:
                     continue  # killed before publishing: read again
                 acknowledged = chance.random() < 0.7  # else killed before that: the server gives it again
-                if landing.worth:  # else it is not published, nor is its position
+                if landing.keep_position:  # else it is not published, nor is its position
                     mirrors.publish(landing)
                     position = landing.position
                     assert position["changes"] >= changes

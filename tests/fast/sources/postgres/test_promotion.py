@@ -99,7 +99,7 @@ def test_with_its_slot_a_source_goes_on_and_tells_so(promoted: Promoted) -> None
     first, *rest = follower.land()
     assert follower.rows("t") == truth(db, "t")
     assert not any(table.replaced for table in first.tables)
-    assert first.worth
+    assert first.keep_position
     assert "nothing was missed" in first.notices[0]
     db.execute("DELETE FROM t WHERE id = 1")
     assert not any(landing.notices for landing in (*rest, *follower.land()))

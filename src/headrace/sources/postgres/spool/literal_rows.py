@@ -23,7 +23,7 @@ _TYPES = {"string": "STRING", "bool": "BOOLEAN", "int32": "INT"}
 """Of columns that become literals, by their name in Arrow."""
 
 
-def held(batches: Iterator[pa.RecordBatch], most: int = MOST_ROWS) -> tuple[list[pa.RecordBatch], str | None]:
+def take_literals(batches: Iterator[pa.RecordBatch], most: int = MOST_ROWS) -> tuple[list[pa.RecordBatch], str | None]:
     """Take batches while they are few rows.
 
     Args:

@@ -15,7 +15,7 @@ from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.snapshot.completion_markers import CompletionMarkers, writing
 from headrace.sources.postgres.spool.landing_sql import Spooled
-from headrace.sources.postgres.spool.literal_rows import MOST_ROWS, held
+from headrace.sources.postgres.spool.literal_rows import MOST_ROWS, take_literals
 from headrace.sources.postgres.spool.pair_detection import Pairing
 from headrace.sources.postgres.spool.release_memory import give_back
 from headrace.sources.postgres.spool.text_columns import keyed, text_of, weighed
@@ -101,7 +101,7 @@ class Spool:
     def write(self, table: RemoteTable, batches: Iterable[pa.RecordBatch]) -> Spooled:
         """Write batches as a part of a table; a few rows need no file."""
         rest = iter(batches)
-        first, text = held(rest, self._few)
+        first, text = take_literals(rest, self._few)
         if text is not None:
             return Spooled(None, sum(batch.num_rows for batch in first), literal=text)
         name = self.part(table)

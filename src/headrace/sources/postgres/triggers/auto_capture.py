@@ -184,7 +184,7 @@ class AutoCapture:
             landing = self._triggers.shown_by(snapshot, position)
         moved = self._wal.placed(now, start, landing.position["changes"], published) | log_witness.NOTHING
         told = "The source is captured from the write-ahead log from now on."
-        return replace(landing, position=moved, worth=True, caught_up=False, notices=(told,))
+        return replace(landing, position=moved, keep_position=True, caught_up=False, notices=(told,))
 
     def _as_named(self, connection: Connection) -> tuple[RemoteTable, ...]:
         """The tables under the names that they have now: under the old ones there may be others."""
@@ -218,7 +218,9 @@ class AutoCapture:
                 raise
             return None  # the log can still be landed, which lets the slot go on, too
         told = "The replication slot cannot keep up; the source is captured by triggers from now on."
-        return replace(landing, position=self._resting(moved, landing.position["changes"]), worth=True, notices=(told,))
+        return replace(
+            landing, position=self._resting(moved, landing.position["changes"]), keep_position=True, notices=(told,)
+        )
 
     def _taken_anew(self, error: UserError) -> Landing:
         landing = self._triggers.begin()
@@ -227,9 +229,9 @@ class AutoCapture:
 
     def _waiting(self, position: Json, landing: Landing) -> Landing:
         """A landing that keeps when to attempt the hand-over again; also one that is not worth it otherwise."""
-        worth = landing.worth or self._rests != float(position.get("rests", 0))
-        kept = landing.position if landing.worth else position
-        return replace(landing, position={**kept, "rests": self._rests}, worth=worth)
+        keep_position = landing.keep_position or self._rests != float(position.get("rests", 0))
+        kept = landing.position if landing.keep_position else position
+        return replace(landing, position={**kept, "rests": self._rests}, keep_position=keep_position)
 
     @staticmethod
     def _resting(position: Json, changes: int) -> dict[str, Any]:

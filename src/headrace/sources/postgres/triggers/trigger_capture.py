@@ -176,7 +176,7 @@ class TriggerCapture(PostgresCapture):
                     connection, now, position, {n: _whole(f).table if f else None for n, f in stale.items()}
                 )
             landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
-            return self._witnessed(connection, landing) if landing.worth else landing
+            return self._witnessed(connection, landing) if landing.keep_position else landing
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
@@ -380,7 +380,7 @@ class TriggerCapture(PostgresCapture):
             landing,
             tables=(*landing.tables, *copied),
             position=moved,
-            worth=True,
+            keep_position=True,
             rows=landing.rows + copies,
             caught_up=False,
         )
@@ -531,4 +531,4 @@ def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[Re
     renamed = [(former[oid], name) for oid, name in names.items() if former.get(oid, name) != name]
     notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)
     position = {**landing.position, "names": names}
-    return replace(landing, position=position, worth=landing.worth or bool(renamed), notices=notices)
+    return replace(landing, position=position, keep_position=landing.keep_position or bool(renamed), notices=notices)

@@ -150,7 +150,7 @@ class PostgresCapture:
             now = server(connection)
             told = self._check(connection, now, position)
             landing = self._landed(connection, now, position)
-        return landing if told is None else replace(landing, worth=True, notices=(*landing.notices, told))
+        return landing if told is None else replace(landing, keep_position=True, notices=(*landing.notices, told))
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
@@ -257,10 +257,10 @@ class PostgresCapture:
         end = max(collector.end, position["lsn"])
         changed = (*parts, *self._written(collector.changes))
         caught_up = end >= now.position
-        worth = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
+        keep_position = bool(changed) or not caught_up or end - position["lsn"] >= IDLE_BYTES
         moved = self.placed(now, end, position["changes"] + collector.rows, position["published"])
         moved |= log_witness.landed(collector.last, position)
-        return Landing(changed, moved, worth, collector.transactions, collector.rows, caught_up)
+        return Landing(changed, moved, keep_position, collector.transactions, collector.rows, caught_up)
 
     def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
         for oid, changes in collected.items():
@@ -298,7 +298,7 @@ class PostgresCapture:
         bare = tuple(
             PostgresTable(self._mirrors[oid], shapes[oid], Spooled(None, 0), former=known[oid]) for oid in silent
         )
-        return replace(landing, tables=(*landing.tables, *bare), worth=True)
+        return replace(landing, tables=(*landing.tables, *bare), keep_position=True)
 
     # ---- snapshots
 

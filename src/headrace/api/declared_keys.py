@@ -12,7 +12,7 @@ from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut
-from headrace.refresh.definition.source_keys import KnownKeys, values_in_several_rows
+from headrace.refresh.definition.source_keys import SourceKeys, values_in_several_rows
 from headrace.results.refresh_results import Record
 from headrace.sources.lakehouse.changes_sql import rows_sql
 
@@ -82,7 +82,7 @@ def declare(
 
 def drop(catalog: Catalog, source: TableName, columns: Collection[str]) -> None:
     """Forget a key; see `Headrace.drop_key`."""
-    known = {tuple(c.lower() for c in key): key for key in KnownKeys(catalog).declared.get(source, ())}
+    known = {tuple(c.lower() for c in key): key for key in SourceKeys(catalog).declared.get(source, ())}
     wanted = tuple(sorted(c.lower() for c in columns))
     found = next((key for folded, key in known.items() if tuple(sorted(folded)) == wanted), tuple(columns))
     catalog.drop_key(source, found)

@@ -19,7 +19,7 @@ from headrace.results.refresh_results import (
 
 if TYPE_CHECKING:
     from headrace.refresh.cut.cut import Cut
-    from headrace.refresh.definition.source_keys import KnownKeys
+    from headrace.refresh.definition.source_keys import SourceKeys
     from headrace.refresh.maintenance import MaintenanceResult
 
 
@@ -132,7 +132,7 @@ class RefreshVerbs(ProjectHandle):
 
     def _behind(self, order: list[TableName], heads: Cut) -> list[TableName]:
         """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
-        from headrace.refresh.definition.source_keys import KnownKeys
+        from headrace.refresh.definition.source_keys import SourceKeys
 
         with self._catalog.reading() as reader:
             tables = {t.name: t for t in reader.stream_tables()}
@@ -141,7 +141,7 @@ class RefreshVerbs(ProjectHandle):
         versions = {n: v.version for n, v in newest.items()}
         versions |= heads.versions(base, lambda *_: None)  # whoever reads what cannot be read says so
         behind: list[TableName] = []
-        keys = KnownKeys(self._catalog)
+        keys = SourceKeys(self._catalog)
         for name in order:
             frontier = frontiers.get(name, Frontier())
             moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
@@ -149,7 +149,7 @@ class RefreshVerbs(ProjectHandle):
                 behind.append(name)
         return behind
 
-    def _unsettled(self, table: StreamTable, keys: KnownKeys) -> bool:
+    def _unsettled(self, table: StreamTable, keys: SourceKeys) -> bool:
         try:
             return table.status is not Status.ACTIVE or self._engine().creator.outdated(table, keys)
         except UserError:  # functions that cannot be loaded: whoever refreshes the table says so

@@ -49,7 +49,7 @@ def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[Tab
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RelationHead:
     """What numbering needs to know of a relation.
 
     Args:
@@ -60,7 +60,7 @@ class Known:
     head: int
 
 
-def known_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, Known]:
+def relation_heads(connection: Connection, names: Iterable[TableName]) -> dict[TableName, RelationHead]:
     """Ids and newest versions of relations, from one query; unknown ones are left out."""
     wanted = set(names)
     if not wanted:
@@ -68,7 +68,7 @@ def known_relations(connection: Connection, names: Iterable[TableName]) -> dict[
     newest = sa.select(sa.func.max(t.version.c.version)).where(t.version.c.relation_id == t.relation.c.id)
     head = sa.func.coalesce(newest.scalar_subquery(), -1)
     rows = connection.execute(sa.select(t.relation.c.name, t.relation.c.id, head).where(name_condition(wanted)))
-    return {name: Known(*rest) for text, *rest in rows if (name := parse_name(text)) in wanted}
+    return {name: RelationHead(*rest) for text, *rest in rows if (name := parse_name(text)) in wanted}
 
 
 def ensure_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
 from headrace.ivm.aggregates import root_aggregate
-from headrace.ivm.append_only import only_gains
+from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.program import DeltaProgram, FullProgram, TableChange
@@ -119,7 +119,7 @@ def _program(tree: Relation, views: AuxiliaryViews, change: Change) -> DeltaProg
     if views.buffer and isinstance(tree, TopK):
         return top_k_buffer.follow(tree, change)
     at_root = partitions.delta(tree, change) or top_k.at_root(tree, change) or recursive.at_root(tree, change)
-    gains = at_root is None and only_gains(tree, change)
+    gains = at_root is None and only_inserts(tree, change)
     delta = at_root or (change.of(tree) if gains else consolidate(change.of(tree)))
     if isinstance(delta, Empty):
         return None

@@ -10,11 +10,11 @@ from headrace.algebra.relations import Filter, Generate, Join, Project, Recursiv
 from headrace.ivm.change import Change
 
 
-def only_gains(relation: Relation, change: Change) -> bool:
+def only_inserts(relation: Relation, change: Change) -> bool:
     """Return whether the change of a relation cannot have a negative weight."""
     match relation:
         case Scan():
             return relation.source not in change.changed or relation.source in change.appended
         case Project() | Filter() | Generate() | Join() | Union() | Values() | Recursive():
-            return all(only_gains(node, change) for node in relation.inputs)
+            return all(only_inserts(node, change) for node in relation.inputs)
     return not change.touches(relation)

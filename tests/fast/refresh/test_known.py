@@ -14,7 +14,7 @@ from headrace.catalog import Catalog, Mirror, Outcome, Publication, SourceMove
 from headrace.definitions.details import Details, to_json
 from headrace.reasons import FullReason
 from headrace.refresh.cut.align_cut import wants_alignment
-from headrace.refresh.definition.source_keys import KnownKeys
+from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.refresh.fuses.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, judge
 from headrace.refresh.gather_facts import known, redefined
 from headrace.refresh.groups.grouping import Defaults
@@ -62,12 +62,12 @@ def test_surroundings_are_those_of_the_new_definition(catalog: Catalog, url: str
 def test_mirrors_have_the_keys_of_their_tables(catalog: Catalog) -> None:
     mirrors = [Mirror(name, lake(f"_headrace.{name.table}_log")) for name in (ORDERS, ITEMS)]
     catalog.create_source("shop", "postgres", {}, mirrors)
-    assert KnownKeys(catalog).of([ORDERS]) == {}
+    assert SourceKeys(catalog).of([ORDERS]) == {}
     keys = {ORDERS: ["line", "id"], ITEMS: []}
     landed = tuple(Mirror(m.name, m.log, {"key": keys[m.name]}) for m in mirrors)
     catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, landed),)))
     catalog.declare_key(ORDERS, ["id", "line"])
-    assert KnownKeys(catalog).of([ORDERS, ITEMS]) == {ORDERS: (("id", "line"),)}
+    assert SourceKeys(catalog).of([ORDERS, ITEMS]) == {ORDERS: (("id", "line"),)}
 
 
 def test_a_key_counts_where_no_version_without_it_can_be_read(catalog: Catalog, url: str) -> None:
@@ -83,12 +83,12 @@ def test_a_key_counts_where_no_version_without_it_can_be_read(catalog: Catalog, 
     see(catalog, snapshot=2)
     keyed = replace(mirror, details={"key": ["id"], "key_since": 1})
     catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, (keyed,)),)))
-    assert KnownKeys(catalog).of([ORDERS]) == {}
+    assert SourceKeys(catalog).of([ORDERS]) == {}
     catalog.open_gates([ORDERS])
-    assert KnownKeys(catalog).of([ORDERS]) == {ORDERS: (("id",),)}
+    assert SourceKeys(catalog).of([ORDERS]) == {ORDERS: (("id",),)}
     # aligned with a table that reflects version 0, a reader of both reads that one
-    assert KnownKeys(catalog).of([ORDERS, REVENUE]) == {}
+    assert SourceKeys(catalog).of([ORDERS, REVENUE]) == {}
     create(catalog, TOP, REVENUE, details=plain)
-    assert KnownKeys(catalog).of([ORDERS, TOP]) == {}
+    assert SourceKeys(catalog).of([ORDERS, TOP]) == {}
     catalog.publish(refresh(catalog, iceberg, 2, REVENUE))
-    assert KnownKeys(catalog).of([ORDERS, REVENUE]) == {ORDERS: (("id",),)}
+    assert SourceKeys(catalog).of([ORDERS, REVENUE]) == {ORDERS: (("id",),)}

@@ -114,17 +114,17 @@ def run(
     scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
     if dry_run:
         return RunSummary(planned=scheduler.plan())
-    told_to_stop = stopping or threading.Event()
+    stop_requested = stopping or threading.Event()
     with _telling(settings, events):
         if not once:
             with (
-                _signals(told_to_stop),
+                _signals(stop_requested),
                 landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
             ):
-                return scheduler.run(told_to_stop)
+                return scheduler.run(stop_requested)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
-        with _signals(told_to_stop):
-            return dataclasses.replace(scheduler.run(told_to_stop, once=True), landed=failure is None)
+        with _signals(stop_requested):
+            return dataclasses.replace(scheduler.run(stop_requested, once=True), landed=failure is None)
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.publishing.publication import FrontierMove, invalid
 from headrace.catalog.records import Status
-from headrace.catalog.relations import Known, not_found
+from headrace.catalog.relations import RelationHead, not_found
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 
 
-def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[TableName, Known]) -> None:
+def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[TableName, RelationHead]) -> None:
     """Replace the frontiers of stream tables, which become ACTIVE.
 
     Args:
@@ -77,7 +77,7 @@ def _check_generation(wanted: FrontierMove, generation: int) -> None:
         )
 
 
-def _check_versions(wanted: FrontierMove, old: Mapping[int, int], known: Mapping[TableName, Known]) -> None:
+def _check_versions(wanted: FrontierMove, old: Mapping[int, int], known: Mapping[TableName, RelationHead]) -> None:
     for source, version in wanted.frontier.items():
         if source not in known or not 0 <= version <= known[source].head:
             raise invalid(f"{wanted.stream} cannot be at version {version} of {source}, which has no such version.")

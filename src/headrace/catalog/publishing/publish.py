@@ -24,7 +24,7 @@ from headrace.catalog.publishing import frontiers, versions
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord, RanAs
-from headrace.catalog.relations import Known, known_relations
+from headrace.catalog.relations import RelationHead, relation_heads
 from headrace.catalog.sources import database_sources
 from headrace.catalog.state import history
 from headrace.errors import EnvironmentFault
@@ -64,7 +64,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     database_sources.drop(connection, publication.source_drops)
     database_sources.move(connection, publication.sources, record.published_at)
     move_pointers(connection, publication, ours, now)
-    known = known_relations(connection, _named(publication))
+    known = relation_heads(connection, _named(publication))
     known = _add_versions(connection, publication.versions, known, record)
     frontiers.move(connection, publication.frontiers, known)
     history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
@@ -95,8 +95,11 @@ def _open(connection: Connection, publication: Publication, now: dt.datetime) ->
 
 
 def _add_versions(
-    connection: Connection, new: Sequence[NewVersion], known: Mapping[TableName, Known], record: PublicationRecord
-) -> dict[TableName, Known]:
+    connection: Connection,
+    new: Sequence[NewVersion],
+    known: Mapping[TableName, RelationHead],
+    record: PublicationRecord,
+) -> dict[TableName, RelationHead]:
     """Append versions; returns what is known of relations afterwards."""
     after, rows = dict(known), []
     for wanted in new:
@@ -105,7 +108,7 @@ def _add_versions(
             raise invalid(f"{wanted.relation} is not a relation of this catalog.")
         if wanted.version != relation.head + 1:
             raise invalid(f"{wanted.relation} cannot go from version {relation.head} to version {wanted.version}.")
-        after[wanted.relation] = Known(relation.id, wanted.version)
+        after[wanted.relation] = RelationHead(relation.id, wanted.version)
         rows.append(_version_row(wanted, relation.id, record))
     if rows:
         connection.execute(sa.insert(t.version), rows)

@@ -23,7 +23,7 @@ from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, col
 from headrace.algebra.tree import identity
 from headrace.ivm.affected_keys import touched
 from headrace.ivm.aggregates.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind, change_call, joined_halves
-from headrace.ivm.append_only import only_gains
+from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change, union_all, weigh
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.program import Counts, DeltaProgram, FullProgram, TableChange
@@ -166,7 +166,7 @@ def _accumulated(root: Root, change: Change) -> Relation:
 
 
 def _may_lose_extreme(root: Root, change: Change) -> bool:
-    return any(a.extreme for a in root.plan.accumulators) and not only_gains(root.aggregate.input, change)
+    return any(a.extreme for a in root.plan.accumulators) and not only_inserts(root.aggregate.input, change)
 
 
 def _doubts(root: Root, change: Change) -> list[Scalar]:

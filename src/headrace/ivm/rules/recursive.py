@@ -13,7 +13,7 @@ from __future__ import annotations
 from headrace.algebra.relations import Empty, Project, Recursive, Relation, Repeat, Round, Stored, Union
 from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import identity, transform
-from headrace.ivm.append_only import only_gains
+from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change, empty, weigh
 from headrace.ivm.consolidate import consolidate, difference
 from headrace.ivm.program import STATE
@@ -25,7 +25,7 @@ def delta(recursive: Recursive, change: Change) -> Relation:
     """The rows after, minus those before."""
     # each takes many jobs, and a plan around it may run it more than once
     was = change.keep("rounds", change.before(recursive))
-    if recursive.settled and only_gains(recursive, change):
+    if recursive.settled and only_inserts(recursive, change):
         came = _came(recursive, was, change)
         return empty(recursive) if isinstance(came, Empty) else weigh(change.keep("came", came), 1)
     return difference(was, change.keep("rounds", change.after(recursive)))
@@ -63,7 +63,7 @@ def moved(recursive: Recursive, known: Relation, change: Change) -> Relation:
         known: Its rows as they were.
         change: Keeps what is computed once.
     """
-    if not only_gains(recursive, change):
+    if not only_inserts(recursive, change):
         return rederived(recursive, known, change)
     came = _came(recursive, known, change)
     return came if isinstance(came, Empty) else weigh(came, 1)

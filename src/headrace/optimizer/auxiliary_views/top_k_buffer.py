@@ -28,7 +28,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, column, compose, literal
 from headrace.algebra.tree import identity
-from headrace.ivm.append_only import only_gains
+from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change, total
 from headrace.ivm.consolidate import consolidate, difference
 from headrace.ivm.program import COMPANION, STATE, DeltaProgram, FullProgram, TableChange
@@ -71,7 +71,7 @@ def follow(tree: TopK, change: Change) -> DeltaProgram | None:
         return None
     kept = Stored(COMPANION, tree.columns)
     now = _followed(tree, kept, change.keep("moved", moved))
-    if not only_gains(tree.input, change):
+    if not only_inserts(tree.input, change):
         now = _refilled(tree, kept, change.keep("followed", now), change)
     now = change.keep("first", now)
     shown = change.keep("change", difference(Stored(STATE, tree.columns), tree.with_inputs(now)))

@@ -1,6 +1,6 @@
 """Rows near a change that programs of several stream tables read: collected once for all of them.
 
-`nearby` collects for one program. But all joins of orders and line items ask for the line items of changed orders. What
+`read_once` collects for one program. But all joins of orders and line items ask for the line items of changed orders. What
 a program asks for is noted as its needs; where several programs have the same ones, a step collects what any of them
 reads, following changes as they are: it has nothing of a program in it, so that it is the same step in all of them.
 """
@@ -23,7 +23,7 @@ from headrace.optimizer.common_subexpressions.read_once import (
     read_from,
     same_when_equal,
 )
-from headrace.optimizer.common_subexpressions.semijoin_rows import identity_fields, near_step
+from headrace.optimizer.common_subexpressions.semijoin_rows import identity_fields, semijoin_step
 from headrace.optimizer.optimizer_pass import ProgramFacts
 from headrace.optimizer.sideways.demand import Reading, Tracing
 from headrace.optimizer.sideways.value_domains import Domains, terms, united
@@ -36,7 +36,7 @@ def share_reads(program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
         program: The program, its steps rewritten.
         facts: What changed, and what is collected.
     """
-    near = CommonNear(facts.changed, facts.sizes, facts.types)
+    near = SharedSemijoins(facts.changed, facts.sizes, facts.types)
     needs = near.needs(program)
     return replace(near.instead(program, facts.collected) if facts.collected else program, needs=needs)
 
@@ -67,11 +67,11 @@ def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[S
         for table, values in sorted(need.follows, key=str)
     )
     follows = frozenset(table for table, _ in need.follows)
-    return near_step(free_name(NEAR, steps), key, keys, need.fields, changed=source in changed, follows=follows)
+    return semijoin_step(free_name(NEAR, steps), key, keys, need.fields, changed=source in changed, follows=follows)
 
 
 @dataclass(frozen=True, slots=True)
-class CommonNear:
+class SharedSemijoins:
     """Looks through a program for what it needs, and has it read what is collected for several.
 
     Args:

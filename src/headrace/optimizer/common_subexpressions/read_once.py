@@ -19,7 +19,7 @@ from headrace.algebra.tree import walk
 from headrace.algebra.types import groupable, mentions
 from headrace.ivm.program import DeltaProgram, Key, Step, free_name
 from headrace.names import TableName
-from headrace.optimizer.common_subexpressions.semijoin_rows import AFTERWARDS, BEFOREHAND, near_step
+from headrace.optimizer.common_subexpressions.semijoin_rows import AFTERWARDS, BEFOREHAND, semijoin_step
 from headrace.optimizer.sideways.demand import Demand, Reading, Tracing
 from headrace.optimizer.sideways.value_domains import Domains, united
 
@@ -62,7 +62,7 @@ def read_once(
         if most is None or len(places[most]) < 2:
             return program
         tried.add(most)
-        program = found.nearby(most, places[most][0]) or program
+        program = found.read_once(most, places[most][0]) or program
     return program
 
 
@@ -111,7 +111,7 @@ class _Program:
         always = frozenset(s.name for s in kept if s.only_if is None)
         return Domains({s.name: s.relation for s in steps}, {s.name for s in kept}, self.types, always)
 
-    def nearby(self, key: Key, first: int) -> DeltaProgram | None:
+    def read_once(self, key: Key, first: int) -> DeltaProgram | None:
         """The program with one more step that is read instead of the source; None where that cannot be.
 
         Args:
@@ -140,7 +140,7 @@ class _Program:
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
         keys = united(demand.values for _, demand in wanted)
-        return near_step(
+        return semijoin_step(
             free_name(NEAR, self.program.steps), key, keys, fields, changed=source in self.changed, condition=condition
         )
 

@@ -28,7 +28,7 @@ AFTERWARDS, BEFOREHAND = "__hr_after", "__hr_before"
 _REMOVED, _NET = "__hr_removed", "__hr_net"
 
 
-def near_step(
+def semijoin_step(
     name: str,
     key: Key,
     keys: Relation,
@@ -63,7 +63,7 @@ def identity_fields(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that have some keys; arguments as of `near_step`."""
+    """Rows that have some keys; arguments as of `semijoin_step`."""
 
     key: Key
     keys: Relation

@@ -12,7 +12,7 @@ from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import diamonds
 from headrace.names import TableName
-from headrace.refresh.cut.cut import Head, held_at
+from headrace.refresh.cut.cut import Head, head_at
 from headrace.refresh.cut.version_alignment import Past, State, aligned
 from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule.options import Consistency, parse_options
@@ -74,7 +74,7 @@ def aligned_heads(heads: Mapping[TableName, Head], found: Alignment, reader: Rea
     """Heads, held back at the versions that agree."""
     older = {n: v for n, v in (found.versions or {}).items() if v < heads[n].version.version}
     at = reader.versions_at(older)
-    return {n: held_at(head, at.get(n), aligned=True) for n, head in heads.items()}
+    return {n: head_at(head, at.get(n), aligned=True) for n, head in heads.items()}
 
 
 def readable_later(

@@ -151,7 +151,7 @@ class Cut:
         with self._catalog.reading() as reader:
             closed = {n: g for n, g in reader.gates().items() if n in self._seen}
             at = reader.versions_at({n: g.version for n, g in closed.items()})
-        self._seen |= {n: held_at(self._seen[n], version) for n, version in at.items() if n in names}
+        self._seen |= {n: head_at(self._seen[n], version) for n, version in at.items() if n in names}
 
     def _mirrored(self) -> dict[TableName, Head]:
         """Heads of all mirrors, taken once and in one query: what was captured together is read together."""
@@ -165,7 +165,7 @@ class Cut:
                     held = reader.versions_at({n: v for n, v in closed.items() if n in names})
                 there = [n for n in names if n in newest and n in pointers]
                 heads = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
-                self._mirrors = {n: held_at(head, held.get(n)) for n, head in heads.items()}
+                self._mirrors = {n: head_at(head, held.get(n)) for n, head in heads.items()}
             return self._mirrors
 
     def _observe(self, metas: Mapping[TableName, TableMeta]) -> None:
@@ -194,7 +194,7 @@ class Cut:
         return locations
 
 
-def held_at(head: Head, version: Version | None, *, aligned: bool = False) -> Head:
+def head_at(head: Head, version: Version | None, *, aligned: bool = False) -> Head:
     """A head that is held back at an older version; as it is for None, or a version that is not older."""
     if version is None or version.version >= head.version.version:
         return head

@@ -20,7 +20,7 @@ from headrace.ports import Session
 from headrace.reasons import FullReason
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of, view_locations
-from headrace.refresh.definition.source_keys import KnownKeys, out_of_date
+from headrace.refresh.definition.source_keys import SourceKeys, out_of_date
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution, not_skippable
 from headrace.refresh.groups.cycle_rules import as_member, check_cycle, in_cycle, parts
 from headrace.refresh.held_leases import holding_leases
@@ -205,7 +205,7 @@ class Creator:
         resolved: Mapping[TableName, Resolution],
     ) -> tuple[RefreshResult, ...]:
         """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
-        keys = KnownKeys(self.catalog)
+        keys = SourceKeys(self.catalog)
         old = [name for name in part if self._is_old(from_json(tables[name].details), keys)]
         if not old and all(from_json(tables[name].details).cyclic for name in part):
             return ()
@@ -254,7 +254,7 @@ class Creator:
         there = {name: {c.name for c in head.meta.columns} for name, head in now.items()}
         return any({c.name for c in use.columns} - there[use.name] for use in details.sources)
 
-    def outdated(self, table: StreamTable, keys: KnownKeys | None = None) -> bool:
+    def outdated(self, table: StreamTable, keys: SourceKeys | None = None) -> bool:
         """Return whether a stream table must be defined again.
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
@@ -269,13 +269,13 @@ class Creator:
             UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
         """
         details = from_json(table.details)
-        if self._is_old(details, keys or KnownKeys(self.catalog)):
+        if self._is_old(details, keys or SourceKeys(self.catalog)):
             return True
         if details.cyclic and not Dag(self.catalog.dependencies()).component(table.name):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
 
-    def _is_old(self, details: Details, keys: KnownKeys) -> bool:
+    def _is_old(self, details: Details, keys: SourceKeys) -> bool:
         """Return whether what a stream table was compiled from is not that any more."""
         known = details.view_locations
         if details.layout != LAYOUT or (bool(known) and view_locations(self.catalog, known) != dict(known)):

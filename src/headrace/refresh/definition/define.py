@@ -22,7 +22,7 @@ from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, Tab
 from headrace.ports import Session
 from headrace.refresh.cut.cut import metadata
 from headrace.refresh.definition.refused_queries import refusals_of
-from headrace.refresh.definition.source_keys import KnownKeys
+from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
 from headrace.semantics import Semantics
 from headrace.sql.references import references
@@ -87,7 +87,7 @@ def define(
         output = runner.describe(pinned_free(details, catalogs))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
-    keys, disabled = KnownKeys(catalog).of(sources), plans.disabled_in_definitions
+    keys, disabled = SourceKeys(catalog).of(sources), plans.disabled_in_definitions
     details = replace(details, source_keys=keys, disabled_passes=disabled)
     view = plans.compile(details, output)
     if view.tree is None:

@@ -18,7 +18,7 @@ from headrace.names import TableName, quote
 from headrace.ports import Runner
 
 
-class KnownKeys:
+class SourceKeys:
     """What is known of keys, as the catalog has it at the first question; for one look at many stream tables.
 
     Args:
@@ -90,7 +90,7 @@ def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> i
     return int(runner.run(sql)[0][0])
 
 
-def out_of_date(details: Details, keys: KnownKeys) -> bool:
+def out_of_date(details: Details, keys: SourceKeys) -> bool:
     """Whether a stream table must be compiled again: it rests on a key that is gone, or one was declared since."""
     known: Mapping[TableName, Keys] = details.source_keys
     if any(not set(keys.declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):

@@ -53,7 +53,7 @@ PER_TABLE, PER_PARTITION = 4, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredColumn:
     """How a column is held in the change table.
 
     Args:
@@ -90,7 +90,7 @@ def surroundings(schema: str) -> Iterator[sql.Composed]:
         yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(table)
 
 
-def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
+def keepers(schema: str, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
     """Statements that make the functions `keep_…` for columns."""
     for type_ in sorted({h.type for h in held if not h.converted}):
         for arguments, body in (
@@ -105,7 +105,7 @@ def keepers(schema: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
             ).format(_keeper(schema, type_), kind, sql.Literal(sql.SQL(body).format(kind).as_string(None)))
 
 
-def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql.Composed]:
+def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
     """Statements that make an empty change table.
 
     Its replica identity is for publications FOR ALL TABLES, which would keep us from deleting what is landed.
@@ -122,7 +122,7 @@ def change_table(schema: str, suffix: str, held: Sequence[Held]) -> Iterator[sql
     yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(name)
 
 
-def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]) -> Iterator[sql.Composed]:
+def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
     """Statements that make the trigger functions of a table."""
     plain = table.filter is None and all(h.settled for h in held)
     settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
@@ -144,7 +144,7 @@ def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Held]
     yield from _function(schema, f"x_{suffix}", body, "")
 
 
-def _rows(schema: str, table: RemoteTable, held: Sequence[Held], op: int, relation: str) -> sql.Composed:
+def _rows(schema: str, table: RemoteTable, held: Sequence[StoredColumn], op: int, relation: str) -> sql.Composed:
     shown, placed = [], []
     for number, (column, h) in enumerate(zip(table.columns, held, strict=True)):
         name = sql.Identifier(column.name)
@@ -237,6 +237,6 @@ def reading_keys(schema: str, suffix: str, places: Sequence[int]) -> sql.Compose
     return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(keys, changes_of(schema, suffix))
 
 
-def held_of(described: Mapping[int, Held], table: RemoteTable) -> tuple[Held, ...]:
+def stored_columns(described: Mapping[int, StoredColumn], table: RemoteTable) -> tuple[StoredColumn, ...]:
     """How the columns of a table are held, in their order; one that has been dropped by now stays NULL."""
-    return tuple(described.get(column.number, Held("text", True)) for column in table.columns)
+    return tuple(described.get(column.number, StoredColumn("text", True)) for column in table.columns)

@@ -80,7 +80,7 @@ def install(
 
     def work() -> None:
         fit = fitness(connection, [table.oid])[table.oid]
-        held = change_tables.held_of(described(connection, table.oid), table)
+        held = change_tables.stored_columns(described(connection, table.oid), table)
         for name in strays(connection, schema, suffix, table.oid):
             connection.execute(sql.SQL("DROP FUNCTION {} CASCADE").format(sql.Identifier(schema, name)))
         for statement in (

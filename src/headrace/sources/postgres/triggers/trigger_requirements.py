@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.sources.postgres.connection import Connection, in_motion
-from headrace.sources.postgres.triggers.change_tables import Held
+from headrace.sources.postgres.triggers.change_tables import StoredColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,13 @@ WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
 
 
-def described(connection: Connection, oid: int) -> dict[int, Held]:
+def described(connection: Connection, oid: int) -> dict[int, StoredColumn]:
     """How the columns of a table are held in a change table, by their numbers."""
     rows: list[tuple[Any, ...]] = connection.execute(_HELD, (oid,)).fetchall()
-    return {number: Held("text", True, bool(enum)) if foreign else Held(name) for number, name, foreign, enum in rows}
+    return {
+        number: StoredColumn("text", True, bool(enum)) if foreign else StoredColumn(name)
+        for number, name, foreign, enum in rows
+    }
 
 
 _INSTALLED = """

@@ -24,7 +24,7 @@ from headrace.statistics.calibration import PACE_ENTRIES, pace, recomputed
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TableState:
     """What the catalog says about the table and its surroundings.
 
     Args:
@@ -52,7 +52,7 @@ class Known:
     redefined: FullReason | None = None
 
 
-def known(catalog: Catalog, name: TableName) -> Known:
+def known(catalog: Catalog, name: TableName) -> TableState:
     """Read one stream table's surroundings from one state of the catalog."""
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
@@ -61,7 +61,7 @@ def known(catalog: Catalog, name: TableName) -> Known:
         frontier = frontiers.get(name, Frontier())
         logs = {t.name: t.log for t in streams.values() if t.log is not None}
         logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}
-        return Known(
+        return TableState(
             table,
             streams,
             frontier,
@@ -80,13 +80,13 @@ def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, Tabl
     return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
 
 
-def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
+def redefined(state: TableState, definition: Definition, reason: FullReason) -> TableState:
     """What the catalog will say of a table once a new definition is published: no frontier, the next generation.
 
     Its surroundings are those of the new definition, too, for which versions agree is found out from them.
     """
     table = replace(
-        know.table,
+        state.table,
         query=definition.query,
         sources=definition.sources,
         refresh_mode=definition.refresh_mode,
@@ -94,39 +94,39 @@ def redefined(know: Known, definition: Definition, reason: FullReason) -> Known:
         details=definition.details,
         companion=definition.companion,
         log=definition.log,
-        options=know.table.options if definition.options is None else definition.options,
-        generation=know.table.generation + 1,
+        options=state.table.options if definition.options is None else definition.options,
+        generation=state.table.generation + 1,
         companion_behind=False,
     )
     return replace(
-        know,
+        state,
         table=table,
-        streams={**know.streams, table.name: table},
+        streams={**state.streams, table.name: table},
         frontier=Frontier(),
-        frontiers={name: frontier for name, frontier in know.frontiers.items() if name != table.name},
+        frontiers={name: frontier for name, frontier in state.frontiers.items() if name != table.name},
         at_frontier={},
         redefined=reason,
     )
 
 
-def outside(know: Known, cycle: Collection[TableName]) -> Known:
+def outside(state: TableState, cycle: Collection[TableName]) -> TableState:
     """The same without the sources that are in the table's own cycle, which are read as they become."""
-    return replace(know, table=replace(know.table, sources=tuple(s for s in know.table.sources if s not in cycle)))
+    return replace(state, table=replace(state.table, sources=tuple(s for s in state.table.sources if s not in cycle)))
 
 
-def still_read(know: Known, heads: Mapping[TableName, Head]) -> Known:
+def still_read(state: TableState, heads: Mapping[TableName, Head]) -> TableState:
     """The same with only those sources that it read so far and goes on reading, and of these the columns still there.
 
     What changed in them can be told although the definition does not hold any more.
 
     Args:
-        know: What the catalog says under the definition that is given up.
+        state: What the catalog says under the definition that is given up.
         heads: Heads of what the new definition reads.
     """
-    details = from_json(know.table.details)
+    details = from_json(state.table.details)
     uses = tuple(_still_there(use, heads[use.name].meta) for use in details.sources if use.name in heads)
     names = tuple(use.name for use in uses)
-    return replace(know, table=replace(know.table, sources=names, details=to_json(replace(details, sources=uses))))
+    return replace(state, table=replace(state.table, sources=names, details=to_json(replace(details, sources=uses))))
 
 
 def _still_there(use: SourceUse, meta: TableMeta) -> SourceUse:
@@ -134,11 +134,11 @@ def _still_there(use: SourceUse, meta: TableMeta) -> SourceUse:
     return replace(use, columns=tuple(c for c in use.columns if (c.name.lower(), c.type) in there), ids=())
 
 
-def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:
+def gather(state: TableState, heads: Mapping[TableName, Head], *, forced: bool, tag: str) -> Facts:
     """Build the facts.
 
     Args:
-        know: What the catalog says.
+        state: What the catalog says.
         heads: Heads of the table's sources.
         forced: The user asked for FULL.
         tag: Suffix for temporary names.
@@ -146,61 +146,61 @@ def gather(know: Known, heads: Mapping[TableName, Head], *, forced: bool, tag: s
     Raises:
         UserError: `SOURCE_SCHEMA_CHANGED` when a used column is gone or has another type.
     """
-    details = from_json(know.table.details)
+    details = from_json(state.table.details)
     uses = {use.name: use for use in details.sources}
-    sources = tuple(_source(know, uses[name], heads[name]) for name in know.table.sources)
-    loaded = len(know.frontier) > 0 or (not know.table.sources and know.redefined is None)
+    sources = tuple(_source(state, uses[name], heads[name]) for name in state.table.sources)
+    loaded = len(state.frontier) > 0 or (not state.table.sources and state.redefined is None)
     return Facts(
-        name=know.table.name,
+        name=state.table.name,
         details=details,
-        refresh_mode=know.table.refresh_mode,
+        refresh_mode=state.table.refresh_mode,
         sources=sources,
-        state_rows=know.newest.row_count if know.newest else None,
-        companion=know.table.companion,
-        log=know.table.log,
-        version=know.newest.version if know.newest else None,
-        readers=_readers(know),
-        state_at=_published(know, know.table.name),
-        companion_at=_published(know, know.table.companion),
-        companion_rows=_rows(know, know.table.companion),
-        companion_behind=know.table.companion is not None and know.table.companion_behind,
-        pace=pace(know.history),
-        recomputed=recomputed(know.history),
+        state_rows=state.newest.row_count if state.newest else None,
+        companion=state.table.companion,
+        log=state.table.log,
+        version=state.newest.version if state.newest else None,
+        readers=_readers(state),
+        state_at=_published(state, state.table.name),
+        companion_at=_published(state, state.table.companion),
+        companion_rows=_rows(state, state.table.companion),
+        companion_behind=state.table.companion is not None and state.table.companion_behind,
+        pace=pace(state.history),
+        recomputed=recomputed(state.history),
         forced=forced,
-        obstacle=None if loaded or know.newest is None else _redefined(know),
+        obstacle=None if loaded or state.newest is None else _redefined(state),
         tag=tag,
     )
 
 
-def _readers(know: Known) -> frozenset[TableName]:
-    if know.newest is None or know.table.log is None:
+def _readers(state: TableState) -> frozenset[TableName]:
+    if state.newest is None or state.table.log is None:
         return frozenset()
-    return followers(know.table.name, know.newest.version, know.streams, know.frontiers)
+    return followers(state.table.name, state.newest.version, state.streams, state.frontiers)
 
 
-def _published(know: Known, table: TableName | None) -> str | None:
-    if table is None or table not in know.locations:
+def _published(state: TableState, table: TableName | None) -> str | None:
+    if table is None or table not in state.locations:
         return None
-    meta = metadata(know.locations[table])
+    meta = metadata(state.locations[table])
     return rows_sql(table, meta, meta.current_snapshot_id)
 
 
-def _rows(know: Known, table: TableName | None) -> int:
-    if table is None or table not in know.locations:
+def _rows(state: TableState, table: TableName | None) -> int:
+    if table is None or table not in state.locations:
         return 0
-    return metadata(know.locations[table]).row_count or 0
+    return metadata(state.locations[table]).row_count or 0
 
 
-def _redefined(know: Known) -> Obstacle:
-    reason = know.redefined or FullReason.DEFINITION_CHANGED
+def _redefined(state: TableState) -> Obstacle:
+    reason = state.redefined or FullReason.DEFINITION_CHANGED
     return Obstacle(reason, reason.sentence)
 
 
-def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
+def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
     name, now = use.name, head.version
-    check_schema(know.table.name, use, head.meta)
+    check_schema(state.table.name, use, head.meta)
     if head.newer and not head.readable:
-        raise gone(know.table.name, name, aligned=head.aligned)
+        raise gone(state.table.name, name, aligned=head.aligned)
     facts = SourceFacts(
         name=name,
         before=None,
@@ -210,17 +210,17 @@ def _source(know: Known, use: SourceUse, head: Head) -> SourceFacts:
         columns=use.held_to(head.meta.columns),
         names=frozenset(column.name for column in head.meta.columns),
     )
-    old = know.at_frontier.get(name)
+    old = state.at_frontier.get(name)
     if old is None:
-        return facts if not know.frontier else _with(facts, obstacle=_redefined(know))
+        return facts if not state.frontier else _with(facts, obstacle=_redefined(state))
     if old.table_uuid and old.table_uuid != head.meta.uuid:
         detail = f"{name} was dropped and created again"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
     if old.version == now.version:
         return _with(facts, before=facts.after)
-    if name in know.streams or name in know.logs:
-        return _stream_change(facts, know, use, old, head)
-    return _table_change(facts, know, use, old, head)
+    if name in state.streams or name in state.logs:
+        return _stream_change(facts, state, use, old, head)
+    return _table_change(facts, state, use, old, head)
 
 
 def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
@@ -233,9 +233,9 @@ def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
     )
 
 
-def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
-    kept = know.logs.get(use.name)
-    location = know.locations.get(kept) if kept is not None else None
+def _stream_change(facts: SourceFacts, state: TableState, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+    kept = state.logs.get(use.name)
+    location = state.locations.get(kept) if kept is not None else None
     log = head.log or (metadata(location) if location is not None else None)
     if kept is None:
         detail = f"{use.name} keeps no change log"
@@ -246,15 +246,15 @@ def _stream_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version
     before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
     rows = _logged(head.version.version - old.version, head.newer, log)
     common = log and logged_change(
-        know.table.name,
+        state.table.name,
         use.name,
         (old, head.version),
         columns=columns,
         log=log,
         sql=entries,
         rows=rows,
-        streams=know.streams,
-        frontiers=know.frontiers,
+        streams=state.streams,
+        frontiers=state.frontiers,
     )
     change = f"SELECT {listed} {entries}"
     return _with(facts, before=before, change=change, change_rows=rows, logged=True, common=common)
@@ -268,7 +268,7 @@ def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:
     return sum(islice(appended, newer, newer + versions))
 
 
-def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version, head: Head) -> SourceFacts:
+def _table_change(facts: SourceFacts, state: TableState, use: SourceUse, old: Version, head: Head) -> SourceFacts:
     plan = plan_changes(head.meta, old.snapshot_id, head.version.snapshot_id, uuid=old.table_uuid)
     if isinstance(plan, NotIncremental):
         return _with(facts, obstacle=Obstacle(plan.reason, plan.detail))
@@ -277,14 +277,14 @@ def _table_change(facts: SourceFacts, know: Known, use: SourceUse, old: Version,
     change = changes_sql(use.name, head.meta, plan, columns)
     appended = all(isinstance(part, AppendRange) for part in plan.parts)
     common = common_change(
-        know.table.name,
+        state.table.name,
         use.name,
         columns,
         (old, head.version),
         meta=head.meta,
         plan=plan,
-        streams=know.streams,
-        frontiers=know.frontiers,
+        streams=state.streams,
+        frontiers=state.frontiers,
     )
     return _with(
         facts,

@@ -187,36 +187,36 @@ class Refresher:
                 return unchanged
             with holding_leases(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
                 done: list[Finished] = []
-                knows: list[gather_facts.Known] = []
+                states: list[gather_facts.TableState] = []
                 results: dict[TableName, RefreshResult] = {}
                 try:
                     seen = self._seen_by_all(names, heads)
                     for part in self._parts(names):
                         name = trying = part[0]
                         attempt = attempt if name == names[0] else self._attempt()
-                        knows = [gather_facts.known(self.catalog, n) for n in part]
-                        for know in knows:
-                            self._recover(know, leases())
+                        states = [gather_facts.known(self.catalog, n) for n in part]
+                        for state in states:
+                            self._recover(state, leases())
                         recompute = not set(part).isdisjoint(full)
-                        if len(names) > 1 and not recompute and all(self._is_current(k, heads, seen) for k in knows):
+                        if len(names) > 1 and not recompute and all(self._is_current(k, heads, seen) for k in states):
                             results |= {
-                                k.table.name: self._unchanged(k.table.name, k.frontier, attempt.seconds) for k in knows
+                                k.table.name: self._unchanged(k.table.name, k.frontier, attempt.seconds) for k in states
                             }
                             continue
-                        if in_cycle(part, knows[0].streams):
-                            new = self._prepare_cycle(knows, heads, seen, forced=recompute, resolved=resolved)
+                        if in_cycle(part, states[0].streams):
+                            new = self._prepare_cycle(states, heads, seen, forced=recompute, resolved=resolved)
                         else:
                             how = resolved.get(name)
-                            know = knows[0]
+                            state = states[0]
                             new = [
-                                self._prepare(know, None, heads, recompute, attempt, leases, seen=seen, resolved=how)
+                                self._prepare(state, None, heads, recompute, attempt, leases, seen=seen, resolved=how)
                             ]
                         done += new
                         seen |= {one.facts.name: head for one in new if (head := staged_head(one))}
                     results |= self._publish(done, leases(), group)
                 except BaseException:
                     written = [t for one in done for t in one.outcome.written]
-                    self._put_back([*written, *(t for know in knows for t in know.table.stored)], leases())
+                    self._put_back([*written, *(t for state in states for t in state.table.stored)], leases())
                     raise
                 return tuple(results[name] for name in names)
         except HeadraceError as error:
@@ -245,10 +245,10 @@ class Refresher:
         """
         attempt, name = self._attempt(), definition.name
         before = gather_facts.known(self.catalog, name)
-        know = gather_facts.redefined(before, definition, reason)
+        state = gather_facts.redefined(before, definition, reason)
         try:
-            changed = {} if resolved is None else self._judged(before, self._observe(know, heads, {}), resolved)
-            done = self._prepare(know, definition, heads, True, attempt, lambda: leases, gone)
+            changed = {} if resolved is None else self._judged(before, self._observe(state, heads, {}), resolved)
+            done = self._prepare(state, definition, heads, True, attempt, lambda: leases, gone)
             return self._publish([replace(done, changed=changed)], leases)[name]
         except HeadraceError as error:
             self._failed(definition.name, attempt, error)
@@ -277,11 +277,11 @@ class Refresher:
         try:
             before = [gather_facts.known(self.catalog, name) for name in definitions]
             if resolved is not None:
-                for know in before:
-                    read = [s for s in definitions[know.table.name].sources if s not in definitions]
-                    self._judged(know, heads.of(read, frozenset(know.streams)), resolved)
-            knows = [gather_facts.redefined(know, definitions[know.table.name], reason) for know in before]
-            done = self._prepare_cycle(knows, heads, {}, definitions=definitions, gone=gone)
+                for state in before:
+                    read = [s for s in definitions[state.table.name].sources if s not in definitions]
+                    self._judged(state, heads.of(read, frozenset(state.streams)), resolved)
+            states = [gather_facts.redefined(state, definitions[state.table.name], reason) for state in before]
+            done = self._prepare_cycle(states, heads, {}, definitions=definitions, gone=gone)
             return tuple(self._publish(done, leases).values())
         except HeadraceError as error:
             self._failed(first, attempt, error)
@@ -297,7 +297,7 @@ class Refresher:
 
     def _prepare_cycle(
         self,
-        knows: Sequence[gather_facts.Known],
+        states: Sequence[gather_facts.TableState],
         heads: Cut,
         seen: Mapping[TableName, Head],
         *,
@@ -307,18 +307,18 @@ class Refresher:
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
     ) -> list[Finished]:
         """Run the refresh of a cycle up to, and without, publishing."""
-        cycle = {know.table.name for know in knows}
-        outside = dict.fromkeys(s for know in knows for s in know.table.sources if s not in cycle)
+        cycle = {state.table.name for state in states}
+        outside = dict.fromkeys(s for state in states for s in state.table.sources if s not in cycle)
         rest = [s for s in outside if s not in seen]
-        observed = {**heads.of(rest, frozenset(knows[0].streams)), **{s: seen[s] for s in outside if s in seen}}
-        for know in knows:
+        observed = {**heads.of(rest, frozenset(states[0].streams)), **{s: seen[s] for s in outside if s in seen}}
+        for state in states:
             if not definitions:
-                self._refuse_stopped(know)
-                self._refuse_missing(know)
-            self._refuse_overtaken(know, {s: h for s, h in observed.items() if s in know.table.sources})
-            self._refuse_apart(know)
-        expected = {know.table.name: self._published(know, full=forced or bool(definitions)) for know in knows}
-        return self._cycles.prepare(Circle(knows, observed, expected, forced, definitions, gone, resolved))
+                self._refuse_stopped(state)
+                self._refuse_missing(state)
+            self._refuse_overtaken(state, {s: h for s, h in observed.items() if s in state.table.sources})
+            self._refuse_apart(state)
+        expected = {state.table.name: self._published(state, full=forced or bool(definitions)) for state in states}
+        return self._cycles.prepare(Circle(states, observed, expected, forced, definitions, gone, resolved))
 
     def _attempt(self) -> Attempt:
         return Attempt(self.clock.now(), time.perf_counter())
@@ -331,12 +331,12 @@ class Refresher:
         for name in names:
             if self._has_moved(name, heads):
                 return None
-            know = gather_facts.known(self.catalog, name)
-            self._refuse_stopped(know)
-            self._refuse_missing(know)
-            if not self._is_current(know, heads, {}):
+            state = gather_facts.known(self.catalog, name)
+            self._refuse_stopped(state)
+            self._refuse_missing(state)
+            if not self._is_current(state, heads, {}):
                 return None
-            frontiers.append(know.frontier)
+            frontiers.append(state.frontier)
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
 
     def _has_moved(self, name: TableName, heads: Cut) -> bool:
@@ -355,39 +355,41 @@ class Refresher:
         outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
         return heads.of(outside, frozenset(outside))
 
-    def _observe(self, know: gather_facts.Known, heads: Cut, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
-        rest = [s for s in know.table.sources if s not in seen]
-        found = {**heads.of(rest, frozenset(know.streams)), **seen}
-        return self._aligned(know, {s: found[s] for s in know.table.sources})
+    def _observe(
+        self, state: gather_facts.TableState, heads: Cut, seen: Mapping[TableName, Head]
+    ) -> dict[TableName, Head]:
+        rest = [s for s in state.table.sources if s not in seen]
+        found = {**heads.of(rest, frozenset(state.streams)), **seen}
+        return self._aligned(state, {s: found[s] for s in state.table.sources})
 
-    def _aligned(self, know: gather_facts.Known, found: dict[TableName, Head]) -> dict[TableName, Head]:
+    def _aligned(self, state: gather_facts.TableState, found: dict[TableName, Head]) -> dict[TableName, Head]:
         """Heads, held back where the table wants versions that agree; what is staged for it is one cut already."""
-        if not wants_alignment(know.table, self.defaults) or any(head.staged for head in found.values()):
+        if not wants_alignment(state.table, self.defaults) or any(head.staged for head in found.values()):
             return found
-        name, newest = know.table.name, {s: head.version.version for s, head in found.items()}
+        name, newest = state.table.name, {s: head.version.version for s, head in found.items()}
 
         def readable(version: Version) -> bool:
             return replace(found[version.relation], version=version).readable
 
         with self.catalog.reading() as reader:
-            agreed = alignment(reader, name, know.streams, know.frontiers, newest, readable)
-            if agreed.versions is None and not know.frontier:
-                raise nothing_agrees(name, know.table.sources)
+            agreed = alignment(reader, name, state.streams, state.frontiers, newest, readable)
+            if agreed.versions is None and not state.frontier:
+                raise nothing_agrees(name, state.table.sources)
             if agreed.versions is None:  # as the table is, it is right; it waits
-                agreed = Alignment(know.frontier, agreed.tops)
+                agreed = Alignment(state.frontier, agreed.tops)
             return aligned_heads(found, agreed, reader)
 
-    def _is_current(self, know: gather_facts.Known, heads: Cut, seen: Mapping[TableName, Head]) -> bool:
-        if know.newest is None or know.table.status is not Status.ACTIVE:
+    def _is_current(self, state: gather_facts.TableState, heads: Cut, seen: Mapping[TableName, Head]) -> bool:
+        if state.newest is None or state.table.status is not Status.ACTIVE:
             return False
-        if any(s in know.streams and know.frontier.get(s) is None for s in know.table.sources):
+        if any(s in state.streams and state.frontier.get(s) is None for s in state.table.sources):
             return False
-        observed = self._observe(know, heads, seen)
-        return know.frontier == Frontier({s: h.version.version for s, h in observed.items()})
+        observed = self._observe(state, heads, seen)
+        return state.frontier == Frontier({s: h.version.version for s, h in observed.items()})
 
     def _prepare(
         self,
-        know: gather_facts.Known,
+        state: gather_facts.TableState,
         definition: Definition | None,
         heads: Cut,
         full: bool,
@@ -399,30 +401,30 @@ class Refresher:
     ) -> Finished:
         """Run a refresh up to, and without, publishing."""
         if definition is None:
-            self._refuse_stopped(know)
-            self._refuse_missing(know)
-        name = know.table.name
-        self.plans.memory.keep_only(know.streams)
-        observed = self._observe(know, heads, seen or {})
-        self._refuse_overtaken(know, observed)
-        facts = gather_facts.gather(know, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
-        changed = self._guarded(know, facts, resolved) if definition is None else {}
+            self._refuse_stopped(state)
+            self._refuse_missing(state)
+        name = state.table.name
+        self.plans.memory.keep_only(state.streams)
+        observed = self._observe(state, heads, seen or {})
+        self._refuse_overtaken(state, observed)
+        facts = gather_facts.gather(state, observed, forced=full and definition is None, tag=uuid.uuid4().hex[:8])
+        changed = self._guarded(state, facts, resolved) if definition is None else {}
         skipped = sum(changed.values()) if resolved is Resolution.SKIP else 0
         detail = f"{skipped:,} changed rows were skipped"
-        expected = self._published(know, full=full and not skipped)
+        expected = self._published(state, full=full and not skipped)
         planned = Planned(facts, Choice(Mode.NO_CHANGE, detail=detail))
         if not skipped:
             planned = self._plan(facts, attempt)
         choice = planned.choice
         self._begun(name, choice, attempt)
-        generation = know.table.generation
+        generation = state.table.generation
         try:
             outcome = RunOutcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(planned, attempt)
         except HeadraceError as error:
             if choice.mode is not Mode.DIFFERENTIAL or error.code not in OF_VALUES:
                 raise
             # a change has rows that the query never sees, such as those that came and went again since the last refresh
-            self.catalog.reset_staging(know.table.stored, held=leases())
+            self.catalog.reset_staging(state.table.stored, held=leases())
             # what was estimated of FULL may have left the companion behind
             why = FullReason.CHANGE_FAILED
             choice = replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None)
@@ -467,11 +469,11 @@ class Refresher:
         self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
 
     def _guarded(
-        self, know: gather_facts.Known, facts: Facts, resolved: Resolution | None = None
+        self, state: gather_facts.TableState, facts: Facts, resolved: Resolution | None = None
     ) -> dict[TableName, int]:
         """Return how many rows changed, by source; stops at a blown fuse."""
         return guarded(
-            know,
+            state,
             facts,
             self.defaults.fuse,
             catalog=self.catalog,
@@ -481,18 +483,18 @@ class Refresher:
         )
 
     def _judged(
-        self, know: gather_facts.Known, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
+        self, state: gather_facts.TableState, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
     ) -> dict[TableName, int]:
         """The same for a table that is defined again because its definition holds no more, not because a user said so.
 
         Args:
-            know: What the catalog says of it as it was.
+            state: What the catalog says of it as it was.
             heads: Heads of what it is going to read.
             resolved: What was decided about changes that are too large.
         """
-        was = gather_facts.still_read(know, heads)
+        was = gather_facts.still_read(state, heads)
         facts = gather_facts.gather(was, heads, forced=False, tag=uuid.uuid4().hex[:8])
-        return self._guarded(was, facts, resolved.get(know.table.name))
+        return self._guarded(was, facts, resolved.get(state.table.name))
 
     def _run(self, planned: Planned, attempt: Attempt) -> RunOutcome:
         facts, choice, program = planned.facts, planned.choice, planned.program
@@ -578,61 +580,61 @@ class Refresher:
 
     # ---- guards
 
-    def _published(self, know: gather_facts.Known, *, full: bool) -> dict[TableName, str | None]:
+    def _published(self, state: gather_facts.TableState, *, full: bool) -> dict[TableName, str | None]:
         """Return where each stored table's `lake` pointer is; refuses tables somebody else wrote to."""
-        stored = know.table.stored
+        stored = state.table.stored
         if not full and (foreign := self.catalog.foreign_writes(stored)):
             raise EnvironmentFault(
                 "FOREIGN_WRITER",
                 f"{foreign[0].name} was written by somebody else since Headrace published it; nothing was overwritten.",
                 hint="Keep those rows elsewhere if you need them, then run "
-                f"REFRESH STREAM TABLE {know.table.name} FULL.",
+                f"REFRESH STREAM TABLE {state.table.name} FULL.",
             )
         pointers = self.catalog.pointers(LAKE, stored)
         return {t: pointers[t].metadata_location if t in pointers else None for t in stored}
 
-    def _recover(self, know: gather_facts.Known, leases: tuple[Lease, ...]) -> None:
+    def _recover(self, state: gather_facts.TableState, leases: tuple[Lease, ...]) -> None:
         """Put back what an unfinished refresh left in `staging`."""
-        if back := self.catalog.reset_staging(know.table.stored, held=leases):
+        if back := self.catalog.reset_staging(state.table.stored, held=leases):
             names = ", ".join(str(t) for t in back)
             self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
 
     @staticmethod
-    def _refuse_stopped(know: gather_facts.Known) -> None:
-        table = know.table
+    def _refuse_stopped(state: gather_facts.TableState) -> None:
+        table = state.table
         if table.status is Status.STOPPED and table.stopped_code not in STOPPING:
             raise UserError(table.stopped_code or "STOPPED", table.stopped_reason or f"{table.name} is stopped.")
 
     @staticmethod
-    def _refuse_apart(know: gather_facts.Known) -> None:
+    def _refuse_apart(state: gather_facts.TableState) -> None:
         """Two definitions at once closed the cycle, neither of which knew of the other."""
-        if not know.table.details.get("cyclic"):
+        if not state.table.details.get("cyclic"):
             raise EnvironmentFault(
                 "DEFINITION_CHANGED",
-                f"{know.table.name} has become part of a cycle and has to be defined again; nothing was changed.",
+                f"{state.table.name} has become part of a cycle and has to be defined again; nothing was changed.",
                 hint="Refresh again.",
                 retryable=True,
             )
 
     @staticmethod
-    def _refuse_missing(know: gather_facts.Known) -> None:
-        missing = [t for t in know.table.stored if t not in know.locations]
+    def _refuse_missing(state: gather_facts.TableState) -> None:
+        missing = [t for t in state.table.stored if t not in state.locations]
         if missing:
             raise EnvironmentFault(
                 "STORED_TABLE_DROPPED",
                 f"{missing[0]} was dropped behind Headrace's back.",
-                hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {know.table.name} AS …; "
-                f"or finish with DROP STREAM TABLE {know.table.name}.",
+                hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {state.table.name} AS …; "
+                f"or finish with DROP STREAM TABLE {state.table.name}.",
             )
 
     @staticmethod
-    def _refuse_overtaken(know: gather_facts.Known, observed: Mapping[TableName, Head]) -> None:
+    def _refuse_overtaken(state: gather_facts.TableState, observed: Mapping[TableName, Head]) -> None:
         """Somebody who saw the sources later was faster; contents never go back."""
-        later = [s for s, head in observed.items() if know.frontier.get(s, -1) > head.version.version]
+        later = [s for s, head in observed.items() if state.frontier.get(s, -1) > head.version.version]
         if later:
             raise EnvironmentFault(
                 "CUT_OVERTAKEN",
-                f"{know.table.name} reflects a newer {later[0]} than this refresh has seen; nothing was changed.",
+                f"{state.table.name} reflects a newer {later[0]} than this refresh has seen; nothing was changed.",
                 hint="Refresh again.",
                 retryable=True,
             )

@@ -1,8 +1,8 @@
-"""Rows near a change that programs of several stream tables read: collected once for all of them.
+"""Semi-joins of a source with a change that programs of several stream tables share.
 
-`read_once` collects for one program. But all joins of orders and line items ask for the line items of changed orders. What
-a program asks for is noted as its needs; where several programs have the same ones, a step collects what any of them
-reads, following changes as they are: it has nothing of a program in it, so that it is the same step in all of them.
+`read_once.py` shares them within one program. But all joins of orders and line items read the line items of changed
+orders. Each program lists what it reads as its needs; where several programs have the same ones, one step reads what
+any of them needs. That step depends on changes only and on no program, so it is the same step in all of them.
 """
 
 from __future__ import annotations

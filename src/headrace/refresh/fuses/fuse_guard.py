@@ -12,7 +12,7 @@ from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Facts
 from headrace.ports import Session
 from headrace.refresh.fuses.fuse import Fuse, Resolution, blown, changed_rows, judge
-from headrace.refresh.gather_facts import Known
+from headrace.refresh.gather_facts import TableState
 from headrace.schedule.options import parse_options
 
 COUNTED = frozenset({Resolution.APPLY, Resolution.SKIP})
@@ -20,7 +20,7 @@ COUNTED = frozenset({Resolution.APPLY, Resolution.SKIP})
 
 
 def guarded(
-    know: Known,
+    state: TableState,
     facts: Facts,
     default: Fuse,
     *,
@@ -37,7 +37,7 @@ def guarded(
     large a change was that somebody decided about.
 
     Args:
-        know: What the catalog says of the table.
+        state: What the catalog says of the table.
         facts: The refresh.
         default: The project's fuse.
         catalog: Where a blown fuse is noted.
@@ -48,12 +48,12 @@ def guarded(
     Raises:
         EnvironmentFault: `FUSE_BLOWN`.
     """
-    changed = changed_rows(facts.sources, know.frontier, know.at_frontier)
-    fuse = Fuse() if resolved is not None else default.of(parse_options(know.table.options))
+    changed = changed_rows(facts.sources, state.frontier, state.at_frontier)
+    fuse = Fuse() if resolved is not None else default.of(parse_options(state.table.options))
     carried = any(facts.by_name[name].carried for name in changed)
-    if judge(fuse, changed, know.history) is not None or (carried and fuse.factor) or resolved in COUNTED:
+    if judge(fuse, changed, state.history) is not None or (carried and fuse.factor) or resolved in COUNTED:
         changed, carried = _counted(facts, changed, session), False
-    evidence = judge(fuse, changed, know.history)
+    evidence = judge(fuse, changed, state.history)
     if evidence is None:
         return {} if carried else changed
     catalog.blow_fuse(facts.name, evidence.as_dict())

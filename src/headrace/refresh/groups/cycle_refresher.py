@@ -45,7 +45,7 @@ class Circle:
     """A cycle that is about to be refreshed.
 
     Args:
-        knows: What the catalog says of each member.
+        states: What the catalog says of each member.
         observed: Heads of everything that members read outside of the cycle.
         expected: By member, where the `lake` pointers of its stored tables are.
         forced: The user asked for FULL.
@@ -54,7 +54,7 @@ class Circle:
         resolved: What was decided about changes that are too large.
     """
 
-    knows: Sequence[gather_facts.Known]
+    states: Sequence[gather_facts.TableState]
     observed: Mapping[TableName, Head]
     expected: Mapping[TableName, Mapping[TableName, str | None]]
     forced: bool
@@ -65,7 +65,7 @@ class Circle:
     @property
     def names(self) -> tuple[TableName, ...]:
         """The members."""
-        return tuple(know.table.name for know in self.knows)
+        return tuple(state.table.name for state in self.states)
 
 
 @dataclass(slots=True)
@@ -101,8 +101,8 @@ class CycleRefresher:
         """
         started, begin = self.clock.now(), time.perf_counter()
         tag = uuid.uuid4().hex[:8]
-        facts = [self._facts(circle, know, f"{tag}{i}") for i, know in enumerate(circle.knows)]
-        changed = [self._changed(circle, know, own) for know, own in zip(circle.knows, facts, strict=True)]
+        facts = [self._facts(circle, state, f"{tag}{i}") for i, state in enumerate(circle.states)]
+        changed = [self._changed(circle, state, own) for state, own in zip(circle.states, facts, strict=True)]
         skipped = sum(sum(rows.values()) for rows in changed) if Resolution.SKIP in circle.resolved.values() else 0
         views = {own.name: self.plans.view(own.name, own.details) for own in facts}
         for own in facts:
@@ -114,7 +114,7 @@ class CycleRefresher:
                 reason = choice.reason and choice.reason.value
                 self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason, ()))
             outcomes = self._outcomes(facts, views, choice, tag)
-        for know, own, rows in zip(circle.knows, facts, changed, strict=True):
+        for state, own, rows in zip(circle.states, facts, changed, strict=True):
             outcome, seconds = outcomes[own.name]
             since = started if not done else done[-1].ended
             done.append(
@@ -122,7 +122,7 @@ class CycleRefresher:
                     own,
                     choice,
                     outcome,
-                    know.table.generation,
+                    state.table.generation,
                     circle.expected[own.name],
                     circle.definitions.get(own.name),
                     since,
@@ -140,17 +140,17 @@ class CycleRefresher:
 
     # ---- before
 
-    def _facts(self, circle: Circle, know: gather_facts.Known, tag: str) -> Facts:
-        outside = gather_facts.outside(know, circle.names)
+    def _facts(self, circle: Circle, state: gather_facts.TableState, tag: str) -> Facts:
+        outside = gather_facts.outside(state, circle.names)
         observed = {s: circle.observed[s] for s in outside.table.sources}
         facts = gather_facts.gather(outside, observed, forced=circle.forced, tag=tag)
         return replace(facts, readers=facts.readers.difference(circle.names))
 
-    def _changed(self, circle: Circle, know: gather_facts.Known, facts: Facts) -> dict[TableName, int]:
+    def _changed(self, circle: Circle, state: gather_facts.TableState, facts: Facts) -> dict[TableName, int]:
         if circle.definitions or facts.name in circle.resolved:
-            return changed_rows(facts.sources, know.frontier, know.at_frontier)
+            return changed_rows(facts.sources, state.frontier, state.at_frontier)
         fuse = self.defaults.fuse
-        return guarded(know, facts, fuse, catalog=self.catalog, session=self.session, events=self.events)
+        return guarded(state, facts, fuse, catalog=self.catalog, session=self.session, events=self.events)
 
     @contextmanager
     def _handed(self, facts: Sequence[Facts], *, wanted: bool) -> Iterator[list[Facts]]:

@@ -56,16 +56,16 @@ def verify(
     Raises:
         UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`, `FUNCTION_CHANGED`.
     """
-    know = gather_facts.known(catalog, name)
-    if know.newest is None:
+    state = gather_facts.known(catalog, name)
+    if state.newest is None:
         raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
-    details, observed = gather_facts.details_of(know.table), heads.of((name,), frozenset(know.streams))
-    table = rows_sql(name, observed[name].meta, know.newest.snapshot_id)
+    details, observed = gather_facts.details_of(state.table), heads.of((name,), frozenset(state.streams))
+    table = rows_sql(name, observed[name].meta, state.newest.snapshot_id)
     runner = session.runner().under(details.semantics)
     scheduling = catalog.scheduling_states().get(name, SchedulingState())
-    cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(name) if details.cyclic else ()
+    cycle = Dag({n: t.sources for n, t in state.streams.items()}).component(name) if details.cyclic else ()
     for member in cycle or (name,):
-        refuse_changed(member, gather_facts.details_of(know.streams[member]), session)
+        refuse_changed(member, gather_facts.details_of(state.streams[member]), session)
     if cycle:
         texts = {n: _text(gather_facts.known(catalog, n), heads, cycle) for n in cycle}
         outside = texts[name].outside
@@ -75,7 +75,7 @@ def verify(
         finally:
             fixpoint.close()
     else:
-        outside = _text(know, heads).outside
+        outside = _text(state, heads).outside
         query = bind_text(
             details.query,
             namespace=details.namespace,
@@ -94,17 +94,17 @@ def verify(
     )
 
 
-def _text(know: gather_facts.Known, heads: Cut, cycle: Collection[TableName] = ()) -> Text:
+def _text(state: gather_facts.TableState, heads: Cut, cycle: Collection[TableName] = ()) -> Text:
     """A stream table's text, and its sources outside of its cycle as they were at its frontier."""
-    details = gather_facts.details_of(know.table)
+    details = gather_facts.details_of(state.table)
     uses = {use.name: use for use in details.sources}
-    sources = [s for s in know.table.sources if s not in cycle]
-    observed = heads.of(sources, frozenset(know.streams))
+    sources = [s for s in state.table.sources if s not in cycle]
+    observed = heads.of(sources, frozenset(state.streams))
     expressions = {}
     for source in sources:
-        at = know.at_frontier.get(source)
+        at = state.at_frontier.get(source)
         meta = observed[source].meta
-        gather_facts.check_schema(know.table.name, uses[source], meta)
+        gather_facts.check_schema(state.table.name, uses[source], meta)
         recreated = at is None or at.table_uuid not in (None, meta.uuid)
         if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
             raise expired(source)

@@ -42,7 +42,7 @@ class TextFixpoint:
     Args:
         texts: The members.
         runner: Runs Spark SQL under the semantics that all members share.
-        catalogs: Catalogs the session knows.
+        catalogs: Catalogs of the session.
         limit: So many rounds may make a difference.
     """
 

@@ -1,4 +1,4 @@
-"""What a refresh knows of its table, over a real catalog."""
+"""Surroundings of a table as a refresh reads them, over a real catalog."""
 
 from __future__ import annotations
 

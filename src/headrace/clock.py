@@ -10,7 +10,7 @@ class Clock(Protocol):
     """Tells the time."""
 
     def now(self) -> dt.datetime:
-        """The current time, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
 
@@ -18,5 +18,5 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> dt.datetime:
-        """The current time, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         return dt.datetime.now(dt.UTC)

@@ -173,7 +173,10 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
 
 
 def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
-    """The section `[optimizer]`; which names there are is known to the optimiser, which is not loaded for this."""
+    """Return the section `[optimizer]`.
+
+    Which names there are is known to the optimiser, which is not loaded for this.
+    """
     names = _texts(section.get("disable", []))
     if names is None or section.keys() - {"disable"}:
         raise UserError(
@@ -185,7 +188,7 @@ def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _declared(file: Path, name: str, of: object) -> DeclaredSource:
-    """A section `[sources.NAME]`."""
+    """Return a section `[sources.NAME]`."""
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
@@ -204,7 +207,7 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
-    """A list of texts; None for what is none."""
+    """Return a list of texts; None for what is none."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return None
     return tuple(value)
@@ -352,7 +355,7 @@ def _function(text: str) -> str | None:
 
 
 def parse_interval(text: str) -> int | None:
-    """Seconds of a duration; None for `never`.
+    """Return seconds of a duration; None for `never`.
 
     Raises:
         UserError: `CONFIG_INVALID`.

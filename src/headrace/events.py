@@ -232,7 +232,10 @@ DECISIONS: Mapping[str, type[Event]] = {
 
 
 def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:
-    """A decision as it was written to the log of events; None for another version's that is not understood."""
+    """Return a decision as it was written to the log of events.
+
+    None for another version's that is not understood.
+    """
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     try:
         return DECISIONS[kind](**values)

@@ -28,7 +28,7 @@ class Frontier(Mapping[TableName, int]):
         return len(self.versions)
 
     def changed(self, to: Frontier) -> frozenset[TableName]:
-        """The sources whose version differs in `to`, new sources included."""
+        """Return the sources whose version differs in `to`, new sources included."""
         return frozenset(s for s, v in to.items() if self.versions.get(s) != v)
 
     def as_dict(self) -> dict[str, int]:

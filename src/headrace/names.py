@@ -42,7 +42,7 @@ class TableName:
     table: str
 
     def __str__(self) -> str:
-        """The name as users write it: without the catalog when that is `lake`."""
+        """Return the name as users write it: without the catalog when that is `lake`."""
         parts = self.parts[1:] if self.catalog == LAKE else self.parts
         return ".".join(p if p.replace("_", "a").isalnum() else quote(p) for p in parts)
 
@@ -53,16 +53,16 @@ class TableName:
 
     @property
     def sql(self) -> str:
-        """The name quoted for Spark SQL, catalog included."""
+        """Return the name quoted for Spark SQL, catalog included."""
         return ".".join(quote(p) for p in self.parts)
 
     @property
     def namespace_text(self) -> str:
-        """The namespace as Iceberg's SQL catalog stores it: levels joined by dots."""
+        """Return the namespace as Iceberg's SQL catalog stores it: levels joined by dots."""
         return ".".join(self.namespace)
 
     def within(self, catalog: str) -> TableName:
-        """The same namespace and table in another catalog."""
+        """Return the same namespace and table in another catalog."""
         return TableName(catalog, self.namespace, self.table)
 
 
@@ -107,7 +107,7 @@ def _quoted_part(text: str, start: int) -> tuple[str, int]:
 
 
 def invalid_name(text: str) -> UserError:
-    """The error for a text that is no table name."""
+    """Return the error for a text that is no table name."""
     return UserError(
         "INVALID_NAME",
         f"'{text}' is not a table name.",

@@ -26,15 +26,15 @@ class Runner(Protocol):
 
     @property
     def semantics(self) -> Semantics:
-        """The session's settings."""
+        """Return the session's settings."""
         ...
 
     def under(self, semantics: Semantics) -> Runner:
-        """A runner with other session settings; temporary views are not shared with it."""
+        """Return a runner with other session settings; temporary views are not shared with it."""
         ...
 
     def describe(self, sql: str) -> tuple[Column, ...]:
-        """The columns a query returns; analyses it, runs nothing."""
+        """Return the columns a query returns; analyses it, runs nothing."""
         ...
 
     def run(self, sql: str) -> list[Any]:
@@ -108,7 +108,7 @@ class Session(Protocol):
         ...
 
     def runner(self) -> Runner:
-        """The runner; starts Spark when it does not run yet."""
+        """Return the runner; starts Spark when it does not run yet."""
         ...
 
     @property
@@ -129,11 +129,11 @@ class Session(Protocol):
         ...
 
     def catalogs(self) -> frozenset[str]:
-        """Names of the catalogs the session knows."""
+        """Return names of the catalogs the session knows."""
         ...
 
     def functions(self) -> Mapping[str, Function]:
-        """The project's functions by name, as they are now; the runner's sessions have them.
+        """Return the project's functions by name, as they are now; the runner's sessions have them.
 
         Raises:
             UserError: `FUNCTION_INVALID`.

@@ -25,7 +25,7 @@ class Semantics:
     case_sensitive: bool = False
 
     def options(self) -> Mapping[str, str]:
-        """The Spark options that establish these semantics."""
+        """Return the Spark options that establish these semantics."""
         return {
             TIME_ZONE: self.time_zone,
             ANSI: str(self.ansi).lower(),

@@ -45,7 +45,7 @@ def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) ->
 
 
 def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:
-    """The conditions that cannot be decided from some columns alone."""
+    """Return the conditions that cannot be decided from some columns alone."""
     return tuple(c for c in conditions if not c.columns <= without)
 
 
@@ -61,7 +61,7 @@ _EQUALITY = re.compile(rf"\s*{_NAME}\s*(=|==|<=>)\s*{_NAME}\s*")
 
 
 def equalities(condition: Scalar, left: Collection[str], right: Collection[str]) -> tuple[tuple[str, str, bool], ...]:
-    """The conjuncts that say that a column of one side equals a column of the other.
+    """Return the conjuncts that say that a column of one side equals a column of the other.
 
     Args:
         condition: Over the columns of both sides.
@@ -96,7 +96,10 @@ def equal_alike(
 
 @lru_cache(maxsize=4096)
 def _compared(condition: Scalar) -> tuple[tuple[str, str, bool], ...]:
-    """Columns that conjuncts of a condition say are equal; kept, as of a large join it is asked very often."""
+    """Return columns that conjuncts of a condition say are equal.
+
+    Kept, as of a large join it is asked very often.
+    """
     matches = [match for part in conjuncts(condition) if (match := _EQUALITY.fullmatch(part.sql)) is not None]
     names = [tuple(match.group(i)[1:-1].replace("``", "`") for i in (1, 3)) for match in matches]
     return tuple((a, b, match.group(2) == "<=>") for (a, b), match in zip(names, matches, strict=True))

@@ -41,7 +41,7 @@ class Relation:
         return ()
 
     def with_inputs(self, *inputs: Relation) -> Relation:
-        """The same operator over other inputs; a leaf has none and stays as it is."""
+        """Return the same operator over other inputs; a leaf has none and stays as it is."""
         return self
 
     @property
@@ -360,7 +360,7 @@ class AggregateCall:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The input columns it reads."""
+        """Return the input columns it reads."""
         order = (key.scalar for key in self.within)
         read = (scalar for scalar in (self.argument, self.filter, *self.more, *order) if scalar is not None)
         return frozenset().union(*(scalar.columns for scalar in read))
@@ -371,7 +371,7 @@ class AggregateCall:
         return not (self.more or self.distinct or self.within or self.inside != "{}")
 
     def written(self, write: Callable[[Scalar], str]) -> str:
-        """The call in SQL.
+        """Return the call in SQL.
 
         Args:
             write: Writes an argument.
@@ -485,7 +485,7 @@ class WindowCall:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The input columns it reads."""
+        """Return the input columns it reads."""
         return self.call.columns.union(*(key.scalar.columns for key in self.order))
 
 

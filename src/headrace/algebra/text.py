@@ -97,11 +97,11 @@ def _field(name: str, source: str) -> str:
 
 
 def call_text(call: AggregateCall) -> str:
-    """An aggregate call in SQL, over the columns of its input."""
+    """Return an aggregate call in SQL, over the columns of its input."""
     return call.written(str)
 
 
 def window_text(call: WindowCall) -> str:
-    """A window function in SQL, over the columns of its input, without its PARTITION BY."""
+    """Return a window function in SQL, over the columns of its input, without its PARTITION BY."""
     order = ", ".join(map(str, call.order))
     return f"{call.call} OVER ({' '.join(part for part in (order and f'ORDER BY {order}', call.frame) if part)})"

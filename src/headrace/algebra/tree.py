@@ -10,7 +10,7 @@ from headrace.names import WEIGHT, TableName
 
 
 def walk(relation: Relation) -> Iterator[Relation]:
-    """Every node, a node before its inputs."""
+    """Yield every node, a node before its inputs."""
     yield relation
     for node in relation.inputs:
         yield from walk(node)
@@ -22,19 +22,22 @@ def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 
 def over(relation: Relation, *inputs: Relation) -> Relation:
-    """The same operator over other inputs; itself where these are its own."""
+    """Return the same operator over other inputs; itself where these are its own."""
     # identity, not equality: comparing trees at every level would make a walk quadratic
     same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
     return relation if same else relation.with_inputs(*inputs)
 
 
 def sources(relation: Relation) -> tuple[TableName, ...]:
-    """The tables a tree reads, each once, in order of appearance."""
+    """Return the tables a tree reads, each once, in order of appearance."""
     return tuple(dict.fromkeys(node.source for node in walk(relation) if isinstance(node, Scan)))
 
 
 def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Relation:
-    """The same query over other contents of the changed tables; unchanged tables have only one contents."""
+    """Return the same query over other contents of the changed tables.
+
+    Unchanged tables have only one contents.
+    """
 
     def move(node: Relation) -> Relation:
         if isinstance(node, Scan) and node.source in changed:
@@ -50,5 +53,5 @@ def identity(columns: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:
 
 
 def unweighted(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns without the weight."""
+    """Return the columns without the weight."""
     return tuple(name for name in columns if name != WEIGHT)

@@ -19,7 +19,7 @@ def decimal_of(type_: str | None) -> tuple[int, int] | None:
 
 
 def decimal(precision: int, scale: int) -> str:
-    """The DDL text of a decimal type, both numbers capped as Spark caps them."""
+    """Return the DDL text of a decimal type, both numbers capped as Spark caps them."""
     return f"decimal({min(precision, MAX_PRECISION)},{min(scale, MAX_PRECISION)})"
 
 
@@ -59,7 +59,10 @@ def followed(type_: str) -> bool:
 
 
 def field_names(type_: str) -> tuple[str, ...] | None:
-    """The fields of a struct; None for any other type, and for names that are more than a word."""
+    """Return the fields of a struct.
+
+    None for any other type, and for names that are more than a word.
+    """
     if not type_.lower().startswith("struct<") or not type_.endswith(">"):
         return None
     names, depth, begun = [], 0, 7

@@ -37,7 +37,7 @@ class KeyInfo(Record):
 
 
 def key_infos(catalog: Catalog) -> tuple[KeyInfo, ...]:
-    """The declared keys; see `Headrace.keys`."""
+    """Return the declared keys; see `Headrace.keys`."""
     tables = [(t.name, from_json(t.details)) for t in catalog.stream_tables()]
     found = []
     for key in catalog.declared_keys():

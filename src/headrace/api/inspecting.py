@@ -72,7 +72,9 @@ class InspectVerbs(ProjectHandle):
         )
 
     def functions(self) -> tuple[FunctionInfo, ...]:
-        """The project's Python functions, and the stream tables that call them; loads `functions.py`, starts no Spark.
+        """Return the project's Python functions, and the stream tables that call them.
+
+        Loads `functions.py`, starts no Spark.
 
         Raises:
             UserError: `FUNCTION_INVALID`.
@@ -104,7 +106,7 @@ class InspectVerbs(ProjectHandle):
         return found
 
     def graph(self) -> Dag[TableName]:
-        """The DAG of sources and stream tables; reads the catalog only."""
+        """Return the DAG of sources and stream tables; reads the catalog only."""
         return Dag(self._catalog.dependencies())
 
     def at(self, when: dt.datetime | int | None = None) -> Pinned:

@@ -23,7 +23,7 @@ class Pinned:
         self._lazy = lazy
 
     def table(self, name: str) -> DataFrame:
-        """A table in this state.
+        """Return a table in this state.
 
         Raises:
             UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`.
@@ -32,7 +32,7 @@ class Pinned:
         return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name)}")
 
     def sql(self, query: str) -> DataFrame:
-        """A query over tables in this state."""
+        """Return a query over tables in this state."""
         from headrace.spark.errors import translated
 
         text = self._state.sql(query, self._lazy.namespace(), self._lazy.catalogs())

@@ -83,7 +83,7 @@ class ProjectHandle:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session; the first use starts it."""
+        """Return the Spark session; the first use starts it."""
         return self._lazy.session()
 
     def _engine(self) -> Engine:
@@ -114,7 +114,7 @@ class ProjectHandle:
         return self._names([text])[0]
 
     def _names(self, texts: Iterable[str]) -> list[TableName]:
-        """Names in full; what the session says of them is asked once."""
+        """Return names in full; what the session says of them is asked once."""
         namespace, catalogs = self._lazy.namespace(), self._lazy.catalogs()
         return [qualify(split_identifier(text), namespace, catalogs) for text in texts]
 

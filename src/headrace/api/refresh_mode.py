@@ -7,7 +7,7 @@ from headrace.results.refresh_results import RefreshMode
 
 
 def parse_mode(text: str) -> RefreshMode:
-    """The refresh mode of that name, in any case.
+    """Return the refresh mode of that name, in any case.
 
     Raises:
         UserError: `INVALID_OPTION`.

@@ -61,7 +61,7 @@ class SafeguardVerbs(ProjectHandle):
         return results
 
     def gates(self) -> tuple[GateInfo, ...]:
-        """Sources that are held back; reads the catalog only."""
+        """Return sources that are held back; reads the catalog only."""
         from headrace.api.safeguards.gates import gate_infos
 
         return gate_infos(self._catalog)
@@ -112,7 +112,7 @@ class SafeguardVerbs(ProjectHandle):
         return names
 
     def watermarks(self) -> tuple[WatermarkInfo, ...]:
-        """Groups of sources that must agree, and where they are; reads the catalog only."""
+        """Return groups of sources that must agree, and where they are; reads the catalog only."""
         from headrace.api.safeguards.watermarks import watermark_infos
 
         return watermark_infos(self._catalog)

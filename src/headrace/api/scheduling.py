@@ -100,7 +100,10 @@ class ScheduleVerbs(ProjectHandle):
         return tuple(s.owner for s in self._catalog.drain())
 
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
-        """The groups of stream tables that are refreshed and published together; starts no Spark."""
+        """Return the groups of stream tables that are refreshed and published together.
+
+        Starts no Spark.
+        """
         from headrace.api.schedules.groups import diamond_groups
         from headrace.api.schedules.project_defaults import scheduler_state_of
         from headrace.refresh.cut.cut import Cut

@@ -37,7 +37,7 @@ class LazySpark:
         return self._session is not None
 
     def session(self) -> SparkSession:
-        """The session; starts it."""
+        """Return the session; starts it."""
         with self._lock:
             from headrace.spark.session import check_session, open_session, running_session
 
@@ -55,7 +55,10 @@ class LazySpark:
             return self._session
 
     def functions(self) -> Mapping[str, Function]:
-        """The project's functions by name, as they are now; a session that runs has them, too."""
+        """Return the project's functions by name, as they are now.
+
+        A session that runs has them, too.
+        """
         with self._lock:
             found = self._functions.now()
             if self._session is not None and self._checked:
@@ -68,7 +71,7 @@ class LazySpark:
         self.functions()
 
     def runner(self) -> SparkRunner:
-        """The runner over the session."""
+        """Return the runner over the session."""
         with self._lock:
             if self._runner is None:
                 from headrace.spark.runner import SparkRunner

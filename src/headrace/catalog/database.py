@@ -81,7 +81,7 @@ class Database:
 
     @property
     def file(self) -> Path:
-        """The SQLite file."""
+        """Return the SQLite file."""
         return Path(str(self.url.database).removeprefix("file:"))
 
     @contextmanager

@@ -57,7 +57,10 @@ _RETRYABLE = frozenset({"CATALOG_LOCKED", "CATALOG_UNREACHABLE"})
 
 
 def code_of(error: exc.DBAPIError) -> str | None:
-    """The catalog code for a driver's exception; None when it is none of the known stories."""
+    """Return the catalog code for a driver's exception.
+
+    None when it is none of the known stories.
+    """
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return next((code for prefix, code in _POSTGRES if str(state).startswith(prefix)), None)
@@ -79,7 +82,7 @@ def is_certain(error: exc.DBAPIError) -> bool:
 
 
 def fault(error: exc.SQLAlchemyError, url: str) -> HeadraceError:
-    """The Headrace error for a database error, to be raised from it."""
+    """Return the Headrace error for a database error, to be raised from it."""
     code = code_of(error) if isinstance(error, exc.DBAPIError) else None
     if isinstance(error, exc.TimeoutError):
         code = "CATALOG_LOCKED"

@@ -25,7 +25,9 @@ def _looking(database: Database) -> Iterator[Connection]:
 
 
 def revision_of(url: str) -> tuple[str, str | None]:
-    """The database as it may be shown, and its catalog's revision; None when it holds no catalog.
+    """Return the database as it may be shown, and its catalog's revision.
+
+    None when it holds no catalog.
 
     Raises:
         UserError: `CONFIG_INVALID`.

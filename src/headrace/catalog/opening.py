@@ -58,7 +58,7 @@ def _missing(database: Database) -> EnvironmentFault:
 
 
 def read_revision(connection: Connection) -> str | None:
-    """The catalog's revision; None when there is no catalog yet."""
+    """Return the catalog's revision; None when there is no catalog yet."""
     if connection.dialect.name == "sqlite":
         there = sa.text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name")
     else:

@@ -278,7 +278,7 @@ class Lease:
 
 
 def resource_of(name: TableName) -> str:
-    """The lease resource of a stream table or of a single stored table."""
+    """Return the lease resource of a stream table or of a single stored table."""
     return ".".join(name.parts)
 
 
@@ -307,12 +307,15 @@ class Retired:
 
     @property
     def folder(self) -> str:
-        """The folder of its files."""
+        """Return the folder of its files."""
         return folder_of(self.metadata_location)
 
 
 def folder_of(metadata_location: str) -> str:
-    """The folder of the table that a metadata file belongs to; two tables never share one."""
+    """Return the folder of the table that a metadata file belongs to.
+
+    Two tables never share one.
+    """
     return metadata_location.rsplit("/metadata/", 1)[0]
 
 

@@ -23,7 +23,7 @@ def stored_name(name: TableName) -> str:
 
 
 def parse_name(text: str) -> TableName:
-    """The inverse of `stored_name`."""
+    """Return the inverse of `stored_name`."""
     parts = split_identifier(text) if "`" in text else tuple(text.split("."))
     return TableName(parts[0], parts[1:-1], parts[-1])
 
@@ -34,13 +34,13 @@ def optional_name(text: str | None) -> TableName | None:
 
 
 def name_condition(names: Iterable[TableName]) -> sa.ColumnElement[bool]:
-    """The condition that a `hr_relation` row is one of few names; always true for many."""
+    """Return the condition that a `hr_relation` row is one of few names; always true for many."""
     texts = sorted({stored_name(n) for n in names})
     return sa.true() if len(texts) > MANY else t.relation.c.name.in_(texts)
 
 
 def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:
-    """The ids of relations, by name; unknown ones are left out."""
+    """Return the ids of relations, by name; unknown ones are left out."""
     wanted = set(names)
     if not wanted:
         return {}
@@ -72,7 +72,7 @@ def relation_heads(connection: Connection, names: Iterable[TableName]) -> dict[T
 
 
 def ensure_relations(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:
-    """The ids of relations, by name; unknown ones become sources."""
+    """Return the ids of relations, by name; unknown ones become sources."""
     wanted = set(names)
     ids = relation_ids(connection, wanted)
     if missing := sorted(wanted - ids.keys()):
@@ -102,7 +102,7 @@ def _new_row(name: TableName) -> dict[str, object]:
 
 
 def stream_id(connection: Connection, name: TableName) -> int:
-    """The id of a stream table, whose row is locked until the transaction ends.
+    """Return the id of a stream table, whose row is locked until the transaction ends.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`.
@@ -119,7 +119,7 @@ def stream_id(connection: Connection, name: TableName) -> int:
 
 
 def not_found(name: TableName) -> UserError:
-    """The error for a name that is no stream table."""
+    """Return the error for a name that is no stream table."""
     return UserError(
         "STREAM_TABLE_NOT_FOUND",
         f"There is no stream table {name}.",
@@ -128,7 +128,7 @@ def not_found(name: TableName) -> UserError:
 
 
 def relation_of(row: RowMapping) -> Relation:
-    """A `hr_relation` row as a record."""
+    """Return a `hr_relation` row as a record."""
     return Relation(
         id=row["id"],
         name=parse_name(row["name"]),

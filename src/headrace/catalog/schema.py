@@ -26,7 +26,7 @@ class UtcTime(sa.types.TypeDecorator[dt.datetime]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> sa.types.TypeEngine[Any]:
-        """The column type of each database."""
+        """Return the column type of each database."""
         if dialect.name == "postgresql":
             return dialect.type_descriptor(sa.DateTime(timezone=True))
         return dialect.type_descriptor(sa.String(32))
@@ -288,7 +288,10 @@ watermark = sa.Table(
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:
-    """An insert of rows that skips those that exist already; both databases write it alike, unlike SQLAlchemy."""
+    """Return an insert of rows that skips those that exist already.
+
+    Both databases write it alike, unlike SQLAlchemy.
+    """
     names, values = ", ".join(columns), ", ".join(f":{c}" for c in columns)
     statement = sa.text(f"INSERT INTO {table.name} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING")
     return statement.bindparams(*(sa.bindparam(c, type_=table.c[c].type) for c in columns))

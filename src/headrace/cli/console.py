@@ -25,12 +25,12 @@ def _console(stream: IO[str]) -> Console:
 
 
 def stdout() -> Console:
-    """The console for results."""
+    """Return the console for results."""
     return _console(sys.stdout)
 
 
 def stderr() -> Console:
-    """The console for progress, notices and errors."""
+    """Return the console for progress, notices and errors."""
     return _console(sys.stderr)
 
 

@@ -30,7 +30,7 @@ class Invocation:
     quiet: bool = False
 
     def root(self) -> Path:
-        """The project folder.
+        """Return the project folder.
 
         Raises:
             UserError: `PROJECT_NOT_FOUND` when none was named and none is around the working folder.
@@ -55,6 +55,6 @@ class Invocation:
 
 
 def invocation(context: click.Context) -> Invocation:
-    """The global options of a running verb."""
+    """Return the global options of a running verb."""
     found = context.find_object(Invocation)
     return found if found is not None else Invocation()

@@ -75,7 +75,7 @@ class Board:
                     line.finished = event
 
     def lines(self) -> list[Line]:
-        """The lines, in the order refreshes began."""
+        """Return the lines, in the order refreshes began."""
         with self._lock:
             return list(self._lines.values())
 
@@ -125,7 +125,7 @@ def finished_cells(line: Line) -> tuple[str, str, str, str, str]:
 
 
 def plain_line(event: Event) -> str | None:
-    """An event as a line of text; None for those that are no news by themselves."""
+    """Return an event as a line of text; None for those that are no news by themselves."""
     match event:
         case RefreshFinished():
             rows = fmt.signed(event.rows_inserted, event.rows_deleted)

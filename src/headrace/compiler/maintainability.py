@@ -58,7 +58,10 @@ def undetermined_rows(tree: Relation, types_of: TypesOf, known: Known = nothing_
 
 
 def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:
-    """Rows are matched by their values, so every column must have equality; maps are matched by grouping alone."""
+    """Return rows are matched by their values, so every column must have equality.
+
+    Maps are matched by grouping alone.
+    """
     message = "Column '{}' is of a type that has no equality: {}."
     alone = tree is not None and all(isinstance(node, _GROUPED_ALONE) for node in walk(tree))
     return tuple(

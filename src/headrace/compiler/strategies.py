@@ -291,7 +291,7 @@ MOST_CHARACTERS = 400
 
 
 def _short(text: str) -> str:
-    """A text as far as somebody reads it."""
+    """Return a text as far as somebody reads it."""
     half = MOST_CHARACTERS // 2
     return text if len(text) <= MOST_CHARACTERS else f"{text[:half]} … {text[-half:]}"
 

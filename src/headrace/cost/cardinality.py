@@ -79,7 +79,7 @@ class Cardinality:
 
     @property
     def share(self) -> float:
-        """The part of it that is there."""
+        """Return the part of it that is there."""
         return min(1.0, self.rows / self.whole) if self.whole else 0.0
 
 
@@ -187,7 +187,7 @@ def _in_every_branch(sql: str) -> bool:
 
 
 def _shown(sql: str) -> str:
-    """A condition without what stands in quotes."""
+    """Return a condition without what stands in quotes."""
     return _QUOTED.sub("?", sql)
 
 

@@ -39,7 +39,7 @@ CARRIED = 0.1
 
 
 def full_seconds(facts: Facts, view: CompiledView | None) -> float:
-    """Seconds of a FULL refresh that writes no companion.
+    """Return seconds of a FULL refresh that writes no companion.
 
     Args:
         facts: The refresh.
@@ -73,7 +73,7 @@ def companion_seconds(facts: Facts, view: CompiledView | None) -> float:
 
 
 def _computing(facts: Facts, relation: Relation, groups: int | None) -> tuple[float, float]:
-    """Seconds of computing a relation over the sources as they are, and its rows.
+    """Return seconds of computing a relation over the sources as they are, and its rows.
 
     Args:
         facts: The refresh.
@@ -86,7 +86,7 @@ def _computing(facts: Facts, relation: Relation, groups: int | None) -> tuple[fl
 
 
 def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
-    """Seconds of a DIFFERENTIAL refresh.
+    """Return seconds of a DIFFERENTIAL refresh.
 
     Args:
         facts: The refresh.
@@ -119,7 +119,7 @@ def _share(facts: Facts, step: Step) -> float:
 
 
 def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = False) -> float:
-    """Seconds of writing a change; rows that leave are looked for in the whole table.
+    """Return seconds of writing a change; rows that leave are looked for in the whole table.
 
     Args:
         change: The change.
@@ -145,7 +145,10 @@ def _groups(tree: Relation, rows: int | None) -> dict[int, int]:
 
 
 def _reading(facts: Facts, source: SourceFacts) -> float:
-    """Seconds of reading a change; rows deleted in place are found by reading the files they are in."""
+    """Return seconds of reading a change.
+
+    Rows deleted in place are found by reading the files they are in.
+    """
     columns = next(len(use.columns) for use in facts.details.sources if use.name == source.name)
     if source.appended:
         seconds = _changed(source) * columns / VALUES_PER_SECOND

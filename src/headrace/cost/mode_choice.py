@@ -97,7 +97,10 @@ def _leaves_companion(facts: Facts, full: float, companion: float) -> bool:
 
 
 def _aged(facts: Facts) -> Calibration:
-    """The table's history; to try how long following takes is twice the effort where the companion comes first."""
+    """Return the table's history.
+
+    To try how long following takes is twice the effort where the companion comes first.
+    """
     return replace(facts.pace, differential_age=facts.recomputed // 2) if facts.companion_behind else facts.pace
 
 

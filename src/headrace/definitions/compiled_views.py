@@ -40,7 +40,7 @@ class CompiledViews:
         self._views = PerTable[tuple[Details, CompiledView]](self.memory)
 
     def view(self, name: TableName, details: Details) -> CompiledView:
-        """The compiled view of a definition.
+        """Return the compiled view of a definition.
 
         Args:
             name: The stream table.
@@ -55,7 +55,10 @@ class CompiledViews:
 
     @property
     def disabled_in_definitions(self) -> frozenset[str]:
-        """The passes that are switched off among those by which definitions are compiled; part of what they are."""
+        """Return the passes that are switched off among those by which definitions are compiled.
+
+        Part of what they are.
+        """
         return self._disabled & DEFINING
 
     def compile(
@@ -117,7 +120,7 @@ _ALL: Held = {}
 
 
 def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -> str:
-    """The query with all names written in full and views put in, for analysis.
+    """Return the query with all names written in full and views put in, for analysis.
 
     Args:
         details: The definition.

@@ -41,7 +41,9 @@ class SourceUse:
     uuid: str | None = None
 
     def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
-        """The columns to hold the user's text to; None while the source has the columns it had.
+        """Return the columns to hold the user's text to.
+
+        None while the source has the columns it had.
 
         Args:
             now: The source's columns now.
@@ -126,7 +128,7 @@ def to_json(details: Details) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Details:
-    """The facts stored as `data` by `to_json`."""
+    """Return the facts stored as `data` by `to_json`."""
     return Details(
         query=data["query"],
         namespace=tuple(data["namespace"]),
@@ -148,7 +150,9 @@ def from_json(data: Mapping[str, Any]) -> Details:
 
 
 def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] | None:
-    """The columns of a source that a stored definition reads; None if it cannot be refreshed DIFFERENTIAL.
+    """Return the columns of a source that a stored definition reads.
+
+    None if it cannot be refreshed DIFFERENTIAL.
 
     Asked of every reader of a source for every refresh of one of them: the rest of the definition is not looked at.
     """
@@ -159,7 +163,7 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
 
 
 def semantics_of(data: Mapping[str, Any]) -> Semantics:
-    """The settings of a stored definition; the rest of it is not looked at."""
+    """Return the settings of a stored definition; the rest of it is not looked at."""
     return Semantics(**data["semantics"])
 
 

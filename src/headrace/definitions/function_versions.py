@@ -16,13 +16,16 @@ from headrace.sql.called_functions import called
 
 
 def functions_called(texts: Iterable[str], functions: Mapping[str, Function]) -> dict[str, str]:
-    """The fingerprints of those functions that texts call, by name."""
+    """Return the fingerprints of those functions that texts call, by name."""
     names = frozenset().union(*map(called, texts)) if functions else frozenset()
     return {name: functions[name].fingerprint for name in sorted(names & functions.keys())}
 
 
 def changed_functions(details: Details, session: Session) -> tuple[str, ...]:
-    """The functions that are not what they were when a stream table was defined; also those that are gone."""
+    """Return the functions that are not what they were when a stream table was defined.
+
+    Also those that are gone.
+    """
     return changed_since(details.functions, session.functions)
 
 
@@ -49,7 +52,7 @@ def function_infos(catalog: Catalog, functions: Mapping[str, Function]) -> tuple
 
 
 def functions_section(details: Details, session: Session) -> str:
-    """The functions that a query calls, a line for each."""
+    """Return the functions that a query calls, a line for each."""
     there = session.functions() if details.functions else {}
     return "\n".join(signature(there[name]) for name in details.functions if name in there)
 

@@ -81,7 +81,7 @@ def _binding(
     views: Mapping[TableName, str],
     bind: Bind,
 ) -> tuple[str, Callable[[Reference], str]]:
-    """The text whose table names are to be replaced, and what by."""
+    """Return the text whose table names are to be replaced, and what by."""
     resolve = resolver(namespace, catalogs)
 
     def expression_of(name: TableName) -> str:

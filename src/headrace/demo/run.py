@@ -142,7 +142,10 @@ class Demo:
 
 
 def timed(frame: DataFrame) -> float:
-    """Seconds to compute all rows of a query; they are thrown away, so storing them is not counted."""
+    """Return seconds to compute all rows of a query.
+
+    They are thrown away, so storing them is not counted.
+    """
     began = time.monotonic()
     frame.write.format("noop").mode("overwrite").save()
     return time.monotonic() - began

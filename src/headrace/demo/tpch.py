@@ -101,7 +101,10 @@ def stretch(number: int, share: float, scale: float) -> Stretch:
 
 
 def _chosen(key: str, number: int, share: float, among: Stretch | None = None) -> str:
-    """A condition true for about `share` of the generated keys; different numbers choose different keys."""
+    """Return a condition true for about `share` of the generated keys.
+
+    Different numbers choose different keys.
+    """
     if among is not None:
         return f"{key} BETWEEN {among[0]} AND {among[1]}"
     buckets = max(1, round(1 / share))
@@ -165,5 +168,5 @@ def updates(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple
 
 
 def changes(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
-    """A whole round: RF1, RF2 and updates."""
+    """Return a whole round: RF1, RF2 and updates."""
     return rf1(number, share, namespace) + rf2(number, share, namespace) + updates(number, share, namespace)

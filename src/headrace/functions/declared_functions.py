@@ -65,7 +65,7 @@ def function(*, returns: str, name: str | None = None, deterministic: bool = Tru
 
 
 def declare(name: str, call: Callable[..., Any], returns: Any, deterministic: bool) -> Function:
-    """A function under its name.
+    """Return a function under its name.
 
     Raises:
         UserError: `FUNCTION_INVALID`.
@@ -79,7 +79,7 @@ def declare(name: str, call: Callable[..., Any], returns: Any, deterministic: bo
 
 
 def type_text(returns: Any) -> str:
-    """A type as text.
+    """Return a type as text.
 
     Raises:
         UserError: `FUNCTION_INVALID`.
@@ -91,7 +91,7 @@ def type_text(returns: Any) -> str:
 
 
 def invalid(name: str | None, detail: str, *, hint: str | None = None) -> UserError:
-    """The error for a function that cannot be declared."""
+    """Return the error for a function that cannot be declared."""
     what = "A function" if name is None else f"Function {name}"
     return UserError(
         "FUNCTION_INVALID",

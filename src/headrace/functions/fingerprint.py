@@ -30,7 +30,7 @@ _LENGTH = 16
 
 
 def fingerprint(call: Any, returns: str, deterministic: bool) -> str:
-    """The fingerprint of a function.
+    """Return the fingerprint of a function.
 
     Args:
         call: The function.
@@ -51,7 +51,7 @@ class _Walk:
         self._kept: list[Any] = []  # an id is another object's once its object is gone
 
     def of(self, value: Any, home: str | None = None) -> Iterator[str]:
-        """The parts that tell a value from another one.
+        """Yield the parts that tell a value from another one.
 
         Args:
             value: What a function refers to, or the function itself.
@@ -161,7 +161,10 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _text(value: types.FunctionType) -> str:
-    """A function's own text; its byte code where there is no text, or several functions share it."""
+    """Return a function's own text.
+
+    Its byte code where there is no text, or several functions share it.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(value)))
     except (OSError, TypeError, SyntaxError, ValueError):

@@ -47,7 +47,7 @@ class Functions:
             self._now = self._together()
 
     def now(self) -> Mapping[str, Function]:
-        """All functions by name; the same object as long as nothing changed.
+        """Return all functions by name; the same object as long as nothing changed.
 
         Raises:
             UserError: `FUNCTION_INVALID`: the file cannot be loaded.
@@ -115,7 +115,7 @@ def _unloadable(file: Path, detail: str) -> UserError:
 
 
 def changed(then: Mapping[str, str], now: Callable[[], Mapping[str, Function]]) -> tuple[str, ...]:
-    """The functions that are not what they were.
+    """Return the functions that are not what they were.
 
     Args:
         then: Fingerprints by name.
@@ -131,6 +131,6 @@ def changed(then: Mapping[str, str], now: Callable[[], Mapping[str, Function]]) 
 
 
 def signature(function: Function) -> str:
-    """A function in one line, for people."""
+    """Return a function in one line, for people."""
     kind = "deterministic" if function.deterministic else "not deterministic"
     return f"{function.name}(…) → {function.returns}, {kind}, body {function.fingerprint}"

@@ -34,7 +34,10 @@ def remaining(
 
 
 def critical_path(dag: Dag[Name], seconds: Mapping[Name, float]) -> tuple[Name, ...]:
-    """The names on the longest way through the graph, producers first; () for an empty graph."""
+    """Return the names on the longest way through the graph, producers first.
+
+    () for an empty graph.
+    """
     left = remaining(dag, seconds)
     path: list[Name] = []
     choices = dag.roots

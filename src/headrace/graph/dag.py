@@ -47,7 +47,7 @@ class Dag(Generic[Name]):
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """Every name, sorted by its text."""
+        """Return every name, sorted by its text."""
         return tuple(self._producers)
 
     @property
@@ -61,11 +61,11 @@ class Dag(Generic[Name]):
         return tuple(p[0] for p in self._parts if all(o in p for name in p for o in self._producers[name]))
 
     def component(self, name: Name) -> tuple[Name, ...]:
-        """The cyclic component that a name belongs to, sorted; () for a name on no cycle."""
+        """Return the cyclic component that a name belongs to, sorted; () for a name on no cycle."""
         return self._component.get(name, ())
 
     def cycle(self, through: Name | None = None) -> tuple[Name, ...]:
-        """A cycle as a path that ends where it begins; () when there is none.
+        """Return a cycle as a path that ends where it begins; () when there is none.
 
         Args:
             through: A name that must lie on it; it then begins there.
@@ -109,7 +109,10 @@ class Dag(Generic[Name]):
         return tuple(name for name in self._order if name in wanted)
 
     def levels(self) -> tuple[tuple[Name, ...], ...]:
-        """Names by their distance from the sources; names of one level do not depend on each other, save on cycles."""
+        """Return names by their distance from the sources.
+
+        Names of one level do not depend on each other, save on cycles.
+        """
         level: dict[Name, int] = {}
         for part in self._parts:
             above = (level[p] for name in part for p in self._producers[name] if p in level)
@@ -172,7 +175,7 @@ def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:
 
 
 def cycle_error(path: tuple[Name, ...]) -> UserError:
-    """The refusal of a definition that would close a cycle, given as a path."""
+    """Return the refusal of a definition that would close a cycle, given as a path."""
     return UserError(
         "CYCLE",
         f"{path[0]} would depend on itself: {' reads '.join(str(name) for name in path)}.",

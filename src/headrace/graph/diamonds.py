@@ -38,7 +38,7 @@ class Diamond(Generic[Name]):
 
 
 def diamonds(dag: Dag[Name]) -> tuple[Diamond[Name], ...]:
-    """All diamonds, by bottom in topological order, then by top.
+    """Return all diamonds, by bottom in topological order, then by top.
 
     Where the ways of several tops are the same, such as two sources that one table joins, each top makes a diamond.
     """
@@ -77,7 +77,7 @@ def _meeting_at(dag: Dag[Name], bottom: Name) -> Iterator[Diamond[Name]]:
 
 
 def _common(one: Name, other: Name, dominator: dict[Name, Name], depth: dict[Name, int]) -> Name:
-    """The nearest name that lies on all ways from both to the bottom."""
+    """Return the nearest name that lies on all ways from both to the bottom."""
     while one != other:
         if depth[one] >= depth[other]:
             one = dominator[one]

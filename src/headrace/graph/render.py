@@ -13,7 +13,7 @@ Label = Callable[[Name], str]
 
 
 def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
-    """A tree from the sources down to their consumers.
+    """Return a tree from the sources down to their consumers.
 
     A name with several producers is drawn whole below the first of them; elsewhere it is a line that ends in `…`. So a
     cycle ends where it comes back.
@@ -59,7 +59,7 @@ def as_levels(dag: Dag[Name], seconds: Mapping[Name, float]) -> str:
 
 
 def as_mermaid(dag: Dag[Name], label: Label[Name] | None = None) -> str:
-    """A Mermaid flowchart; sources are cylinders."""
+    """Return a Mermaid flowchart; sources are cylinders."""
     ids = _ids(dag)
     lines = ["flowchart LR"]
     for name in dag.names:
@@ -70,7 +70,7 @@ def as_mermaid(dag: Dag[Name], label: Label[Name] | None = None) -> str:
 
 
 def as_dot(dag: Dag[Name], label: Label[Name] | None = None) -> str:
-    """A Graphviz digraph; sources are cylinders."""
+    """Return a Graphviz digraph; sources are cylinders."""
     ids = _ids(dag)
     lines = ["digraph headrace {", "    rankdir=LR;", "    node [shape=box];"]
     for name in dag.names:
@@ -115,7 +115,7 @@ def as_dict(
 
 
 def _together(dag: Dag[Name], names: tuple[Name, ...]) -> Iterator[str]:
-    """The names as text, those of a cyclic component in one."""
+    """Yield the names as text, those of a cyclic component in one."""
     for name in names:
         part = dag.component(name)
         if not part:

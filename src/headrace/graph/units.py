@@ -35,7 +35,7 @@ def atomic_groups(found: Iterable[Diamond[Name]]) -> list[set[Name]]:
 
 
 def merged(groups: Iterable[set[Name]]) -> list[set[Name]]:
-    """Groups with a common name become one, transitively."""
+    """Return groups with a common name become one, transitively."""
     apart: list[set[Name]] = []
     for group in groups:
         joined = set(group)

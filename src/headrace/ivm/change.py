@@ -66,7 +66,9 @@ class Change:
     looked_at: set[Relation] = field(default_factory=set)
 
     def of(self, relation: Relation) -> Relation:
-        """The change of a relation: its columns, then WEIGHT; `Empty` when nothing below it changed.
+        """Return the change of a relation: its columns, then WEIGHT.
+
+        `Empty` when nothing below it changed.
 
         Of an aggregate in `partners` it is that of the groups that matter to the operator above, which alone asks.
         """
@@ -91,11 +93,11 @@ class Change:
         return not isinstance(self.found.get(relation, empty(relation)), Empty)
 
     def before(self, relation: Relation) -> Relation:
-        """The relation before the change."""
+        """Return the relation before the change."""
         return at(relation, Moment.BEFORE, self.changed)
 
     def after(self, relation: Relation) -> Relation:
-        """The relation after the change."""
+        """Return the relation after the change."""
         return at(relation, Moment.AFTER, self.changed)
 
     def touches(self, relation: Relation) -> bool:
@@ -103,7 +105,7 @@ class Change:
         return not self.changed.isdisjoint(sources(relation))
 
     def size(self, relation: Relation) -> int:
-        """Rows in the largest source below a relation, as far as known."""
+        """Return rows in the largest source below a relation, as far as known."""
         return max((self.sizes.get(source, 0) for source in sources(relation)), default=0)
 
     def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
@@ -128,7 +130,7 @@ def cheap(relation: Relation) -> bool:
 
 
 def empty(relation: Relation) -> Empty:
-    """The change of a relation that did not change."""
+    """Return the change of a relation that did not change."""
     return Empty((*unweighted(relation.columns), WEIGHT))
 
 
@@ -138,18 +140,18 @@ def weigh(relation: Relation, weight: int) -> Project:
 
 
 def total(name: str) -> AggregateCall:
-    """The sum of a column of whole numbers, under its own name."""
+    """Return the sum of a column of whole numbers, under its own name."""
     return AggregateCall(name, "sum", column(name), argument_type="bigint", type="bigint")
 
 
 def arrange(relation: Relation, columns: tuple[str, ...]) -> Relation:
-    """A weighted relation with its columns in the given order, the weight last."""
+    """Return a weighted relation with its columns in the given order, the weight last."""
     wanted = (*columns, WEIGHT)
     return relation if relation.columns == wanted else Project(relation, identity(wanted))
 
 
 def union_all(*terms: Relation) -> Relation:
-    """The sum of changes; those that are known to be empty vanish."""
+    """Return the sum of changes; those that are known to be empty vanish."""
     live = tuple(term for term in terms if not isinstance(term, Empty))
     if not live:
         return terms[0]

@@ -82,7 +82,7 @@ class Need:
 
 
 def free_name(stem: str, steps: Iterable[Step]) -> str:
-    """A name that no step has: the stem, with a number when it is taken."""
+    """Return a name that no step has: the stem, with a number when it is taken."""
     taken = {step.name for step in steps}
     return next(name for i in count(1) if (name := stem if i == 1 else f"{stem}_{i}") not in taken)
 

@@ -34,7 +34,7 @@ class Root:
 
     @property
     def companion(self) -> tuple[str, ...]:
-        """The companion's columns."""
+        """Return the companion's columns."""
         return (*(name for _, name in self.keys), *(a.name for a in self.plan.accumulators))
 
     @property
@@ -48,7 +48,7 @@ class Root:
         return tuple(shown[key] for key, _ in self.keys)
 
     def over_companion(self, scalar: Scalar) -> Scalar:
-        """An expression over the aggregate's columns as one over the companion's."""
+        """Return an expression over the aggregate's columns as one over the companion's."""
         return substitute(scalar, {key: column(name) for key, name in self.keys} | self.plan.outputs)
 
 

@@ -24,7 +24,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def restricted(relation: Relation, keys: Relation, on: Pairs) -> Relation:
-    """The rows of a relation that have one of some keys.
+    """Return the rows of a relation that have one of some keys.
 
     Args:
         relation: The rows.
@@ -35,7 +35,10 @@ def restricted(relation: Relation, keys: Relation, on: Pairs) -> Relation:
 
 
 def _narrowed(relation: Relation, keys: Relation, on: Pairs) -> Relation:
-    """The relation, without partitions of its windows that hold no such row; other rows may stay."""
+    """Return the relation, without partitions of its windows that hold no such row.
+
+    Other rows may stay.
+    """
     match relation:
         case Filter():
             return Filter(_narrowed(relation.input, keys, on), relation.condition)

@@ -97,7 +97,7 @@ class Apply:
 
 
 def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, version: int) -> str:
-    """Statement that appends a change to a log."""
+    """Return the statement that appends a change to a log."""
     return (
         f"INSERT INTO {log.sql} SELECT {names(columns)}, CAST({WEIGHT} AS BIGINT), CAST({version} AS BIGINT) "
         f"FROM {quote(change.view)}"
@@ -214,7 +214,7 @@ def _delete_from_bag(
 
 
 def rows_grown(before: TableMeta, after: TableMeta) -> int:
-    """Rows `after` has more than `before`, by the counters of the snapshots between them."""
+    """Return rows `after` has more than `before`, by the counters of the snapshots between them."""
     grown = 0
     for snapshot in after.ancestors(after.current_snapshot_id):
         if snapshot.id == before.current_snapshot_id:

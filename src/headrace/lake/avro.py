@@ -19,7 +19,7 @@ _SYNC_BYTES = 16
 
 
 def read_avro(data: bytes) -> Iterator[dict[str, Any]]:
-    """The records of a container file, as dicts.
+    """Yield the records of a container file, as dicts.
 
     Raises:
         ValueError: It is no Avro file, is cut short, or has a compression other than none or deflate.
@@ -43,7 +43,7 @@ def read_avro(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _long(stream: io.BytesIO) -> int:
-    """A zigzag variable-length integer."""
+    """Return a zigzag variable-length integer."""
     shift = number = 0
     while True:
         byte = stream.read(1)

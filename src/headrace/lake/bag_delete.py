@@ -101,12 +101,12 @@ def plan_bag(target: Target, change: Change) -> BagDelete:
 
 
 def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
-    """The names of columns."""
+    """Return the names of columns."""
     return tuple(c.name for c in columns)
 
 
 def _key(target: Target) -> tuple[Column, ...] | None:
-    """The columns of a key, where one is known that is quick to read."""
+    """Return the columns of a key, where one is known that is quick to read."""
     by_name = {c.name.lower(): c for c in target.columns}
     keys = (tuple(by_name[name.lower()] for name in key) for key in target.unique)
     return min((key for key in keys if all(map(is_cheap, key))), key=len, default=None)
@@ -132,7 +132,10 @@ def _may_do(spread: Spread, rows: int, deleted: int) -> bool:
 
 
 def locator(target: Target, change: Change) -> tuple[Column, ...] | None:
-    """A few cheap columns that probably tell the removed rows from all others; None when comparing all is better."""
+    """Return a few cheap columns that probably tell the removed rows from all others.
+
+    None when comparing all is better.
+    """
     if target.rows is not None and target.rows < LOCATOR_ROWS:
         return None
     known = change.spreads
@@ -169,6 +172,6 @@ def by_position_sql(target: Target, change: Change) -> str:
 
 
 def rollback_sql(table: TableName, to: TableMeta) -> str:
-    """Statement that takes a table back to an earlier state."""
+    """Return the statement that takes a table back to an earlier state."""
     name = ".".join(map(quote, table.parts[1:])).replace("'", "\\'")
     return f"CALL {quote(table.catalog)}.system.rollback_to_snapshot('{name}', {to.current_snapshot_id})"

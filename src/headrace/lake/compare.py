@@ -36,7 +36,7 @@ def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]
 
 
 def _ordered(value: str, type_: str, depth: int = 0) -> str:
-    """An orderable stand-in for a nested value: maps as sorted arrays of entries."""
+    """Return an orderable stand-in for a nested value: maps as sorted arrays of entries."""
     kind, inner = _split(type_)
     name = f"x{depth}"
     if kind == "map":
@@ -53,7 +53,7 @@ def _ordered(value: str, type_: str, depth: int = 0) -> str:
 
 
 def _split(type_: str) -> tuple[str, tuple[str, ...]]:
-    """A DDL type as its kind and its top-level arguments."""
+    """Return a DDL type as its kind and its top-level arguments."""
     if "<" not in type_:
         return type_, ()
     kind, body = type_.split("<", 1)
@@ -69,7 +69,7 @@ def _split(type_: str) -> tuple[str, tuple[str, ...]]:
 
 
 def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT)) -> str:
-    """A query that adds up the weights of identical rows.
+    """Return a query that adds up the weights of identical rows.
 
     Args:
         source: A query giving `columns` and whatever `weight` reads.
@@ -92,7 +92,10 @@ def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(W
 
 
 def same(columns: Sequence[Column], left: str, right: str) -> str:
-    """A condition that is true exactly when two rows agree in all `columns`; `=` where no NULL is possible."""
+    """Return a condition that is true exactly when two rows agree in all `columns`.
+
+    `=` where no NULL is possible.
+    """
     terms = []
     for column in columns:
         pairs = zip(key_expressions(column, left), key_expressions(column, right), strict=True)

@@ -140,7 +140,7 @@ def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = N
 
 
 def purge(metadata_location: str) -> tuple[str, ...]:
-    """Statements that remove all files of a table which no catalog knows any more."""
+    """Return statements that remove all files of a table which no catalog knows any more."""
     table = TableName(STAGING, (SYSTEM_NAMESPACE,), f"purge_{uuid.uuid4().hex}")
     return (
         f"CREATE NAMESPACE IF NOT EXISTS {quote(STAGING)}.{quote(SYSTEM_NAMESPACE)}",

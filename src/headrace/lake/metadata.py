@@ -43,12 +43,12 @@ class Snapshot:
     manifest_list: str | None = None
 
     def count(self, counter: str) -> int:
-        """A summary counter, 0 when absent."""
+        """Return a summary counter, 0 when absent."""
         return int(self.summary.get(counter, "0"))
 
     @property
     def rows(self) -> int | None:
-        """Rows of this snapshot, None when its counters cannot tell.
+        """Return rows of this snapshot, None when its counters cannot tell.
 
         Deletion vectors count every deleted position once. Position delete files (format v2) may count some twice
         or outlive their data file, and equality deletes count conditions, not rows; with those the sum is not known.
@@ -95,7 +95,7 @@ class TableMeta:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Columns of the current schema."""
+        """Return columns of the current schema."""
         return self.schemas[self.schema_id]
 
     def ids_of(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -106,12 +106,12 @@ class TableMeta:
 
     @property
     def current(self) -> Snapshot | None:
-        """The current snapshot."""
+        """Return the current snapshot."""
         return None if self.current_snapshot_id is None else self.snapshots.get(self.current_snapshot_id)
 
     @property
     def row_count(self) -> int | None:
-        """Rows now: exact, or None when the counters cannot tell."""
+        """Return rows now: exact, or None when the counters cannot tell."""
         if self.current is None:
             return 0
         rows = self.current.rows
@@ -119,20 +119,20 @@ class TableMeta:
         return None if has_deletes and self.format_version < 3 else rows
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """A snapshot and its known ancestors, newest first."""
+        """Yield a snapshot and its known ancestors, newest first."""
         while snapshot_id is not None and (snapshot := self.snapshots.get(snapshot_id)):
             yield snapshot
             snapshot_id = snapshot.parent_id
 
     def schema_at(self, snapshot_id: int | None) -> int:
-        """The schema id a read of this snapshot has."""
+        """Return the schema id a read of this snapshot has."""
         snapshot = self.snapshots.get(snapshot_id) if snapshot_id is not None else None
         if snapshot is None or snapshot.schema_id is None or snapshot.schema_id not in self.schemas:
             return self.schema_id
         return snapshot.schema_id
 
     def snapshot_at(self, time: dt.datetime) -> Snapshot | None:
-        """The newest snapshot of the current line committed at or before `time`."""
+        """Return the newest snapshot of the current line committed at or before `time`."""
         limit = time.timestamp() * 1000
         return next((s for s in self.ancestors(self.current_snapshot_id) if s.timestamp_ms <= limit), None)
 
@@ -175,7 +175,7 @@ def _unreadable(location: str, error: Exception) -> EnvironmentFault:
 
 
 def local_path(location: str) -> Path | None:
-    """The local path behind a location, None when it is elsewhere."""
+    """Return the local path behind a location, None when it is elsewhere."""
     if location.startswith("/"):
         return Path(location)
     url = urlparse(location)
@@ -185,7 +185,7 @@ def local_path(location: str) -> Path | None:
 
 
 def read_bytes(location: str) -> bytes:
-    """The contents of a file of a table, wherever it is."""
+    """Return the contents of a file of a table, wherever it is."""
     path = local_path(location)
     if path is not None:  # opening the file directly is ten times faster than going through a FileIO
         return path.read_bytes()

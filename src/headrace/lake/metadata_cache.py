@@ -33,7 +33,7 @@ class Remembered:
         self._tables: OrderedDict[str, OrderedDict[str, TableMeta]] = OrderedDict()
 
     def __call__(self, location: str) -> TableMeta:
-        """The metadata at a location.
+        """Return the metadata at a location.
 
         Raises:
             EnvironmentFault: `METADATA_UNREADABLE`.

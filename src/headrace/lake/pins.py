@@ -12,7 +12,7 @@ PREFIX = "headrace_"
 
 
 def plan_pins(table: TableName, meta: TableMeta, needed: Set[int]) -> tuple[str, ...]:
-    """Statements that make the pinned snapshots of a table exactly the needed ones.
+    """Return statements that make the pinned snapshots of a table exactly the needed ones.
 
     Each is a commit to the table's metadata, so nothing is stated that is so already. New pins come before old ones
     are dropped: there is no moment at which a needed snapshot is unprotected.
@@ -33,5 +33,5 @@ def plan_pins(table: TableName, meta: TableMeta, needed: Set[int]) -> tuple[str,
 
 
 def pin_name(snapshot: int) -> str:
-    """The tag that pins a snapshot."""
+    """Return the tag that pins a snapshot."""
     return f"{PREFIX}{snapshot}"

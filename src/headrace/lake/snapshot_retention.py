@@ -82,5 +82,5 @@ def superfluous(
 
 
 def _turn(time: dt.datetime, step: dt.timedelta) -> int:
-    """The number of the first full minute or hour that is not before a time."""
+    """Return the number of the first full minute or hour that is not before a time."""
     return math.ceil(time.timestamp() / step.total_seconds())

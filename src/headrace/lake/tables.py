@@ -35,7 +35,7 @@ class Stored:
 
 
 def new_suffix() -> str:
-    """A fresh suffix, unique enough for locations that are never reused."""
+    """Return a fresh suffix, unique enough for locations that are never reused."""
     return uuid.uuid4().hex[:10]
 
 
@@ -89,12 +89,12 @@ def table_properties(format_version: int, *, append_only: bool = False) -> dict[
 
 
 def log_columns(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns of a change log over a table of `columns`."""
+    """Return the columns of a change log over a table of `columns`."""
     return (*columns, Column(WEIGHT, "bigint", False), Column(VERSION, "bigint", False))
 
 
 def create_namespace(catalog: str, namespace: tuple[str, ...]) -> str:
-    """Statement that makes a namespace if it is missing."""
+    """Return the statement that makes a namespace if it is missing."""
     return f"CREATE NAMESPACE IF NOT EXISTS {'.'.join(map(quote, (catalog, *namespace)))}"
 
 
@@ -106,7 +106,7 @@ def create_table(
     format_version: int,
     append_only: bool = False,
 ) -> str:
-    """Statement that creates a table, empty.
+    """Return the statement that creates a table, empty.
 
     Args:
         table: Its full name.
@@ -128,7 +128,7 @@ def create_table(
 
 
 def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int) -> str:
-    """Statement that creates a change log.
+    """Return the statement that creates a change log.
 
     It needs no partitions: every refresh appends files of one version, and their bounds prune reads and let trimming
     drop whole files.
@@ -154,6 +154,6 @@ def _check_types(columns: tuple[Column, ...], format_version: int) -> None:
 
 
 def string_literal(value: str) -> str:
-    """A text as Spark SQL writes it."""
+    """Return a text as Spark SQL writes it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -25,7 +25,7 @@ class ViewText:
 
 
 def read_view(location: str) -> ViewText:
-    """The view whose metadata is at a location.
+    """Return the view whose metadata is at a location.
 
     Raises:
         EnvironmentFault: `METADATA_UNREADABLE`.

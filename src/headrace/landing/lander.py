@@ -285,7 +285,7 @@ class Lander:
     # ---- one landing
 
     def source(self, name: str) -> DatabaseSource:
-        """A source as the catalog has it."""
+        """Return a source as the catalog has it."""
         with self.catalog.reading() as reader:
             return reader.source(name)
 
@@ -446,12 +446,12 @@ class Lander:
 
 
 def source_resource(name: str) -> str:
-    """The lease resource of a source."""
+    """Return the lease resource of a source."""
     return f"source:{name}"
 
 
 def not_active(source: DatabaseSource, hint: str) -> UserError:
-    """The error for what can only be done while a source is landed."""
+    """Return the error for what can only be done while a source is landed."""
     return UserError(
         "SOURCE_NOT_ACTIVE", f"Source {source.name} is {source.status.value}, so that nothing is landed.", hint=hint
     )

@@ -174,7 +174,7 @@ class Mirroring:
             self.hand(self.staged(log), f"SELECT {rows} AS {WEIGHT} FROM {quote(view)}", columns)
 
     def _rows(self, before: TableMeta) -> str:
-        """The mirror's rows before a part.
+        """Return the mirror's rows before a part.
 
         Those that are published are read through `lake`: what Spark keeps is dropped when a table that it was computed
         from is written, and `staging` is written. Only the later parts of a landing find rows that are not.

@@ -36,7 +36,9 @@ class Stretch:
     _missing: dict[tuple[TableName, int], dt.datetime | None] = field(default_factory=dict)
 
     def share(self, name: TableName, target: float) -> float | None:
-        """The share of the time since its first publication in the stretch, 0 to 1; None where that is no time.
+        """Return the share of the time since its first publication in the stretch, 0 to 1.
+
+        None where that is no time.
 
         Args:
             name: The stream table.

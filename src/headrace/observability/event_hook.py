@@ -41,7 +41,7 @@ class Hook(EventDelivery):
 
 
 def load_hook(text: str, folder: Path) -> Call:
-    """The function that a setting names.
+    """Return the function that a setting names.
 
     Args:
         text: `module:function`; the function may be an attribute of something in the module (`module:object.method`).

@@ -48,7 +48,7 @@ class Webhook(EventDelivery):
 
     @property
     def _host(self) -> str:
-        """The host alone: whoever knows the whole address may be able to post there."""
+        """Return the host alone: whoever knows the whole address may be able to post there."""
         return urllib.parse.urlsplit(self._url).hostname or "?"
 
     def _post(self, body: bytes) -> _Trouble | None:

@@ -41,7 +41,7 @@ def prune(relation: Relation) -> Relation:
 
 
 def _keep(node: Relation, used: Names) -> Relation:
-    """The relation with at least the used columns, in its order."""
+    """Return the relation with at least the used columns, in its order."""
     match node:
         case Scan():
             return Scan(node.source, tuple(f for f in node.fields if f[0] in used), node.moment)

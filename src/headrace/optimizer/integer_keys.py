@@ -11,7 +11,7 @@ from headrace.algebra.types import is_integer
 
 
 def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
-    """The same tree, in which semi-joins know which of their keys are whole numbers.
+    """Return the same tree, in which semi-joins know which of their keys are whole numbers.
 
     Args:
         relation: The tree.

@@ -19,7 +19,7 @@ from headrace.optimizer.unique_keys import KeysOf, Types, Uniqueness
 
 
 def use_keys(relation: Relation, known: KeysOf, types: Types) -> Relation:
-    """The same rows, with less work where keys are known.
+    """Return the same rows, with less work where keys are known.
 
     Args:
         relation: A query's tree, types filled in.
@@ -49,7 +49,7 @@ def _rule(node: Relation, unique: Uniqueness, types: Types) -> Relation:
 
 
 def _single_rows(node: Aggregate, unique: Uniqueness, types: Types) -> Relation | None:
-    """An aggregate whose groups have one row each, without grouping; None for any other."""
+    """Return an aggregate whose groups have one row each, without grouping; None for any other."""
     if not all(_exact(types.get(key)) for key in node.keys):
         return None
     if not any(key <= set(node.keys) for key in unique.keys(node.input)):

@@ -20,7 +20,7 @@ Observe = Callable[[Pass, Any, Any], None]
 
 @cache
 def passes_over(subject: Subject, disabled: frozenset[str] = frozenset()) -> tuple[Pass, ...]:
-    """The passes over a subject, in order, without those that are switched off."""
+    """Return the passes over a subject, in order, without those that are switched off."""
     return tuple(each for each in PASSES if each.subject is subject and each.name not in disabled)
 
 

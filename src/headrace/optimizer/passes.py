@@ -61,7 +61,7 @@ _PRUNE = Pass(
 
 
 def _step(of: Pass) -> Pass:
-    """A pass over queries as one over the steps of programs."""
+    """Return a pass over queries as one over the steps of programs."""
     return replace(of, phase=Phase.CHANGE, subject=Subject.STEP)
 
 

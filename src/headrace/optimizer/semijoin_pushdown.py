@@ -100,7 +100,7 @@ def _into_sides(semi: SemiJoin, join: Join | OuterJoin | Existence, types: Types
 
 
 def _same(join: Join | OuterJoin | Existence, types: Types) -> Pairs:
-    """Columns of both sides, of one type, that the condition says are equal."""
+    """Return columns of both sides, of one type, that the condition says are equal."""
     return tuple((a, b) for a, b, _ in equal_alike(join.condition, join.left.columns, join.right.columns, types))
 
 

@@ -40,7 +40,7 @@ def restrict_groups(change: Change, tree: Relation) -> Change:
 
 
 def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
-    """The aggregates of a query of which few groups may matter.
+    """Return the aggregates of a query of which few groups may matter.
 
     Each side's groups are bounded by the other side's sources alone, so that both sides of a join may be.
 
@@ -77,7 +77,7 @@ def _partners(tree: Relation, change: Change, asked_for: Callable[[Aggregate], b
 
 
 def _sides(node: Relation, change: Change) -> Iterator[tuple[Relation, Asked]]:
-    """The sides of a join of which only partners of the other side matter."""
+    """Yield the sides of a join of which only partners of the other side matter."""
     if not isinstance(node, Join | OuterJoin | Existence) or (isinstance(node, OuterJoin) and node.full):
         return
     equal = _equal(node, change)
@@ -87,13 +87,16 @@ def _sides(node: Relation, change: Change) -> Iterator[tuple[Relation, Asked]]:
 
 
 def _equal(node: Join | OuterJoin | Existence, change: Change) -> list[tuple[str, str]]:
-    """Columns of both sides, of one type, that are equal in every pair; NULL equals nothing."""
+    """Return columns of both sides, of one type, that are equal in every pair.
+
+    NULL equals nothing.
+    """
     both = equal_alike(node.condition, node.left.columns, node.right.columns, change.types)
     return [(a, b) for a, b, null_safe in both if not null_safe]
 
 
 def _groups(side: Relation, asked: Asked) -> tuple[Aggregate | None, Asked]:
-    """The aggregate that a side shows, and what is asked of its keys."""
+    """Return the aggregate that a side shows, and what is asked of its keys."""
     while isinstance(side, Project | Filter):
         if isinstance(side, Project):
             own = dict(side.items)
@@ -105,7 +108,10 @@ def _groups(side: Relation, asked: Asked) -> tuple[Aggregate | None, Asked]:
 
 
 def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relation | None:
-    """A filtered source that has all values of a column, did not change, and is small; as a relation of one column."""
+    """Return a filtered source that has all values of a column, did not change, and is small.
+
+    As a relation of one column.
+    """
     match node:
         case Filter(input=Scan() as scan):
             fits = _is_small(scan, groups, change) and not change.touches(scan)

@@ -106,7 +106,7 @@ def check_java(settings: config.Settings) -> Check:
 
 
 def check_jars(settings: config.Settings) -> Check:
-    """The jars are there and are what was pinned."""
+    """Return the jars are there and are what was pinned."""
     if settings.spark_remote:
         return Check("Jars", Outcome.OK, "not needed: Spark runs elsewhere (spark_remote)")
     from headrace.spark import jars
@@ -120,7 +120,7 @@ def check_jars(settings: config.Settings) -> Check:
 
 
 def check_catalog(settings: config.Settings) -> Check:
-    """The catalog answers and has this version's revision."""
+    """Return the catalog answers and has this version's revision."""
     from headrace.catalog.inspection import revision_of
     from headrace.catalog.schema import REVISIONS
 
@@ -136,7 +136,7 @@ def check_catalog(settings: config.Settings) -> Check:
 
 
 def check_warehouse(settings: config.Settings) -> Check:
-    """The warehouse can be written and has room."""
+    """Return the warehouse can be written and has room."""
     if "://" in settings.warehouse:
         return Check("Warehouse", Outcome.OK, f"{settings.warehouse} (Spark reaches it; see --spark)")
     folder = Path(settings.warehouse.removeprefix("file:"))
@@ -181,7 +181,7 @@ def judge_clocks(difference: float, against: str) -> Check:
 
 
 def check_functions(settings: config.Settings) -> Check:
-    """The project's Python functions can be loaded."""
+    """Return the project's Python functions can be loaded."""
     from headrace.functions import FILE_NAME, Functions
 
     functions = Functions(settings.root / FILE_NAME)

@@ -261,7 +261,10 @@ def _stream_change(facts: SourceFacts, state: TableState, use: SourceUse, old: V
 
 
 def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:
-    """Rows in entries of a change log, but for the newest ones; each version is one appended snapshot."""
+    """Return rows in entries of a change log, but for the newest ones.
+
+    Each version is one appended snapshot.
+    """
     if log is None:
         return None
     appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
@@ -325,5 +328,5 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
 
 
 def details_of(table: StreamTable) -> Details:
-    """The engine's facts of a stream table."""
+    """Return the engine's facts of a stream table."""
     return from_json(table.details)

@@ -29,7 +29,7 @@ _PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 
 
 def new_owner() -> str:
-    """A name for a holder of leases: host, process, and something unique."""
+    """Return a name for a holder of leases: host, process, and something unique."""
     return f"{_PROCESS}:{uuid.uuid4().hex[:8]}"
 
 

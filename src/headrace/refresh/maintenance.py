@@ -163,7 +163,7 @@ def _table(
 
 
 def trimmable(needs: Needs, name: TableName) -> int | None:
-    """The newest log version that every consumer has seen; None when nothing can go.
+    """Return the newest log version that every consumer has seen; None when nothing can go.
 
     A stream table's log without consumers is dropped; a mirror's stays, and is emptied.
     """

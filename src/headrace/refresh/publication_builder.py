@@ -63,7 +63,7 @@ class Finished:
 
     @property
     def published(self) -> Mapping[TableName, TableMeta]:
-        """The stored tables whose new contents become visible."""
+        """Return the stored tables whose new contents become visible."""
         return {t: m for t, m in self.outcome.written.items() if self.moved or t != self.facts.name}
 
     @property
@@ -75,7 +75,7 @@ class Finished:
 
     @property
     def rows_after(self) -> int | None:
-        """Rows in the state, if known."""
+        """Return rows in the state, if known."""
         meta = self.published.get(self.facts.name)
         if meta is not None and meta.row_count is not None:
             return meta.row_count
@@ -91,7 +91,7 @@ class Finished:
 
 
 def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
-    """The publication that makes a refresh visible."""
+    """Return the publication that makes a refresh visible."""
     facts = done.facts
     foreign = facts.forced or done.definition is not None
     meta = done.published.get(facts.name)
@@ -113,7 +113,7 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
 
 
 def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None) -> Publication:
-    """The publication that makes several refreshes visible at once.
+    """Return the publication that makes several refreshes visible at once.
 
     Args:
         done: The refreshes; what reads another of them comes after it.
@@ -152,7 +152,7 @@ def staged_head(done: Finished) -> Head | None:
 
 
 def entry_of(done: Finished) -> HistoryEntry:
-    """The refresh in the history."""
+    """Return the refresh in the history."""
     return HistoryEntry(
         stream=done.facts.name,
         started_at=done.started,
@@ -190,7 +190,7 @@ def _metrics(done: Finished) -> dict[str, object]:
 
 
 def result_of(done: Finished, seconds: float) -> RefreshResult:
-    """The refresh as its caller sees it.
+    """Return the refresh as its caller sees it.
 
     Args:
         done: The refresh.

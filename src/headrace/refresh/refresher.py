@@ -139,7 +139,7 @@ class Refresher:
         )
 
     def heads(self) -> Cut:
-        """A new cut."""
+        """Return a new cut."""
         return Cut(self.catalog, self.session.location)
 
     def refresh(self, name: TableName, heads: Cut, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
@@ -290,7 +290,7 @@ class Refresher:
     # ---- steps
 
     def _parts(self, names: Sequence[TableName]) -> Sequence[tuple[TableName, ...]]:
-        """The tables in order, members of a cycle in one part."""
+        """Return the tables in order, members of a cycle in one part."""
         if len(names) == 1:
             return [(names[0],)]
         return parts(names, {t.name: t for t in self.catalog.stream_tables()})
@@ -326,7 +326,7 @@ class Refresher:
     def _nothing_to_do(
         self, names: Sequence[TableName], heads: Cut, attempt: Attempt
     ) -> tuple[RefreshResult, ...] | None:
-        """The results, if all tables stand at the cut already; found out without a lease."""
+        """Return the results, if all tables stand at the cut already; found out without a lease."""
         frontiers: list[Frontier] = []
         for name in names:
             if self._has_moved(name, heads):
@@ -521,7 +521,7 @@ class Refresher:
         return run.outcome
 
     def _with_common(self, facts: Facts, runner: Runner) -> Facts:
-        """The facts, with what is worth to be read together with other stream tables."""
+        """Return the facts, with what is worth to be read together with other stream tables."""
         facts = self.changes.worth_it(facts, runner)
         needs, failed = self.statistics.needs(facts.details.semantics), self._off(Strategy.READ_TOGETHER, facts)
         return replace(
@@ -529,12 +529,12 @@ class Refresher:
         )
 
     def _off(self, strategy: Strategy, facts: Facts) -> frozenset[Key]:
-        """Sources and columns with which a strategy is not to be tried in this refresh."""
+        """Return sources and columns with which a strategy is not to be tried in this refresh."""
         off = ((s.name, self.statistics.off(strategy, s.name, by=facts.name)) for s in facts.sources)
         return frozenset((source, columns) for source, each in off for columns in each)
 
     def _ready(self, attempt: Attempt) -> Runner:
-        """The session's runner; starting Spark is no part of the time that a refresh takes."""
+        """Return the session's runner; starting Spark is no part of the time that a refresh takes."""
         begin = time.perf_counter()
         runner = self.session.runner()
         spent = time.perf_counter() - begin

@@ -14,7 +14,7 @@ from headrace.refresh.cut.cut import metadata
 
 
 def staged(catalog: Catalog, table: TableName) -> TableMeta:
-    """A stored table as it is in `staging`.
+    """Return a stored table as it is in `staging`.
 
     Args:
         catalog: The catalog.

@@ -42,7 +42,7 @@ class Cron:
     zone: str = "UTC"
 
     def next_after(self, moment: dt.datetime) -> dt.datetime:
-        """The first point later than an aware moment, in UTC."""
+        """Return the first point later than an aware moment, in UTC."""
         local = moment.astimezone(ZoneInfo(self.zone))
         return next(CronSim(self.expression, local)).astimezone(dt.UTC)
 

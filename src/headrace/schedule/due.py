@@ -25,7 +25,7 @@ class Standing:
     expected: float = 0.0
 
     def lag(self, now: dt.datetime) -> float:
-        """Seconds that it trails its sources."""
+        """Return seconds that it trails its sources."""
         return max(0.0, (now - self.behind_since).total_seconds()) if self.behind_since else 0.0
 
 

@@ -24,7 +24,7 @@ _AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> int | None:
-    """Seconds of one or several amounts of time; None for a text that is no duration."""
+    """Return seconds of one or several amounts of time; None for a text that is no duration."""
     wanted = text.strip()
     seconds, at = 0, 0
     while at < len(wanted):
@@ -43,7 +43,7 @@ def _unit(word: str) -> int | None:
 
 
 def show_duration(seconds: float) -> str:
-    """A duration as people write it: `45 s`, `1 min 30 s`, `2 h`."""
+    """Return a duration as people write it: `45 s`, `1 min 30 s`, `2 h`."""
     whole = round(seconds)
     if whole < 1:
         return f"{seconds:.1f} s"

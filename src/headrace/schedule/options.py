@@ -145,7 +145,7 @@ def parse_factor(text: str) -> float:
 
 
 def choice(key: str, text: str, choices: Mapping[str, object] | tuple[str, ...]) -> str:
-    """A text that must be one of several, in any case.
+    """Return a text that must be one of several, in any case.
 
     Raises:
         UserError: `INVALID_OPTION`.

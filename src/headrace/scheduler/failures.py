@@ -46,7 +46,7 @@ def note_failure(
 
 
 def timed_out(unit: TableName) -> EnvironmentFault:
-    """The error of a refresh that was cancelled because it took too long."""
+    """Return the error of a refresh that was cancelled because it took too long."""
     return EnvironmentFault(
         "REFRESH_TIMEOUT",
         f"The refresh of {unit} took longer than its timeout and was cancelled.",

@@ -271,8 +271,10 @@ class Scheduler:
     def _own(
         self, dag: Dag[TableName], wanted: Iterable[TableName], pools: Mapping[TableName, str]
     ) -> Iterator[TableName]:
-        """The units that this scheduler may refresh; where its share is none, they are left to the others, with what
-        reads them."""
+        """Yield the units that this scheduler may refresh.
+
+        Where its share is none, they are left to the others, with what reads them.
+        """
         left: set[TableName] = set()
         for unit in wanted:
             if self._share.admits(pools[unit]) and left.isdisjoint(dag.producers(unit)):

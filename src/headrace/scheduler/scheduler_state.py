@@ -74,7 +74,7 @@ class SchedulerState:
 
 
 def bases_of(tables: Iterable[StreamTable]) -> tuple[TableName, ...]:
-    """The relations that stream tables read and that are none themselves."""
+    """Return the relations that stream tables read and that are none themselves."""
     known = {t.name: t for t in tables}
     return tuple(sorted({s for t in known.values() for s in t.sources if s not in known}))
 
@@ -163,7 +163,7 @@ class _Lags:
         self.aligned = {name: agreed for name, agreed in found.items() if agreed.tops}
 
     def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
-        """The oldest change that a table, or one above it, does not reflect."""
+        """Return the oldest change that a table, or one above it, does not reflect."""
         times = [standing.behind_since for standing in above if standing.behind_since is not None]
         times += [self._committed(source, seen + 1) for source, seen in self._behind(name)]
         return min(times, default=None)

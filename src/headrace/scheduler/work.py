@@ -15,7 +15,7 @@ class Worker(Protocol):
     """Refreshes units; called from several threads at once."""
 
     def heads(self) -> Cut:
-        """A new cut."""
+        """Return a new cut."""
         ...
 
     def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:

@@ -23,22 +23,22 @@ class LandedTable(Protocol):
 
     @property
     def name(self) -> TableName:
-        """The mirror."""
+        """Return the mirror."""
         ...
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The mirror's columns from now on."""
+        """Return the mirror's columns from now on."""
         ...
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Columns that have a new name: old to new."""
+        """Return columns that have a new name: old to new."""
         ...
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """Columns that tell rows apart; None for a bag."""
+        """Return columns that tell rows apart; None for a bag."""
         ...
 
     @property

@@ -34,7 +34,7 @@ class SourceTable:
 
 
 def read_tables(cursor: Cursor) -> tuple[str, ...]:
-    """A list of tables in brackets, each as it was written.
+    """Return a list of tables in brackets, each as it was written.
 
     Raises:
         UserError: `SYNTAX_ERROR`.
@@ -53,7 +53,7 @@ def read_tables(cursor: Cursor) -> tuple[str, ...]:
 
 
 def source_table(text: str) -> SourceTable:
-    """A table as it was written.
+    """Return a table as it was written.
 
     Raises:
         UserError: `INVALID_NAME`, `SYNTAX_ERROR`.

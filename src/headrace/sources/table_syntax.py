@@ -50,7 +50,7 @@ def split_column(text: str) -> tuple[str, str, str]:
 
 
 def split_postgres(text: str) -> tuple[str, ...]:
-    """The parts of a dotted name: folded to lower case, but for those in double quotes.
+    """Return the parts of a dotted name: folded to lower case, but for those in double quotes.
 
     Raises:
         UserError: `INVALID_NAME`.

@@ -23,7 +23,7 @@ _BYTES_OF_LONG = 8
 
 
 def counted(frame: DataFrame, rows: int) -> DataFrame:
-    """The same checkpoint, known to have so many rows, and nothing else known of them.
+    """Return the same checkpoint, known to have so many rows, and nothing else known of them.
 
     What Spark knows of a plan's values it takes along to a checkpoint, also where it is about columns that the
     checkpoint does not have; the next union over it would then fail in the optimizer (`key not found`).

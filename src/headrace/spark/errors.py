@@ -263,7 +263,7 @@ def translated(sql: str | None = None) -> Iterator[None]:
 
 
 def translate(error: Exception, sql: str | None = None) -> HeadraceError:
-    """The Headrace error for an exception of PySpark, Py4J or gRPC."""
+    """Return the Headrace error for an exception of PySpark, Py4J or gRPC."""
     try:
         return _translated(error, sql)
     except Exception as silence:  # what an exception of Java's says is asked of a JVM that may be gone by now
@@ -309,7 +309,7 @@ def _condition(error: BaseException) -> str | None:
 
 
 def _chain(error: BaseException) -> Iterator[Any]:
-    """The exception and its causes."""
+    """Yield the exception and its causes."""
     seen = set[int]()
     current: Any = error
     while current is not None and id(current) not in seen and len(seen) < 20:
@@ -368,7 +368,10 @@ def _sentence(error: Exception, kind: _Kind) -> str:
 
 
 def _raw(error: Exception) -> str:
-    """The exception's own message; Py4J's repeats the whole Java trace, so its Java exception is asked."""
+    """Return the exception's own message.
+
+    Py4J's repeats the whole Java trace, so its Java exception is asked.
+    """
     getter = getattr(error, "getMessage", None)
     if callable(getter) and (message := getter()):
         return str(message)

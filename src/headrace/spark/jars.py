@@ -73,7 +73,7 @@ JARS = (
 
 
 def missing(folder: Path) -> tuple[Jar, ...]:
-    """The jars that `folder` does not hold yet."""
+    """Return the jars that `folder` does not hold yet."""
     return tuple(jar for jar in JARS if not (folder / jar.file).is_file())
 
 

@@ -31,7 +31,7 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """The folder to use as JAVA_HOME."""
+        """Return the folder to use as JAVA_HOME."""
         return self.executable.resolve().parent.parent
 
 
@@ -66,7 +66,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 
 
 def parse_version(text: str) -> int | None:
-    """The feature version in the output of `java -version`; None when there is none."""
+    """Return the feature version in the output of `java -version`; None when there is none."""
     match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if match is None:
         return None

@@ -32,12 +32,12 @@ class Classes:
 
 @cache
 def classes_of(jvm: Any) -> Classes:
-    """The classes of a JVM, looked up once."""
+    """Return the classes of a JVM, looked up once."""
     return Classes(jvm)
 
 
 def frame_of(session: SparkSession, plan: Any) -> DataFrame:
-    """A plan in the JVM as a frame.
+    """Return a plan in the JVM as a frame.
 
     Args:
         session: A session of Spark in this process.

@@ -76,7 +76,9 @@ def literal_rows(frame: DataFrame) -> LiteralRows | None:
 
 
 def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[LiteralRows, int] | None:
-    """The rows of a frame that Spark knows once it has planned it, as literal rows; and about how many bytes they take.
+    """Return the rows of a frame that Spark knows once it has planned it, as literal rows.
+
+    And about how many bytes they take.
 
     So it is with projections, filters and unions of literal rows.
 
@@ -104,7 +106,7 @@ def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[LiteralRows, 
 
 
 def _frame_of(session: SparkSession, java: Classes, output: Any, rows: Any) -> DataFrame:
-    """Rows in the JVM as a frame."""
+    """Return rows in the JVM as a frame."""
     return frame_of(session, java.literal(output, rows, False, java.nothing))
 
 

@@ -15,7 +15,7 @@ _FRAME = re.compile(r'  File "([^"]+)", line (\d+), in (.+)')
 
 
 def python_failure(whole: str) -> HeadraceError | None:
-    """The error for a function that failed; None when none did.
+    """Return the error for a function that failed; None when none did.
 
     Args:
         whole: Everything that the exception and its causes say.

@@ -83,7 +83,7 @@ class SparkRunner:
 
     @property
     def semantics(self) -> Semantics:
-        """The session's current semantics."""
+        """Return the session's current semantics."""
         conf = self.session.conf
         return Semantics(
             time_zone=str(conf.get(TIME_ZONE)),
@@ -92,7 +92,9 @@ class SparkRunner:
         )
 
     def under(self, semantics: Semantics) -> SparkRunner:
-        """The runner of a session of its own that has these semantics; one per distinct semantics, kept.
+        """Return the runner of a session of its own that has these semantics.
+
+        One per distinct semantics, kept.
 
         Temporary views are not shared between it and this runner.
         """
@@ -157,7 +159,7 @@ class SparkRunner:
             return list(frame.collect()) if frame.columns else []
 
     def scalar(self, sql: str) -> Any:
-        """The first column of the first row, None when there is no row."""
+        """Return the first column of the first row, None when there is no row."""
         rows = self.run(sql)
         return rows[0][0] if rows else None
 

@@ -95,7 +95,7 @@ def catalog_options(settings: Settings) -> dict[str, str]:
 
 
 def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """All Spark options of a session of ours; the user's own come last and win."""
+    """Return all Spark options of a session of ours; the user's own come last and win."""
     local = settings.spark_master.startswith("local")
     options = {
         "spark.app.name": "headrace",
@@ -156,7 +156,10 @@ def _log_configuration() -> Path:
 
 
 def running_session() -> SparkSession | None:
-    """The classic session that runs in this process already, whoever started it; None when there is none."""
+    """Return the classic session that runs in this process already, whoever started it.
+
+    None when there is none.
+    """
     if "pyspark" not in sys.modules:
         return None
     from pyspark.sql import SparkSession
@@ -265,7 +268,7 @@ def _shown(name: str, value: str | None) -> str:
 
 
 def catalog_names(session: SparkSession) -> frozenset[str]:
-    """Names of the catalogs a session is configured with, those not used yet included."""
+    """Return names of the catalogs a session is configured with, those not used yet included."""
     prefix = "spark.sql.catalog."
     names = (key[len(prefix) :] for key in session.conf.getAll if key.startswith(prefix))
     return frozenset({LAKE, STAGING} | {name for name in names if "." not in name})

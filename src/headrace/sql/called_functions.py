@@ -8,6 +8,9 @@ from headrace.sql.reader.syntax.tokens import tokenize
 
 
 def called(sql: str) -> frozenset[str]:
-    """Every name that stands before a bracket, in lower case; not all of them need be functions."""
+    """Return every name that stands before a bracket, in lower case.
+
+    Not all of them need be functions.
+    """
     tokens = tokenize(sql)
     return frozenset(token.name.lower() for token, after in pairwise(tokens) if token.is_name and after.text == "(")

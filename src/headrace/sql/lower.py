@@ -119,13 +119,13 @@ class _Lowering:
         self._aliases = 0
 
     def query(self, relation: Relation) -> exp.Query:
-        """A complete query."""
+        """Return a complete query."""
         if isinstance(relation, Union) and relation not in self.shared:
             return self._union(relation)
         return _render(self.block(relation))
 
     def block(self, relation: Relation) -> _Block:
-        """A SELECT that may still grow."""
+        """Return a SELECT that may still grow."""
         if relation in self.shared:
             return self._cte(relation)
         match relation:
@@ -220,7 +220,7 @@ class _Lowering:
     # operators that share a SELECT
 
     def _open(self, relation: Relation) -> _Block:
-        """A block that is not grouped yet."""
+        """Return a block that is not grouped yet."""
         block = self.block(relation)
         return self._closed(block) if block.keys is not None else block
 
@@ -413,7 +413,7 @@ def _qualified(alias: str, name: str) -> str:
 
 
 def _text(scalar: Scalar, items: dict[str, str]) -> str:
-    """A scalar over the SQL of its input's columns."""
+    """Return a scalar over the SQL of its input's columns."""
     direct = as_column(scalar)
     if direct is not None:
         return items[direct]
@@ -454,7 +454,7 @@ _CHEAP = 24
 
 
 def _loses_grouping(block: _Block, scalars: list[Scalar]) -> bool:
-    """A SELECT without GROUP BY is an aggregate only as long as it calls one."""
+    """Return a SELECT without GROUP BY is an aggregate only as long as it calls one."""
     return block.keys == () and not any(scalar.columns & block.calls for scalar in scalars)
 
 

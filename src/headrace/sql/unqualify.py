@@ -43,7 +43,7 @@ def _folded(parts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _dotted(tokens: tuple[Token, ...], index: int) -> list[Token]:
-    """The names of `a.b.c` that begins at a token; a star may stand last."""
+    """Return the names of `a.b.c` that begins at a token; a star may stand last."""
     parts = [tokens[index]]
     while index + 2 < len(tokens) and tokens[index + 1].text == ".":
         index += 2

@@ -65,7 +65,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
 def unquoted(literal: str) -> str:
-    """The value of a string literal by Spark's rules."""
+    """Return the value of a string literal by Spark's rules."""
     if literal[0] in "rR":
         return literal[2:-1]
     if literal[0] == "$":

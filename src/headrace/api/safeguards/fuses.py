@@ -42,7 +42,7 @@ class BlownFuse(Record):
 
 
 def blown_fuses(catalog: Catalog) -> tuple[BlownFuse, ...]:
-    """The blown fuses; see `Headrace.fuses`."""
+    """Return the blown fuses; see `Headrace.fuses`."""
     found = []
     for name, scheduling in sorted(catalog.scheduling_states().items()):
         if scheduling.fuse_at is not None and scheduling.fuse is not None:
@@ -63,7 +63,7 @@ def went_past(name: str) -> str:
 
 
 def parse_resolution(text: str) -> Resolution:
-    """The resolution of that name, in any case.
+    """Return the resolution of that name, in any case.
 
     Raises:
         UserError: `INVALID_OPTION`.

@@ -32,7 +32,7 @@ class GateInfo(Record):
 
 
 def gate_infos(catalog: Catalog) -> tuple[GateInfo, ...]:
-    """The closed gates; see `Headrace.gates`."""
+    """Return the closed gates; see `Headrace.gates`."""
     dag = Dag(catalog.dependencies())
     return tuple(
         GateInfo(str(name), gate.closed_at, gate.version, tuple(str(n) for n in dag.downstream(name)))

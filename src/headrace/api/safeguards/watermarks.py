@@ -39,7 +39,7 @@ class WatermarkInfo(Record):
 
 
 def watermark_infos(catalog: Catalog) -> tuple[WatermarkInfo, ...]:
-    """The groups; see `Headrace.watermarks`."""
+    """Return the groups; see `Headrace.watermarks`."""
     dag = Dag(catalog.dependencies())
     return tuple(_info(group, dag) for group in catalog.watermark_groups())
 
@@ -87,7 +87,7 @@ def drop_group(catalog: Catalog, name: str, *, if_exists: bool) -> None:
 
 
 def parse_tolerance(tolerance: dt.timedelta | str) -> dt.timedelta:
-    """A tolerance, zero or more.
+    """Return a tolerance, zero or more.
 
     Raises:
         UserError: `INVALID_OPTION`.
@@ -105,7 +105,7 @@ def parse_tolerance(tolerance: dt.timedelta | str) -> dt.timedelta:
 
 
 def parse_moment(moment: dt.datetime | str) -> dt.datetime:
-    """A moment, in UTC.
+    """Return a moment, in UTC.
 
     Raises:
         UserError: `INVALID_OPTION`.
@@ -125,7 +125,7 @@ def parse_moment(moment: dt.datetime | str) -> dt.datetime:
 
 
 def apart_units(catalog: Catalog, cut: Grouping) -> dict[TableName, EnvironmentFault]:
-    """The units that are not to be refreshed, each with the error that says why."""
+    """Return the units that are not to be refreshed, each with the error that says why."""
     groups = catalog.watermark_groups()
     if not groups:
         return {}

@@ -46,7 +46,7 @@ class DiamondGroup(Record):
 
 
 def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) -> tuple[DiamondGroup, ...]:
-    """The groups there are; see `Headrace.diamond_groups`."""
+    """Return the groups there are; see `Headrace.diamond_groups`."""
     epochs, held, cut = catalog.epochs(), holds(state, now), state.grouping
     found = []
     for unit in cut.units.dag.order():

@@ -40,7 +40,7 @@ class EngineWorker:
         self._session = session
 
     def heads(self) -> Cut:
-        """A new cut."""
+        """Return a new cut."""
         return self._creator.refresher.heads()
 
     def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:

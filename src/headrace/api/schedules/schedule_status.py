@@ -68,7 +68,7 @@ def _punctual(
 def _gated(
     infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
 ) -> Sequence[StreamTableInfo]:
-    """The same with the gates that hold tables back."""
+    """Return the same with the gates that hold tables back."""
     below: dict[str, list[str]] = {}
     for source in (n for n in gates if n in graph):
         for name in graph.downstream(source):

@@ -83,7 +83,7 @@ def is_live(lease: Lease, now: dt.datetime) -> bool:
 
 
 def lease_of(row: Row[Any]) -> Lease:
-    """An `hr_lease` row as a record."""
+    """Return an `hr_lease` row as a record."""
     return Lease(row.resource, row.owner, row.token, row.expires_at, row.heartbeat_at)
 
 

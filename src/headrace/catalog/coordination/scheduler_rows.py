@@ -133,7 +133,7 @@ def count_epochs(connection: Connection, groups: Sequence[str], publication_id: 
 
 
 def epochs(connection: Connection) -> dict[str, GroupEpoch]:
-    """Groups that were ever published, by name."""
+    """Return groups that were ever published, by name."""
     query = sa.select(t.group.c.name, t.group.c.epoch, t.publication).join(
         t.publication, t.publication.c.id == t.group.c.publication_id
     )
@@ -206,7 +206,7 @@ def forget_events(connection: Connection, before: dt.datetime) -> int:
 
 
 def refuse_second(live: SchedulerRecord) -> UserError:
-    """The error for a second scheduler where only one may run."""
+    """Return the error for a second scheduler where only one may run."""
     return UserError(
         "SCHEDULER_RUNNING",
         f"Schedules of this project are run by {live.owner} already, since {live.started_at:%Y-%m-%d %H:%M:%S} UTC.",

@@ -32,7 +32,7 @@ class DeclaredKey:
 
 
 def read(connection: Connection) -> tuple[DeclaredKey, ...]:
-    """All declared keys, by source and columns."""
+    """Return all declared keys, by source and columns."""
     query = sa.select(t.relation.c.name, t.key).join(t.relation, t.relation.c.id == t.key.c.relation_id)
     rows = connection.execute(query.order_by(t.relation.c.name, t.key.c.columns)).mappings()
     return tuple(DeclaredKey(parse_name(r["name"]), tuple(json.loads(r["columns"])), r["declared_at"]) for r in rows)

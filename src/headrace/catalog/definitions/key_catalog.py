@@ -18,7 +18,7 @@ class KeyCatalog:
     _clock: Clock
 
     def declared_keys(self) -> tuple[DeclaredKey, ...]:
-        """All declared keys."""
+        """Return all declared keys."""
         with self._database.read() as connection:
             return keys.read(connection)
 

@@ -79,7 +79,7 @@ class PointerChanges:
 
 
 def foreign_writer(names: list[TableName], detail: str | None = None) -> EnvironmentFault:
-    """The error for stored tables that somebody else changed."""
+    """Return the error for stored tables that somebody else changed."""
     listed = ", ".join(str(n) for n in names)
     return EnvironmentFault(
         "FOREIGN_WRITER",

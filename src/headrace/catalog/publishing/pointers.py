@@ -28,19 +28,22 @@ class PointerRow(NamedTuple):
 
 
 def key_of(name: TableName) -> Key:
-    """The key of a stored table."""
+    """Return the key of a stored table."""
     return (name.namespace_text, name.table)
 
 
 def name_of(key: Key, catalog: str = LAKE) -> TableName:
-    """The table a key stands for. Iceberg's SQL catalog joins namespace levels by dots, so a level holds none."""
+    """Return the table a key stands for.
+
+    Iceberg's SQL catalog joins namespace levels by dots, so a level holds none.
+    """
     return TableName(catalog, tuple(key[0].split(".")) if key[0] else (), key[1])
 
 
 def one_of(
     keys: Iterable[Key], namespace: sa.ColumnElement[str], table: sa.ColumnElement[str]
 ) -> sa.ColumnElement[bool]:
-    """The condition that a row is one of few keys; always true for many."""
+    """Return the condition that a row is one of few keys; always true for many."""
     listed = sorted(set(keys))
     return sa.true() if len(listed) > MANY else sa.tuple_(namespace, table).in_(listed)
 

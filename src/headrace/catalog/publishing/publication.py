@@ -86,7 +86,7 @@ class Rename:
 
 
 def new_uuid() -> str:
-    """A fresh publication UUID."""
+    """Return a fresh publication UUID."""
     return str(uuid.uuid4())
 
 

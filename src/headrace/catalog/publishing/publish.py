@@ -77,7 +77,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
 
 
 def _named(publication: Publication) -> set[TableName]:
-    """The relations whose versions, frontiers or history a publication writes."""
+    """Return the relations whose versions, frontiers or history a publication writes."""
     names = {v.relation for v in publication.versions} | {e.stream for e in publication.history}
     for move in publication.frontiers:
         names |= {move.stream, *move.frontier}

@@ -15,7 +15,7 @@ _C = t.published.c
 
 
 def read(connection: Connection, keys: Iterable[Key]) -> dict[Key, str]:
-    """The pointers that were published; tables never published are left out."""
+    """Return the pointers that were published; tables never published are left out."""
     wanted = set(keys)
     rows = connection.execute(sa.select(t.published).where(one_of(wanted, _C.table_namespace, _C.table_name)))
     return {(n, table): location for n, table, location in rows if (n, table) in wanted}

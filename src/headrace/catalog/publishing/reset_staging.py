@@ -39,7 +39,10 @@ def reset_staging(
 def _busy(
     connection: Connection, names: Sequence[TableName], held: Sequence[Lease], now: dt.datetime
 ) -> set[TableName]:
-    """Those of some stored tables that somebody else may be writing; nobody can begin to until the transaction ends."""
+    """Return those of some stored tables that somebody else may be writing.
+
+    Nobody can begin to until the transaction ends.
+    """
     resources = {name: {resource_of(name)} for name in names}
     for stream in read_streams(connection):
         for stored in stream.stored:

@@ -27,7 +27,7 @@ def key_of_retired(now: dt.datetime, key: Key) -> Key:
 
 
 def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:
-    """The tables retired before a time, oldest first."""
+    """Return the tables retired before a time, oldest first."""
     query = (
         sa.select(_C.table_namespace, _C.table_name, _C.metadata_location)
         .where(_C.catalog_name == RETIRED)

@@ -27,12 +27,12 @@ def stand_in_line(connection: Connection) -> None:
 
 
 def newest(connection: Connection) -> dict[TableName, Version]:
-    """The newest version of every relation that has one."""
+    """Return the newest version of every relation that has one."""
     return _fetch(connection, _EVERY_NEWEST)
 
 
 def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableName, Version]:
-    """The newest version of some relations; more may be returned when there are many."""
+    """Return the newest version of some relations; more may be returned when there are many."""
     if len(names) == 1:
         return _fetch(connection, _NEWEST_OF_ONE, {"one": stored_name(names[0])})
     return _fetch(connection, _newest(sa.true(), name_condition(names)))
@@ -49,7 +49,7 @@ def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableNam
 
 
 def later_than(connection: Connection, name: TableName, after: int) -> tuple[Version, ...]:
-    """All versions of a relation later than `after`, oldest first."""
+    """Return all versions of a relation later than `after`, oldest first."""
     query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
     return tuple(_version(r) for r in connection.execute(query.order_by(t.version.c.version)).mappings())
 
@@ -123,7 +123,7 @@ def as_of(connection: Connection, when: dt.datetime | int, name: TableName | Non
 
 
 def publication(connection: Connection, uuid: str) -> PublicationRecord | None:
-    """The publication of that UUID, or None."""
+    """Return the publication of that UUID, or None."""
     row = connection.execute(sa.select(t.publication).where(t.publication.c.uuid == uuid)).one_or_none()
     return None if row is None else PublicationRecord(*row)
 

@@ -36,7 +36,7 @@ class Gate:
 
 
 def read(connection: Connection) -> dict[TableName, Gate]:
-    """The closed gates."""
+    """Return the closed gates."""
     query = sa.select(t.relation.c.name, t.gate).join(t.relation, t.relation.c.id == t.gate.c.relation_id)
     rows = connection.execute(query.order_by(t.relation.c.name)).mappings()
     found = (Gate(parse_name(row["name"]), row["closed_at"], row["version"]) for row in rows)

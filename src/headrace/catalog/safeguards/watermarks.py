@@ -31,7 +31,7 @@ class WatermarkGroup:
 
 
 def read(connection: Connection) -> tuple[WatermarkGroup, ...]:
-    """All groups, by name."""
+    """Return all groups, by name."""
     marks: dict[str, dict[TableName, dt.datetime | None]] = {}
     of = sa.select(t.relation.c.name, t.watermark).join(t.relation, t.relation.c.id == t.watermark.c.relation_id)
     for row in connection.execute(of.order_by(t.relation.c.name)).mappings():

@@ -49,17 +49,20 @@ class Mirror:
 
     @property
     def stored(self) -> tuple[TableName, ...]:
-        """The stored tables it consists of."""
+        """Return the stored tables it consists of."""
         return (self.name, self.log)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Columns in which no two of its rows agree, as its database sees to it; none where there are no such."""
+        """Return columns in which no two of its rows agree, as its database sees to it.
+
+        None where there are no such.
+        """
         return tuple((self.details or {}).get("key", ()))
 
     @property
     def key_since(self) -> int:
-        """The first version of it in which its key is known to hold."""
+        """Return the first version of it in which its key is known to hold."""
         return int((self.details or {}).get("key_since", 0))
 
 
@@ -123,7 +126,7 @@ class SourceMove:
 
 
 def read(connection: Connection, name: str | None = None) -> tuple[DatabaseSource, ...]:
-    """All sources by name, or the one of that name if it exists."""
+    """Return all sources by name, or the one of that name if it exists."""
     query = sa.select(t.source).order_by(t.source.c.name)
     if name is not None:
         query = query.where(t.source.c.name == name)
@@ -158,7 +161,7 @@ def _source(row: sa.RowMapping, mirrors: tuple[Mirror, ...]) -> DatabaseSource:
 
 
 def one(connection: Connection, name: str) -> DatabaseSource:
-    """The source of that name.
+    """Return the source of that name.
 
     Raises:
         UserError: `SOURCE_UNKNOWN`.
@@ -245,7 +248,7 @@ def resume(connection: Connection, name: str) -> None:
 
 
 def _locked_status(connection: Connection, name: str) -> SourceStatus:
-    """A source's status, which nobody else changes before this transaction ends."""
+    """Return a source's status, which nobody else changes before this transaction ends."""
     connection.execute(sa.select(t.source.c.id).where(t.source.c.name == name).with_for_update())
     return one(connection, name).status
 

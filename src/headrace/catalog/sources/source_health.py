@@ -42,7 +42,7 @@ class SourceFailure:
 
 
 def failure_of(health: Mapping[str, Any] | None) -> SourceFailure | None:
-    """The last failure, as a row of the catalog has it."""
+    """Return the last failure, as a row of the catalog has it."""
     found = (health or {}).get(_FAILURE)
     if found is None:
         return None

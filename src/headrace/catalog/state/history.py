@@ -67,7 +67,10 @@ def _published() -> sa.Select[Any]:
 
 
 def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]:
-    """The refreshes with the versions that tables had by then; a refresh need not have made one."""
+    """Yield the refreshes with the versions that tables had by then.
+
+    A refresh need not have made one.
+    """
     rows = connection.execute(query).all()[::-1]
     names = {text: parse_name(text) for text, *_ in rows}
     first = min((publication for _, publication, *_ in rows), default=0)
@@ -86,7 +89,7 @@ def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]
 
 
 def last(connection: Connection) -> dict[TableName, HistoryEntry]:
-    """The newest entry of every stream table that exists and has one."""
+    """Return the newest entry of every stream table that exists and has one."""
     own = (t.history.c.stream_name == t.relation.c.name, t.history.c.stream_id == t.relation.c.id)
     newest = sa.select(t.history.c.id).where(*own).order_by(t.history.c.id.desc()).limit(1).correlate(t.relation)
     streams = sa.select(newest.scalar_subquery().label("id")).join_from(

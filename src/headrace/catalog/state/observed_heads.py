@@ -16,7 +16,10 @@ from headrace.names import TableName
 
 
 def observe_known(connection: Connection, observations: Sequence[Observation]) -> tuple[Version, ...] | None:
-    """The heads' versions when every head is the newest version already; None when something must be written."""
+    """Return the heads' versions when every head is the newest version already.
+
+    None when something must be written.
+    """
     names = [o.source for o in observations]
     newest = versions.newest_of(connection, names)
     answers = []

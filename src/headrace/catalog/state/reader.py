@@ -60,7 +60,7 @@ class Reader:
         self._connection = connection
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
-        """All stream tables, by name."""
+        """Return all stream tables, by name."""
         return read_streams(self._connection)
 
     def find_stream_table(self, name: TableName) -> StreamTable | None:
@@ -79,15 +79,15 @@ class Reader:
         return found
 
     def gates(self) -> dict[TableName, Gate]:
-        """The closed gates, by source."""
+        """Return the closed gates, by source."""
         return gates.read(self._connection)
 
     def watermark_groups(self) -> tuple[WatermarkGroup, ...]:
-        """All watermark groups, by name."""
+        """Return all watermark groups, by name."""
         return watermarks.read(self._connection)
 
     def sources(self) -> tuple[DatabaseSource, ...]:
-        """All database sources, by name."""
+        """Return all database sources, by name."""
         return sources.read(self._connection)
 
     def find_source(self, name: str) -> DatabaseSource | None:
@@ -103,12 +103,12 @@ class Reader:
         return sources.one(self._connection, name)
 
     def relations(self) -> tuple[Relation, ...]:
-        """All relations, sources and stream tables, by name."""
+        """Return all relations, sources and stream tables, by name."""
         query = sa.select(t.relation).order_by(t.relation.c.name)
         return tuple(relation_of(row) for row in self._connection.execute(query).mappings())
 
     def dependencies(self) -> dict[TableName, tuple[TableName, ...]]:
-        """The sources of every stream table, in the order they were given."""
+        """Return the sources of every stream table, in the order they were given."""
         query = (
             sa.select(_STREAM.c.name, _SOURCE.c.name)
             .select_from(t.dependency)
@@ -122,7 +122,7 @@ class Reader:
         return {stream: tuple(sources) for stream, sources in found.items()}
 
     def consumers(self, name: TableName) -> tuple[TableName, ...]:
-        """The stream tables that read a relation directly, by name."""
+        """Return the stream tables that read a relation directly, by name."""
         query = (
             sa.select(_STREAM.c.name)
             .select_from(t.dependency)
@@ -134,11 +134,11 @@ class Reader:
         return tuple(parse_name(text) for text in self._connection.execute(query).scalars())
 
     def frontier(self, name: TableName) -> Frontier:
-        """A stream table's frontier; empty while it was never published."""
+        """Return a stream table's frontier; empty while it was never published."""
         return self._frontiers(_FRONTIER, {"name": stored_name(name)}).get(name, Frontier())
 
     def frontiers(self) -> dict[TableName, Frontier]:
-        """The frontiers of all published stream tables."""
+        """Return the frontiers of all published stream tables."""
         return self._frontiers(_FRONTIERS, {})
 
     def _frontiers(self, query: sa.Select[Any], given: Mapping[str, str]) -> dict[TableName, Frontier]:
@@ -148,15 +148,15 @@ class Reader:
         return {stream: Frontier(moves) for stream, moves in found.items()}
 
     def newest_versions(self) -> dict[TableName, Version]:
-        """The newest version of every relation that has one."""
+        """Return the newest version of every relation that has one."""
         return versions.newest(self._connection)
 
     def newest_version(self, name: TableName) -> Version | None:
-        """The newest version of one relation, or None."""
+        """Return the newest version of one relation, or None."""
         return versions.newest_of(self._connection, [name]).get(name)
 
     def version_at(self, name: TableName, version: int) -> Version | None:
-        """A given version of a relation, or None when there is no such."""
+        """Return a given version of a relation, or None when there is no such."""
         return versions.at(self._connection, {name: version}).get(name)
 
     def versions_at(self, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
@@ -164,7 +164,7 @@ class Reader:
         return versions.at(self._connection, wanted)
 
     def versions(self, name: TableName, *, after: int = -1) -> tuple[Version, ...]:
-        """All versions of a relation later than `after`, oldest first."""
+        """Return all versions of a relation later than `after`, oldest first."""
         return versions.later_than(self._connection, name, after)
 
     def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
@@ -172,7 +172,9 @@ class Reader:
         return versions.first_shown(self._connection, name, snapshots)
 
     def version_as_of(self, name: TableName, when: dt.datetime | int) -> Version | None:
-        """The version that was newest at a time or at a publication (by id); None when there was none.
+        """Return the version that was newest at a time or at a publication (by id).
+
+        None when there was none.
 
         Raises:
             UserError: `PUBLICATION_NOT_FOUND`.
@@ -188,7 +190,7 @@ class Reader:
         return versions.as_of(self._connection, when)
 
     def publication(self, uuid: str) -> PublicationRecord | None:
-        """The publication of that UUID, or None when it did not happen."""
+        """Return the publication of that UUID, or None when it did not happen."""
         return versions.publication(self._connection, uuid)
 
     def published_at(self, publication: int) -> dt.datetime:
@@ -231,7 +233,7 @@ class Reader:
         return versions.committed_since(self._connection, since, limit)
 
     def last_refreshes(self) -> dict[TableName, HistoryEntry]:
-        """The newest history entry of every stream table that exists and has one."""
+        """Return the newest history entry of every stream table that exists and has one."""
         return history.last(self._connection)
 
     def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
@@ -239,7 +241,7 @@ class Reader:
         return pointers.read(self._connection, catalog, names)
 
     def leases(self) -> tuple[Lease, ...]:
-        """Every lease that was ever held, released ones (owner None) included."""
+        """Return every lease that was ever held, released ones (owner None) included."""
         return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
 
     def dirty_staging(self) -> tuple[TableName, ...]:

@@ -53,14 +53,14 @@ def is_frame(value: Any) -> bool:
 
 
 def document(value: Any) -> Any:
-    """A result as plain JSON values."""
+    """Return a result as plain JSON values."""
     if isinstance(value, (list, tuple)):
         return [document(item) for item in value]
     return value.as_dict() if hasattr(value, "as_dict") else value
 
 
 def answer(value: Any) -> Iterator[RenderableType]:
-    """A result for people, by its type."""
+    """Yield a result for people, by its type."""
     from headrace.api.declared_keys import KeyInfo
     from headrace.api.safeguards.gates import GateInfo
     from headrace.api.safeguards.watermarks import WatermarkInfo
@@ -95,7 +95,7 @@ def answer(value: Any) -> Iterator[RenderableType]:
 
 
 def rows(found: Rows) -> Iterator[RenderableType]:
-    """Rows as a table."""
+    """Yield rows as a table."""
     from rich.text import Text
 
     if not found.columns:

@@ -23,7 +23,7 @@ def loaded(rows: dict[str, int]) -> RenderableType:
 
 
 def created(results: Sequence[tuple[View, RefreshResult]]) -> Iterator[RenderableType]:
-    """The stream tables and their first load."""
+    """Yield the stream tables and their first load."""
     table = fmt.grid("Stream table", "Is", ("Rows", "right"), ("First load", "right"))
     for view, result in results:
         table.add_row(view.name, view.what, fmt.count(result.rows_inserted), fmt.seconds(result.seconds))
@@ -58,7 +58,7 @@ def round_of(done: Round) -> Iterator[RenderableType]:
 
 
 def totals(rounds: Sequence[Round], verified: Sequence[VerifyResult], seconds: float) -> Iterator[RenderableType]:
-    """The sum of it."""
+    """Yield the sum of it."""
     right = sum(result.ok for result in verified)
     refreshes = [compared.refresh for done in rounds for compared in done.compared]
     rows = sum(refresh.rows_inserted + refresh.rows_deleted for refresh in refreshes)

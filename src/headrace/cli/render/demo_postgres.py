@@ -45,7 +45,7 @@ def look(seen: Look) -> RenderableType:
 def totals(
     looks: Sequence[Look], verified: Sequence[VerifyResult], same: bool, seconds: float
 ) -> Iterator[RenderableType]:
-    """The sum of it."""
+    """Yield the sum of it."""
     right, agreed = sum(result.ok for result in verified), sum(seen.agree for seen in looks)
     behind = sorted(seen.behind for seen in looks[:-1] if seen.behind is not None)
     middle = f", behind by {fmt.seconds(behind[len(behind) // 2])} in the middle" if behind else ""

@@ -18,7 +18,7 @@ CHARACTERS = 12_000
 
 
 def explanation(found: Explanation, *, whole: bool = False) -> Iterator[RenderableType]:
-    """The mode and its reason, what stands in the way, then the sections.
+    """Yield the mode and its reason, what stands in the way, then the sections.
 
     Args:
         found: What is told.
@@ -39,7 +39,7 @@ def explanation(found: Explanation, *, whole: bool = False) -> Iterator[Renderab
 
 
 def _section(text: str, *, whole: bool) -> Iterator[RenderableType]:
-    """A section, or its first lines and how to see all of it."""
+    """Yield a section, or its first lines and how to see all of it."""
     from rich.text import Text
 
     shown = text if whole else _beginning(text)
@@ -50,7 +50,7 @@ def _section(text: str, *, whole: bool) -> Iterator[RenderableType]:
 
 
 def _beginning(text: str) -> str:
-    """The first lines of a text; the text itself where it is short."""
+    """Return the first lines of a text; the text itself where it is short."""
     if len(text) <= CHARACTERS:
         return "\n".join(text.split("\n")[:LINES])
     cut = text[:CHARACTERS].split("\n")[:LINES]

@@ -12,17 +12,17 @@ NOTHING = "–"
 
 
 def count(value: int | None) -> str:
-    """A number of rows: `1,204`."""
+    """Return a number of rows: `1,204`."""
     return NOTHING if value is None else f"{value:,}"
 
 
 def signed(inserted: int, deleted: int) -> str:
-    """Rows that came and went: `+12 −3`."""
+    """Return rows that came and went: `+12 −3`."""
     return f"+{inserted:,} −{deleted:,}"
 
 
 def seconds(value: float | None) -> str:
-    """A duration: `31 ms`, `1.25 s`, `2 min 05 s`."""
+    """Return a duration: `31 ms`, `1.25 s`, `2 min 05 s`."""
     if value is None:
         return NOTHING
     if value < 0.9995:
@@ -33,7 +33,7 @@ def seconds(value: float | None) -> str:
 
 
 def span(value: float) -> str:
-    """A long time: `45 s`, `12 min`, `5.5 h`, `3.0 d`."""
+    """Return a long time: `45 s`, `12 min`, `5.5 h`, `3.0 d`."""
     for unit, length in (("d", 86_400), ("h", 3_600)):
         if value >= 2 * length:
             return f"{value / length:.1f} {unit}"
@@ -41,7 +41,7 @@ def span(value: float) -> str:
 
 
 def size(value: int) -> str:
-    """A number of bytes: `12.3 GiB`."""
+    """Return a number of bytes: `12.3 GiB`."""
     amount = float(value)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
@@ -51,7 +51,7 @@ def size(value: int) -> str:
 
 
 def moment(value: dt.datetime | None) -> str:
-    """A moment in the reader's time zone."""
+    """Return a moment in the reader's time zone."""
     return NOTHING if value is None else f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
@@ -67,7 +67,10 @@ def ago(value: dt.datetime | None, now: dt.datetime) -> str:
 
 
 def grid(*columns: str | tuple[str, Literal["left", "right"]]) -> Table:
-    """An empty table in the house style; a column is a heading, or a heading with its justification."""
+    """Return an empty table in the house style.
+
+    A column is a heading, or a heading with its justification.
+    """
     from rich import box
     from rich.table import Table
 
@@ -79,7 +82,7 @@ def grid(*columns: str | tuple[str, Literal["left", "right"]]) -> Table:
 
 
 def cell(value: Any) -> str:
-    """A value of a query's result as text."""
+    """Return a value of a query's result as text."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

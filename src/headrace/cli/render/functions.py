@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def functions(found: Sequence[FunctionInfo]) -> Iterator[RenderableType]:
-    """A line for each, and what is to be recomputed."""
+    """Yield a line for each, and what is to be recomputed."""
     from rich.markup import escape
 
     if not found:

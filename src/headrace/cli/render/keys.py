@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def keys(found: Sequence[KeyInfo]) -> Iterator[RenderableType]:
-    """A line for each."""
+    """Yield a line for each."""
     from rich.markup import escape
 
     if not found:

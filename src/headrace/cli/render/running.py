@@ -28,7 +28,7 @@ def planned(units: Sequence[Planned]) -> Iterator[RenderableType]:
 
 
 def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
-    """The groups there are."""
+    """Yield the groups there are."""
     if not found:
         yield "No stream tables have to be published together."
         return
@@ -54,7 +54,7 @@ def _why(group: DiamondGroup) -> str:
 
 
 def event_line(event: LoggedEvent) -> str:
-    """An event as a line: time, what happened, what it is about."""
+    """Return an event as a line: time, what happened, what it is about."""
     fields = ", ".join(f"{name}={_shown(value)}" for name, value in event.fields.items())
     return f"{event.at:%Y-%m-%d %H:%M:%S} {event.event} {fields}"
 

@@ -48,7 +48,7 @@ def gates(found: Sequence[GateInfo]) -> Iterator[RenderableType]:
 
 
 def watermarks(found: Sequence[WatermarkInfo]) -> Iterator[RenderableType]:
-    """Groups of sources, where they are, and what waits for them."""
+    """Yield groups of sources, where they are, and what waits for them."""
     if not found:
         yield "There are no watermark groups."
         return

@@ -45,7 +45,7 @@ def landings(results: Sequence[LandingResult]) -> Iterator[RenderableType]:
 
 
 def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:
-    """The lines of `source list`, and what needs attention below."""
+    """Yield the lines of `source list`, and what needs attention below."""
     if not found:
         yield "There are no database sources yet; `headrace source --help` shows how to add one."
         return

@@ -22,7 +22,7 @@ OUTCOME_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def styled(text: str, styles: dict[str, str]) -> str:
-    """A word in its colour."""
+    """Return a word in its colour."""
     style = styles.get(text)
     return f"[{style}]{text}[/]" if style else text
 
@@ -95,7 +95,7 @@ def _samples(result: VerifyResult) -> Iterator[RenderableType]:
 
 
 def standing(infos: Sequence[StreamTableInfo], now: dt.datetime) -> Iterator[RenderableType]:
-    """The lines of `status`, and what needs attention below."""
+    """Yield the lines of `status`, and what needs attention below."""
     if not infos:
         yield "There are no stream tables yet; `headrace create --help` shows how to make one."
         return
@@ -119,7 +119,7 @@ def standing(infos: Sequence[StreamTableInfo], now: dt.datetime) -> Iterator[Ren
 
 
 def _lag(info: StreamTableInfo) -> str:
-    """The lag, red when it is beyond the target; nothing where there is none."""
+    """Return the lag, red when it is beyond the target; nothing where there is none."""
     if not info.lag:
         return ""
     text = show_duration(info.lag)
@@ -200,7 +200,7 @@ def maintenance(results: Sequence[MaintenanceResult]) -> Iterator[RenderableType
 
 
 def checks(found: Sequence[Check]) -> Iterator[RenderableType]:
-    """The doctor's findings with their remedies."""
+    """Yield the doctor's findings with their remedies."""
     table = fmt.grid("Check", "", "Finding")
     for check in found:
         table.add_row(check.name, styled(check.outcome.value, OUTCOME_STYLES), _escaped(check.finding))

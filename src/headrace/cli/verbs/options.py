@@ -28,7 +28,7 @@ _MARK = "\ufeff"
 
 
 def query_text(query: str | None, file: Path | None) -> str | None:
-    """The query from the argument, a file or stdin; None when none was given."""
+    """Return the query from the argument, a file or stdin; None when none was given."""
     if query is not None and file is not None:
         raise click.UsageError("Give the query directly or with --file, not both.")
     if query == "-" or str(file) == "-":
@@ -45,7 +45,7 @@ def read_stdin() -> str:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file named on the command line."""
+    """Return the text of a file named on the command line."""
     try:
         return file.read_text(encoding="utf-8").removeprefix(_MARK)
     except UnicodeDecodeError as error:

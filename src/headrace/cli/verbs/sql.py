@@ -92,7 +92,10 @@ VERBS = (sql,)
 
 
 def _value(found: Any, limit: int) -> Any:
-    """A statement's result; rows are fetched, and only now does Spark run the query and say what is wrong with it."""
+    """Return a statement's result.
+
+    Rows are fetched, and only now does Spark run the query and say what is wrong with it.
+    """
     if not answers.is_frame(found):
         return found
     from headrace.spark.errors import translated

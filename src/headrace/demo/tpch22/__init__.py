@@ -16,7 +16,7 @@ NAMES = tuple(f"q{number:02}" for number in range(1, 23))
 
 @cache
 def text(name: str) -> str:
-    """The text of one query.
+    """Return the text of one query.
 
     Args:
         name: One of `NAMES`.

@@ -140,7 +140,7 @@ _KEPT_SCALE = 6
 
 
 def _exact_sum(call: AggregateCall, plan: Plan, *, wide: bool) -> Accumulator | None:
-    """A sum over an exact type.
+    """Return a sum over an exact type.
 
     Args:
         call: The call; its argument is summed.
@@ -183,7 +183,9 @@ def _average(call: AggregateCall, plan: Plan) -> Scalar | None:
 
 
 def change_call(accumulator: Accumulator, prefix: str, *, ansi: bool = True) -> tuple[AggregateCall, ...]:
-    """The calls over a weighted change from which an accumulator's new value follows; names start with a prefix.
+    """Return the calls over a weighted change from which an accumulator's new value follows.
+
+    Names start with a prefix.
 
     Args:
         accumulator: The accumulator.
@@ -229,7 +231,7 @@ _HALF = 4294967296
 
 
 def joined_halves(name: str) -> Scalar:
-    """The sum from its halves, wider than what it is a sum of.
+    """Return the sum from its halves, wider than what it is a sum of.
 
     What a change adds to a sum may be too large for the sum's type although no sum ever was: two rows that leave, and
     whose like come only later in the order of addition. Decimals hold it, but adding them up takes several times as

@@ -17,7 +17,7 @@ _SPARE = 12
 
 
 def quotient(shape: tuple[int, int], total: str, count: str) -> Scalar | None:
-    """The average as an expression, NULL for a count of zero.
+    """Return the average as an expression, NULL for a count of zero.
 
     Args:
         shape: Precision and scale of the averaged type.

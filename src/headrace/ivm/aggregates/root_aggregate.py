@@ -44,7 +44,7 @@ def full(root: Root) -> FullProgram:
 
 
 def shown(root: Root, companion: Relation) -> Relation:
-    """The query's rows as a function of all groups with their accumulators."""
+    """Return the query's rows as a function of all groups with their accumulators."""
     state = companion if root.condition is None else Filter(companion, root.over_companion(root.condition))
     state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
     return state if root.copies is None else Replicate(state, _COPIES)
@@ -54,23 +54,23 @@ _COPIES = "__hr_copies"
 
 
 def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
-    """The output columns, and how often a row is there when that is not once."""
+    """Return the output columns, and how often a row is there when that is not once."""
     return root.items if root.copies is None else (*root.items, (_COPIES, root.copies))
 
 
 def follow(root: Root, change: Change) -> DeltaProgram:
-    """The program for a change of the aggregate's input."""
+    """Return the program for a change of the aggregate's input."""
     kept = moved(root, change)
     return DeltaProgram(tuple(change.steps), state_change(root, kept), companion_change(root, kept))
 
 
 def moved(root: Root, change: Change) -> Stored:
-    """The touched groups, with their accumulators as published and as they will be."""
+    """Return the touched groups, with their accumulators as published and as they will be."""
     return change.keep("change", _recomputed(root, change) if root.plan.recomputed else _accumulated(root, change))
 
 
 def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
-    """Keys under their companion names, and accumulators computed from rows."""
+    """Return keys under their companion names, and accumulators computed from rows."""
     calls = tuple(a.scratch for a in root.plan.accumulators)
     items = [(name, column(key)) for key, name in root.keys]
     for a in root.plan.accumulators:
@@ -80,7 +80,7 @@ def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
 
 
 def _published(root: Root) -> Relation:
-    """The companion as published, under names that can stand beside the new ones."""
+    """Return the companion as published, under names that can stand beside the new ones."""
     stored = Stored(root.place, root.companion)
     return Project(stored, tuple((OLD + name, column(name)) for name in root.companion))
 
@@ -200,7 +200,7 @@ def _needed(root: Root, rows: Relation) -> Relation:
 
 
 def _moved(a: Accumulator, *, ansi: bool) -> Scalar:
-    """An accumulator's new value from its old one and the change."""
+    """Return an accumulator's new value from its old one and the change."""
     old, add = column(OLD + a.name), column(ADD + a.name)
     if a.kind is Kind.COUNT:
         total = compose("COALESCE({old}, 0) + COALESCE({add}, 0)", old=old, add=add)

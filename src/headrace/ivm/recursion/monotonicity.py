@@ -52,7 +52,7 @@ class Shrinking:
 
 
 def shrinking(tree: Relation, moving: frozenset[TableName]) -> Shrinking | None:
-    """The first construct that keeps a query from being monotone; None when it is.
+    """Return the first construct that keeps a query from being monotone; None when it is.
 
     Args:
         tree: The query.
@@ -106,7 +106,7 @@ def _bare(sql: str) -> str:
 
 
 def copied(tree: Relation, moving: frozenset[TableName]) -> frozenset[TableName]:
-    """Those of the moving sources whose copies a monotone query keeps."""
+    """Return those of the moving sources whose copies a monotone query keeps."""
     match tree:
         case Scan():
             return frozenset({tree.source}) & moving

@@ -41,7 +41,7 @@ from headrace.names import RESERVED_PREFIX
 
 
 def rederived(recursive: Recursive, known: Relation, change: Change) -> Relation:
-    """The change of a recursion's rows, weighted; not consolidated.
+    """Return the change of a recursion's rows, weighted; not consolidated.
 
     Args:
         recursive: The recursion.
@@ -71,7 +71,7 @@ class _Pairs:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a pair."""
+        """Return the columns of a pair."""
         return (*self.recursive.columns, *(name for _, name in self.origin))
 
     def over(self, rows: Relation | None = None) -> Relation:
@@ -129,7 +129,7 @@ def _came(
 
 
 def _turning(pairs: _Pairs, known: Relation, turned: Stored, change: Change) -> Stored:
-    """The rows from which something else follows now."""
+    """Return the rows from which something else follows now."""
     return change.keep("turning", SemiJoin(known, turned, pairs.origin), only_if=turned)
 
 

@@ -15,7 +15,7 @@ from headrace.ivm.consolidate import difference
 
 
 def delta(aggregate: Aggregate, change: Change) -> Relation:
-    """The affected groups after, minus the same groups before."""
+    """Return the affected groups after, minus the same groups before."""
     before, after = change.before(aggregate.input), change.after(aggregate.input)
     if aggregate.keys:
         groups = touched(aggregate.input, aggregate.keys, change)

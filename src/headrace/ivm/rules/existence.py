@@ -65,7 +65,10 @@ def affected(node: Existence, right: Relation, change: Change) -> Stored:
 
 
 def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> Relation:
-    """The rows, a few, that stay over the right side as given; it is read for their keys only."""
+    """Return the rows, a few, that stay over the right side as given.
+
+    It is read for their keys only.
+    """
     rows, right = with_partners(node.condition, rows, right, change)
     return Existence(rows, right, node.condition, node.anti)
 

@@ -11,5 +11,5 @@ from headrace.ivm.change import Change
 
 
 def delta(filter_: Filter, change: Change) -> Relation:
-    """The same condition over the change."""
+    """Return the same condition over the change."""
     return Filter(change.of(filter_.input), filter_.condition)

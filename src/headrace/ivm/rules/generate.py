@@ -11,5 +11,5 @@ from headrace.ivm.change import Change, arrange
 
 
 def delta(generate: Generate, change: Change) -> Relation:
-    """The same generator over the change."""
+    """Return the same generator over the change."""
     return arrange(generate.with_inputs(change.of(generate.input)), generate.columns)

@@ -44,7 +44,7 @@ def _preserved(join: OuterJoin, change: Change) -> Relation:
 
 
 def _padded(join: OuterJoin, rows: Relation) -> Relation:
-    """Rows of one side beside NULLs."""
+    """Return rows of one side beside NULLs."""
     if isinstance(rows, Empty):
         return rows
     there, types = set(rows.columns), dict(join.types)

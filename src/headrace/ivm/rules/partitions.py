@@ -16,7 +16,10 @@ from headrace.ivm.restriction import restricted
 
 
 def delta(tree: Relation, change: Change) -> Relation | None:
-    """The change of a query that is a window under projections and filters; None for any other query."""
+    """Return the change of a query that is a window under projections and filters.
+
+    None for any other query.
+    """
     found = _window_of(tree)
     if found is None:
         return None
@@ -34,13 +37,13 @@ def delta(tree: Relation, change: Change) -> Relation | None:
 
 
 def window_at_root(tree: Relation) -> Window | None:
-    """The window whose old rows are taken from the stream table; None when there is none."""
+    """Return the window whose old rows are taken from the stream table; None when there is none."""
     found = _window_of(tree)
     return found[0] if found is not None else None
 
 
 def _window_of(tree: Relation) -> tuple[Window, dict[str, str]] | None:
-    """The window, and the output column that shows each column of its PARTITION BY."""
+    """Return the window, and the output column that shows each column of its PARTITION BY."""
     shown = {name: name for name in unweighted(tree.columns)}
     while isinstance(tree, (Project, Filter)):
         if isinstance(tree, Project):

@@ -13,5 +13,5 @@ from headrace.names import WEIGHT
 
 
 def delta(project: Project, change: Change) -> Relation:
-    """The same expressions over the change."""
+    """Return the same expressions over the change."""
     return Project(change.of(project.input), (*project.items, (WEIGHT, column(WEIGHT))))

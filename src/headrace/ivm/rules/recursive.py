@@ -22,7 +22,7 @@ from headrace.names import WEIGHT
 
 
 def delta(recursive: Recursive, change: Change) -> Relation:
-    """The rows after, minus those before."""
+    """Return the rows after, minus those before."""
     # each takes many jobs, and a plan around it may run it more than once
     was = change.keep("rounds", change.before(recursive))
     if recursive.settled and only_inserts(recursive, change):
@@ -32,7 +32,7 @@ def delta(recursive: Recursive, change: Change) -> Relation:
 
 
 def recursion_at_root(tree: Relation) -> Recursive | None:
-    """The recursion whose rows are those of the stream table; None where that is not so."""
+    """Return the recursion whose rows are those of the stream table; None where that is not so."""
     recursive = tree.input if isinstance(tree, Project) else tree
     if not isinstance(recursive, Recursive):
         return None
@@ -40,7 +40,7 @@ def recursion_at_root(tree: Relation) -> Recursive | None:
 
 
 def at_root(tree: Relation, change: Change) -> Relation | None:
-    """The change of a query that is nothing but a recursion; None for any other query."""
+    """Return the change of a query that is nothing but a recursion; None for any other query."""
     recursive = recursion_at_root(tree)
     if recursive is None:
         return None
@@ -56,7 +56,7 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
 
 
 def moved(recursive: Recursive, known: Relation, change: Change) -> Relation:
-    """The change of a recursion's rows, weighted; not consolidated.
+    """Return the change of a recursion's rows, weighted; not consolidated.
 
     Args:
         recursive: The recursion, whose equal rows are the same.
@@ -75,7 +75,7 @@ def _through(tree: Relation, found: Relation) -> Relation:
 
 
 def _came(recursive: Recursive, known: Relation, change: Change) -> Relation:
-    """The rows that come, each as often as it comes."""
+    """Return the rows that come, each as often as it comes."""
 
     def all_rounds(node: Relation) -> Relation:
         return known if isinstance(node, Round) and node.name == recursive.name else node
@@ -89,7 +89,7 @@ def _came(recursive: Recursive, known: Relation, change: Change) -> Relation:
 
 
 def _shown(tree: Relation) -> dict[str, str]:
-    """The output column that shows each column of the recursion."""
+    """Return the output column that shows each column of the recursion."""
     if not isinstance(tree, Project):
         return {name: name for name in tree.columns}
     found = ((as_column(scalar), name) for name, scalar in tree.items)

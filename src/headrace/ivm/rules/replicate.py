@@ -15,12 +15,12 @@ from headrace.names import WEIGHT
 
 
 def delta(replicate: Replicate, change: Change) -> Relation:
-    """The change with its weights multiplied."""
+    """Return the change with its weights multiplied."""
     return multiplied(change.of(replicate.input), replicate.copies)
 
 
 def multiplied(change: Relation, copies: str) -> Project:
-    """A weighted relation without the column that says how often each of its rows counts."""
+    """Return a weighted relation without the column that says how often each of its rows counts."""
     weight = compose(
         "CAST({w} * GREATEST({n}, 0) AS bigint)",
         w=column(WEIGHT),

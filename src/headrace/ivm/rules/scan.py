@@ -11,5 +11,5 @@ from headrace.ivm.change import Change
 
 
 def delta(scan: Scan, change: Change) -> Relation:
-    """The source's own change."""
+    """Return the source's own change."""
     return Scan(scan.source, scan.fields, Moment.CHANGE)

@@ -20,14 +20,17 @@ _WEIGHT = column(WEIGHT)
 
 
 def delta(topk: TopK, change: Change) -> Relation:
-    """The first rows after, minus those before."""
+    """Return the first rows after, minus those before."""
     if not change.moves(topk.input):
         return empty(topk)
     return difference(topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)))
 
 
 def at_root(tree: Relation, change: Change) -> Relation | None:
-    """The change of a query that is the first rows of something; None for any other query."""
+    """Return the change of a query that is the first rows of something.
+
+    None for any other query.
+    """
     if not isinstance(tree, TopK):
         return None
     moved = consolidate(change.of(tree.input))

@@ -13,7 +13,7 @@ from headrace.names import WEIGHT
 
 
 def delta(union: Union, change: Change) -> Relation:
-    """The changes of the branches that changed, named after the first branch."""
+    """Return the changes of the branches that changed, named after the first branch."""
     names = union.columns
     return union_all(*(_named(change.of(branch), branch.columns, names) for branch in union.branches))
 

@@ -15,7 +15,7 @@ from headrace.ivm.restriction import restricted
 
 
 def delta(window: Window, change: Change) -> Relation:
-    """The affected partitions after, minus the same partitions before."""
+    """Return the affected partitions after, minus the same partitions before."""
     touched = change.of(window.input)
     if isinstance(touched, Empty):
         return empty(window)

@@ -71,7 +71,7 @@ def _met(rows: Relation, partners: Partners, number: int) -> Relation:
 
 
 def _asked_once(node: Relation, types: Mapping[str, str]) -> Relation:
-    """A join with few groups, whose other side does not look for the same partners again."""
+    """Return a join with few groups, whose other side does not look for the same partners again."""
     if not isinstance(node, Join):
         return node
     left, right = node.inputs
@@ -106,7 +106,7 @@ def _origin(relation: Relation, name: str) -> tuple[Relation, str]:
 
 
 def _unasked(side: Relation, name: str, partner: tuple[Relation, str] | None, types: Mapping[str, str]) -> Relation:
-    """A side without semi-joins of a column with its partner."""
+    """Return a side without semi-joins of a column with its partner."""
     match side:
         case _ if partner is None:
             return side

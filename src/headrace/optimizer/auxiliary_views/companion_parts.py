@@ -41,7 +41,7 @@ class Part:
     key: tuple[str, ...] | None
 
     def read(self, columns: tuple[str, ...]) -> Relation:
-        """Its rows.
+        """Return its rows.
 
         Args:
             columns: All columns of the table.
@@ -52,7 +52,7 @@ class Part:
         return Project(rows, tuple((n, column(s)) for n, s in zip(self.names, self.stored, strict=True)))
 
     def written(self, rows: Relation, columns: tuple[str, ...], types: Types) -> Relation:
-        """Rows of it, or their change, as rows of the table.
+        """Return rows of it, or their change, as rows of the table.
 
         Args:
             rows: With its columns.
@@ -69,7 +69,7 @@ class Part:
 
 
 def parts_of(own: FullProgram, below: tuple[Root, ...]) -> tuple[Part, ...]:
-    """The parts of a companion.
+    """Return the parts of a companion.
 
     Args:
         own: What the root keeps, computed from nothing.
@@ -94,7 +94,7 @@ def _key(root: Root) -> tuple[str, ...]:
 
 
 def part_types(own: FullProgram, below: tuple[Root, ...], types_of: Callable[[Relation], Types]) -> dict[str, str]:
-    """The types of the companion's columns, where it has several parts.
+    """Return the types of the companion's columns, where it has several parts.
 
     Args:
         own: What the root keeps, computed from nothing.
@@ -113,14 +113,14 @@ def part_types(own: FullProgram, below: tuple[Root, ...], types_of: Callable[[Re
 
 
 def columns_of(parts: tuple[Part, ...]) -> tuple[str, ...]:
-    """The columns of the table."""
+    """Return the columns of the table."""
     if parts[0].number is None:
         return parts[0].stored
     return (PART, *(name for part in parts for name in part.stored))
 
 
 def companion_of(root: Root) -> Relation:
-    """The groups of an aggregate with their accumulators, computed from nothing."""
+    """Return the groups of an aggregate with their accumulators, computed from nothing."""
     companion = root_aggregate.full(root).companion
     assert companion is not None
     return companion

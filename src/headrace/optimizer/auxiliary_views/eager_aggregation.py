@@ -31,7 +31,9 @@ _ROWS, _MET = "__hr_rows", "__hr_met"
 
 
 def grouped_again(tree: Relation) -> frozenset[Aggregate]:
-    """The right side's groups, in a query that is as `aggregate_before_join` leaves it; none in any other.
+    """Return the right side's groups, in a query that is as `aggregate_before_join` leaves it.
+
+    None in any other.
 
     Args:
         tree: The query.
@@ -88,7 +90,7 @@ def _joined_groups(inner: Aggregate) -> Relation | None:
 
 
 def _over_right(call: AggregateCall, names: Mapping[str, str], right: Relation) -> AggregateCall | None:
-    """A call over the rows of the right side; None for one that says more than these."""
+    """Return a call over the rows of the right side; None for one that says more than these."""
     if call.function not in ("count", "min", "max") or not call.plain or call.filter is not None:
         return None
     if call.argument is None:
@@ -98,7 +100,7 @@ def _over_right(call: AggregateCall, names: Mapping[str, str], right: Relation) 
 
 
 def _between_groups(join: OuterJoin, keys: Mapping[str, str], calls: tuple[AggregateCall, ...]) -> Relation | None:
-    """The groups of a join; None where they are not those of its two sides.
+    """Return the groups of a join; None where they are not those of its two sides.
 
     Args:
         join: The join, types filled in.

@@ -94,7 +94,7 @@ def follow(
     change: Change,
     program: Callable[[Relation, Change], DeltaProgram | None],
 ) -> DeltaProgram | None:
-    """The program for a change of what the query reads.
+    """Return the program for a change of what the query reads.
 
     Args:
         tree: The query.
@@ -178,6 +178,6 @@ class _Instead:
         return over(relation, *map(self.within, relation.inputs))
 
     def step(self, step: Step) -> Step:
-        """The same of a step."""
+        """Return the same of a step."""
         only_if = None if step.only_if is None else self.within(step.only_if)
         return replace(step, relation=self.within(step.relation), only_if=only_if)

@@ -36,7 +36,10 @@ def keep_recursion(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
 
 
 def recursion_below(tree: Relation) -> Recursive | None:
-    """The recursion whose rows the companion keeps; None where there is none, several, or none that would help."""
+    """Return the recursion whose rows the companion keeps.
+
+    None where there is none, several, or none that would help.
+    """
     found = {node for node in walk(tree) if isinstance(node, Recursive)}
     if len(found) != 1 or recursive.recursion_at_root(tree) is not None:
         return None
@@ -52,7 +55,7 @@ def full(tree: Relation, below: Recursive) -> FullProgram:
 
 
 def follow(tree: Relation, below: Recursive, change: Change) -> DeltaProgram | None:
-    """The program for a change of what the recursion reads, or of what stands beside it."""
+    """Return the program for a change of what the recursion reads, or of what stands beside it."""
     was = _known(below)
     moved = recursive.moved(below, was, change)
     kept = None if isinstance(moved, Empty) else change.keep("moved", consolidate(moved))
@@ -69,14 +72,14 @@ def follow(tree: Relation, below: Recursive, change: Change) -> DeltaProgram | N
 
 
 def _known(below: Recursive) -> Project:
-    """The recursion as it was, from the companion."""
+    """Return the recursion as it was, from the companion."""
     names = tuple(name for name, _ in _stored(below))
     pairs = zip(below.columns, names, strict=True)
     return Project(Stored(COMPANION, names), tuple((name, column(stored)) for name, stored in pairs))
 
 
 def _now(was: Relation, moved: Stored, change: Change) -> Relation:
-    """The recursion as it is."""
+    """Return the recursion as it is."""
     same = tuple((name, name) for name in was.columns)
     copies = consolidate(union_all(weigh(SemiJoin(was, moved, same), 1), moved))
     changed = change.keep("now", Project(Repeat(copies), identity(was.columns)))
@@ -84,7 +87,7 @@ def _now(was: Relation, moved: Stored, change: Change) -> Relation:
 
 
 def _stored(below: Recursive) -> tuple[tuple[str, Scalar], ...]:
-    """Its columns under names that any table format takes."""
+    """Return its columns under names that any table format takes."""
     return tuple((f"column_{i}", column(name)) for i, name in enumerate(below.columns, 1))
 
 
@@ -94,6 +97,6 @@ def _companion(rows: Relation, below: Recursive) -> Project:
 
 
 def _with(relation: Relation, places: Mapping[Relation, Relation]) -> Relation:
-    """A relation that reads something else instead of some of its parts."""
+    """Return a relation that reads something else instead of some of its parts."""
     kinds = {type(part) for part in places}
     return transform(relation, lambda node: places.get(node, node) if type(node) in kinds else node)

@@ -33,7 +33,7 @@ def keep_groups(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
 
 
 def grouped(tree: Relation) -> Root | None:
-    """The aggregate whose first groups a query shows; None for any other query."""
+    """Return the aggregate whose first groups a query shows; None for any other query."""
     return root_of(tree.input) if isinstance(tree, TopK) else None
 
 
@@ -45,7 +45,7 @@ def full(tree: TopK, root: Root) -> FullProgram:
 
 
 def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
-    """The program for a change of the aggregate's input."""
+    """Return the program for a change of the aggregate's input."""
     touched = root_aggregate.moved(root, change)
     state = Stored(STATE, tree.columns)
     now = tree.with_inputs(root_aggregate.shown(root, companion_after(root, touched)))
@@ -59,7 +59,10 @@ def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
 
 
 def companion_after(root: Root, touched: Stored) -> Relation:
-    """All groups as they are now; where nothing is grouped by, there is one, and it is touched whatever changed."""
+    """Return all groups as they are now.
+
+    Where nothing is grouped by, there is one, and it is touched whatever changed.
+    """
     keys = tuple(name for _, name in root.keys)
     there = Filter(touched, root_aggregate.existed(root, root_aggregate.NEW)) if keys else touched
     items = ((name, column(name if name in keys else root_aggregate.NEW + name)) for name in root.companion)

@@ -65,7 +65,7 @@ def full(tree: TopK) -> FullProgram:
 
 
 def follow(tree: TopK, change: Change) -> DeltaProgram | None:
-    """The program for a change of the rows that are chosen from."""
+    """Return the program for a change of the rows that are chosen from."""
     moved = consolidate(change.of(tree.input))
     if isinstance(moved, Empty):
         return None
@@ -85,12 +85,12 @@ def _wanted(tree: TopK) -> int:
 
 
 def _first(tree: TopK, rows: Relation) -> TopK:
-    """The first of some rows, with a whole reserve."""
+    """Return the first of some rows, with a whole reserve."""
     return TopK(rows, tree.order, _wanted(tree) + max(_wanted(tree), LEAST))
 
 
 def _followed(tree: TopK, kept: Stored, moved: Stored) -> Relation:
-    """The first rows after a change, as far as those kept tell."""
+    """Return the first rows after a change, as far as those kept tell."""
     same = tuple((name, name) for name in tree.columns)
     lost = SemiJoin(Filter(moved, compose("{w} < 0", w=column(WEIGHT))), kept, same)
     came = _first(tree, Filter(moved, compose("{w} > 0", w=column(WEIGHT))))
@@ -110,7 +110,7 @@ def _known(tree: TopK) -> Scalar:
 
 
 def _refilled(tree: TopK, kept: Stored, followed: Stored, change: Change) -> Relation:
-    """The first rows, read again where too few are left of those that were kept."""
+    """Return the first rows, read again where too few are left of those that were kept."""
     was = Project(kept, ((_THERE, literal(1)), (_MOVED, literal(0))))
     now = Project(followed, ((_THERE, literal(0)), (_MOVED, literal(1))))
     counts = Aggregate(Union((was, now)), (), (total(_THERE), total(_MOVED)))

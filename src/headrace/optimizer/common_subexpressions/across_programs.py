@@ -49,7 +49,7 @@ def together(needs: Iterable[Need]) -> Need:
 
 
 def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[Step] = ()) -> Step:
-    """The step that collects what is needed; the same for everybody who needs the same.
+    """Return the step that collects what is needed; the same for everybody who needs the same.
 
     Args:
         key: The source, and the columns by which its rows are near.
@@ -101,7 +101,7 @@ class SharedSemijoins:
         return found
 
     def instead(self, program: DeltaProgram, wanted: Mapping[Key, Need]) -> DeltaProgram:
-        """The program, in which rows near changes are read from common steps.
+        """Return the program, in which rows near changes are read from common steps.
 
         Args:
             program: The program.
@@ -143,7 +143,10 @@ class SharedSemijoins:
 
 
 def _followed(values: Relation) -> frozenset[Key] | None:
-    """The sources and columns whose changes have all of some values; None where something else has them."""
+    """Return the sources and columns whose changes have all of some values.
+
+    None where something else has them.
+    """
     found = set[Key]()
     for term in terms(values):
         names = term.columns

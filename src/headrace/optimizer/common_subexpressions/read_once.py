@@ -41,7 +41,7 @@ def read_once(
     types: Mapping[str, str],
     barred: Set[Key] = frozenset(),
 ) -> DeltaProgram:
-    """The program, in which no two places read a source for the same keys.
+    """Return the program, in which no two places read a source for the same keys.
 
     Args:
         program: What is derived and rewritten.
@@ -112,7 +112,9 @@ class _Program:
         return Domains({s.name: s.relation for s in steps}, {s.name for s in kept}, self.types, always)
 
     def read_once(self, key: Key, first: int) -> DeltaProgram | None:
-        """The program with one more step that is read instead of the source; None where that cannot be.
+        """Return the program with one more step that is read instead of the source.
+
+        None where that cannot be.
 
         Args:
             key: The source, and by which columns.
@@ -145,7 +147,7 @@ class _Program:
         )
 
     def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
-        """A step that reads what is near instead of the source."""
+        """Return a step that reads what is near instead of the source."""
         if not looked_into(step):
             return step
 

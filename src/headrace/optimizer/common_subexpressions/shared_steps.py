@@ -43,7 +43,7 @@ def drop_unread(program: DeltaProgram) -> DeltaProgram:
 
 
 def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:
-    """The steps that somebody reads.
+    """Return the steps that somebody reads.
 
     Args:
         steps: In the order in which they run.
@@ -81,7 +81,7 @@ def _repeated(steps: list[Step], changes: Set[Relation]) -> Relation | None:
 
 
 def _sized(relation: Relation) -> Iterator[tuple[Relation, int]]:
-    """Every node with the number of nodes in its tree, a node before its inputs."""
+    """Return every node with the number of nodes in its tree, a node before its inputs."""
     found: list[tuple[Relation, int]] = []
 
     def measure(node: Relation) -> int:

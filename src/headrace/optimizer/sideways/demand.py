@@ -79,7 +79,7 @@ class Tracing:
     use: Use
 
     def visit(self, node: Relation, demands: Demands = (), conditions: Conditions = ()) -> Relation:
-        """The relation with what `use` gives in the places of scans.
+        """Return the relation with what `use` gives in the places of scans.
 
         Args:
             node: The relation.

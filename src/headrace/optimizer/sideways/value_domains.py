@@ -142,7 +142,7 @@ class Domains:
         return None
 
     def linked(self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin) -> Pairs:
-        """Columns of both sides, of one type, that are equal in every pair of partners."""
+        """Return columns of both sides, of one type, that are equal in every pair of partners."""
         if isinstance(join, SemiJoin | LookupJoin):
             pairs = join.on
         else:
@@ -161,7 +161,7 @@ def _says(join: Relation, side: int) -> bool:
 
 
 def united(values: Iterable[Relation]) -> Relation:
-    """The union of some domains, each term of it once.
+    """Return the union of some domains, each term of it once.
 
     Args:
         values: Relations with equally many columns.
@@ -171,7 +171,7 @@ def united(values: Iterable[Relation]) -> Relation:
 
 
 def terms(values: Relation) -> Iterator[Relation]:
-    """The relations whose union a relation is."""
+    """Yield the relations whose union a relation is."""
     match values:
         case Union():
             for branch in values.branches:

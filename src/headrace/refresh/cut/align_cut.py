@@ -106,7 +106,7 @@ def nothing_agrees(name: TableName, sources: Sequence[TableName]) -> Environment
 
 
 def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[TableName]:
-    """The graph of a stream table and everything that it depends on."""
+    """Return the graph of a stream table and everything that it depends on."""
     reads: dict[TableName, tuple[TableName, ...]] = {}
     queue = [name]
     while queue:

@@ -52,7 +52,7 @@ class Head:
         return known and self.version.table_uuid in (None, self.meta.uuid)
 
     def found_at(self, name: TableName) -> TableName:
-        """The name under which its rows are read."""
+        """Return the name under which its rows are read."""
         return name.within(STAGING) if self.staged else name
 
 
@@ -195,7 +195,10 @@ class Cut:
 
 
 def head_at(head: Head, version: Version | None, *, aligned: bool = False) -> Head:
-    """A head that is held back at an older version; as it is for None, or a version that is not older."""
+    """Return a head that is held back at an older version.
+
+    As it is for None, or a version that is not older.
+    """
     if version is None or version.version >= head.version.version:
         return head
     newer = head.newer + head.version.version - version.version

@@ -56,7 +56,7 @@ class PinnedState:
             self._time = reader.published_at(when) if isinstance(when, int) else when
 
     def expression(self, name: TableName) -> str:
-        """The table expression that reads a relation in this state.
+        """Return the table expression that reads a relation in this state.
 
         Raises:
             UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`, or `NOT_PINNABLE` for a table outside `lake`.
@@ -100,12 +100,12 @@ class PinnedState:
         return Pin(meta, found.id if found else None)
 
     def sql(self, query: str, namespace: tuple[str, ...], catalogs: frozenset[str]) -> str:
-        """A query with every table name replaced by its pinned expression."""
+        """Return a query with every table name replaced by its pinned expression."""
         return bind_text(query, namespace=namespace, catalogs=catalogs, views={}, bind=self.expression)
 
 
 def expired(name: TableName) -> UserError:
-    """The error for a past state that is no longer kept."""
+    """Return the error for a past state that is no longer kept."""
     return UserError(
         "HISTORY_EXPIRED",
         f"{name} can no longer be read as of then.",

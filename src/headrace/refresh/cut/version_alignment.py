@@ -79,7 +79,7 @@ class Past:
 
 
 def aligned(past: Past, candidates: Mapping[TableName, Sequence[int]]) -> dict[TableName, int] | None:
-    """The newest versions that agree.
+    """Return the newest versions that agree.
 
     Args:
         past: What earlier states reflect.
@@ -95,7 +95,7 @@ def aligned(past: Past, candidates: Mapping[TableName, Sequence[int]]) -> dict[T
 def _cut(
     past: Past, candidates: Mapping[TableName, Sequence[int]], bounds: Reflected
 ) -> tuple[dict[TableName, int], Reflected] | None:
-    """The newest versions that agree within bounds, and what they reflect together."""
+    """Return the newest versions that agree within bounds, and what they reflect together."""
     left = {name: list(versions) for name, versions in candidates.items()}
     while True:
         ways: list[Reflected] = []

@@ -464,7 +464,9 @@ class Creator:
     # ---- graph
 
     def _cycle(self, name: TableName, details: Details, *, new: bool) -> tuple[TableName, ...]:
-        """The members of the cycle that a definition makes, or keeps, the table in; () for none.
+        """Return the members of the cycle that a definition makes, or keeps, the table in.
+
+        () for none.
 
         Raises:
             UserError: `CYCLE`, naming the path, where cycles are not allowed, and for a table that is new: others read
@@ -476,7 +478,7 @@ class Creator:
         return graph.component(name)
 
     def _with_consumers(self, name: TableName) -> list[TableName]:
-        """A stream table and everything that reads it, consumers first."""
+        """Return a stream table and everything that reads it, consumers first."""
         dependencies = self.catalog.dependencies()
         doomed, queue = [name], [name]
         while queue:

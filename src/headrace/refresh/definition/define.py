@@ -105,7 +105,7 @@ def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
 
 
 def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse:
-    """A source with what tells its columns from later ones of the same names."""
+    """Return a source with what tells its columns from later ones of the same names."""
     pointer = catalog.pointers(LAKE, [use.name]).get(use.name) if use.name.catalog == LAKE else None
     location = pointer.metadata_location if pointer is not None else session.location(use.name)
     if location is None:
@@ -115,7 +115,7 @@ def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
-    """The columns a query reads of every source."""
+    """Return the columns a query reads of every source."""
     found: dict[TableName, frozenset[str]] = {}
     stack = [tree]
     while stack:
@@ -149,13 +149,13 @@ def refuse_time_travel(query: str) -> None:
 
 
 def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableName, str]:
-    """The metadata files of views; those that are gone are left out."""
+    """Return the metadata files of views; those that are gone are left out."""
     names = tuple(views)
     return {n: p.metadata_location for n, p in catalog.pointers(LAKE, names).items()} if names else {}
 
 
 def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
-    """The text of a catalog view, all names written in full; None when it is no view."""
+    """Return the text of a catalog view, all names written in full; None when it is no view."""
     if name.catalog != LAKE:
         return None
     pointer = catalog.pointers(LAKE, [name]).get(name)
@@ -218,5 +218,5 @@ def require_differential(details: Details, mode: RefreshMode) -> None:
 
 
 def sources_of(details: Details) -> tuple[TableName, ...]:
-    """The relations a definition reads."""
+    """Return the relations a definition reads."""
     return tuple(use.name for use in details.sources)

@@ -30,7 +30,7 @@ class SourceKeys:
 
     @cached_property
     def declared(self) -> Mapping[TableName, Keys]:
-        """The declared keys of sources."""
+        """Return the declared keys of sources."""
         found: dict[TableName, Keys] = {}
         for key in self._catalog.declared_keys():
             found[key.source] = (*found.get(key.source, ()), key.columns)
@@ -71,7 +71,7 @@ class SourceKeys:
         return {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
 
     def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
-        """All keys of some relations; those without any are left out."""
+        """Return all keys of some relations; those without any are left out."""
         known = (self.declared, {n: self._mirrored(n, sources) for n in sources}, self._derived)
         found = {name: dict.fromkeys(key for each in known for key in each.get(name, ())) for name in sources}
         return {name: tuple(keys) for name, keys in found.items() if keys}

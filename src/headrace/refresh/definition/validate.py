@@ -30,7 +30,7 @@ def validate(query: str, *, catalog: Catalog, session: Session, plans: CompiledV
 
 
 def validation(details: Details, view: CompiledView | None) -> Validation:
-    """The answer for an analysed query."""
+    """Return the answer for an analysed query."""
     lines = strategies(view.tree, view.views) if view is not None and view.tree is not None else ()
     return Validation(
         details.query,

@@ -61,7 +61,7 @@ class Fuse:
     factor: float = 0.0
 
     def of(self, options: Options) -> Fuse:
-        """The fuse of a table; what its options do not say is as here."""
+        """Return the fuse of a table; what its options do not say is as here."""
         ceiling = self.ceiling if options.fuse_ceiling is None else options.fuse_ceiling
         return Fuse(ceiling, self.factor if options.fuse_factor is None else options.fuse_factor)
 
@@ -88,7 +88,7 @@ class Evidence(Record):
 
     @property
     def sentence(self) -> str:
-        """The evidence in words."""
+        """Return the evidence in words."""
         by_source = ", ".join(f"{rows:,} of {name}" for name, rows in self.sources.items())
         usual = "" if self.usual is None else f"; usually {self.usual:,}, at most {self.largest:,} lately"
         return (
@@ -97,7 +97,7 @@ class Evidence(Record):
 
 
 def evidence_from(document: Mapping[str, object]) -> Evidence:
-    """The evidence as the catalog keeps it (`Evidence.as_dict`)."""
+    """Return the evidence as the catalog keeps it (`Evidence.as_dict`)."""
     return Evidence(**document)  # type: ignore[arg-type]
 
 
@@ -152,13 +152,13 @@ def judge(fuse: Fuse, changed: Mapping[TableName, int], history: Iterable[Histor
 
 
 def recent_changes(history: Iterable[HistoryEntry]) -> list[int]:
-    """The sizes of the changes that were applied lately."""
+    """Return the sizes of the changes that were applied lately."""
     applied = (e.metrics.get(CHANGED) for e in history if e.outcome is Outcome.OK)
     return [rows for changed in applied if changed and (rows := sum(changed.values()))]
 
 
 def _limit(fuse: Fuse, recent: list[int]) -> tuple[str, int | None]:
-    """The strictest limit, and the property that sets it."""
+    """Return the strictest limit, and the property that sets it."""
     limits = {"fuse_ceiling": fuse.ceiling} if fuse.ceiling else {}
     if fuse.factor and len(recent) >= ENOUGH:
         limits["fuse_factor"] = max(FEW_ROWS, int(fuse.factor * max(recent)))
@@ -167,7 +167,7 @@ def _limit(fuse: Fuse, recent: list[int]) -> tuple[str, int | None]:
 
 
 def blown(name: TableName, evidence: Evidence) -> EnvironmentFault:
-    """The error for a refresh that the fuse stopped."""
+    """Return the error for a refresh that the fuse stopped."""
     return EnvironmentFault(
         BLOWN,
         f"The fuse of {name} blew: a change is larger than it may be; nothing was applied.",

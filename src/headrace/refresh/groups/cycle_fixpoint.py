@@ -120,7 +120,7 @@ class Fixpoint:
         self._settle()
 
     def contents(self, name: TableName) -> str:
-        """The view that has a member's rows."""
+        """Return the view that has a member's rows."""
         return self._now[name]
 
     def gains(self, name: TableName) -> str | None:

@@ -64,7 +64,7 @@ class Circle:
 
     @property
     def names(self) -> tuple[TableName, ...]:
-        """The members."""
+        """Return the members."""
         return tuple(state.table.name for state in self.states)
 
 
@@ -183,7 +183,7 @@ class CycleRefresher:
         return replace(own, sources=tuple(sources))
 
     def _runner(self, facts: Sequence[Facts]) -> Runner:
-        """The runner of the semantics that all members share."""
+        """Return the runner of the semantics that all members share."""
         return self.session.runner().under(facts[0].details.semantics)
 
     def _choice(self, facts: Sequence[Facts], views: Mapping[TableName, CompiledView], skipped: int) -> Choice:

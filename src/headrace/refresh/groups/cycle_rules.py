@@ -25,7 +25,7 @@ DOCS = "See docs/cycles.md."
 
 
 def parts(names: Iterable[TableName], tables: Mapping[TableName, StreamTable]) -> tuple[tuple[TableName, ...], ...]:
-    """Names that are refreshed together, in order; the members of a cycle in one part.
+    """Return names that are refreshed together, in order; the members of a cycle in one part.
 
     Args:
         names: Stream tables.
@@ -42,7 +42,7 @@ def in_cycle(part: Sequence[TableName], tables: Mapping[TableName, StreamTable])
 
 
 def as_member(details: Details) -> Details:
-    """A definition, maintained as the member of a cycle.
+    """Return a definition, maintained as the member of a cycle.
 
     Nothing rests on its keys: that its rows differ would follow from that they differ.
     """

@@ -61,17 +61,17 @@ class Grouping:
         return self.units.members[self.units.unit_of[name]]
 
     def group(self, unit: TableName) -> str | None:
-        """The name of a unit's group; None for a single table."""
+        """Return the name of a unit's group; None for a single table."""
         return str(unit) if len(self.units.members[unit]) > 1 else None
 
     def bottoms(self, unit: TableName) -> tuple[TableName, ...]:
-        """The members at which diamonds meet."""
+        """Return the members at which diamonds meet."""
         inside = set(self.units.members[unit])
         met = {d.bottom for d in self.diamonds if d.bottom in inside and kept(self.options, self.defaults, d)}
         return tuple(name for name in self.units.members[unit] if name in met)
 
     def declared(self, unit: TableName) -> tuple[str, ...]:
-        """The groups that users declared among a unit's members."""
+        """Return the groups that users declared among a unit's members."""
         return tuple(sorted({self.options[n].refresh_group for n in self.units.members[unit]} - {""}))
 
     def policy(self, unit: TableName) -> Policy:

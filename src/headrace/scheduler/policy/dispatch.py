@@ -119,7 +119,7 @@ class Dispatch(Generic[Unit]):
             self._release(consumer, unit)
 
     def fail(self, unit: Unit) -> tuple[Unit, ...]:
-        """A unit failed: what waits for it, directly or not, is given up; returns that."""
+        """Return a unit failed: what waits for it, directly or not, is given up; returns that."""
         self._leave(unit)
         given_up: list[Unit] = []
         queue = [unit]

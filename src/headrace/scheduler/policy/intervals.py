@@ -11,7 +11,10 @@ from headrace.scheduler.scheduler_state import SchedulerState
 
 
 def interval(state: SchedulerState, name: TableName, now: dt.datetime) -> float:
-    """Seconds between two refreshes of a table, if its sources keep changing; infinite where nothing refreshes it."""
+    """Return seconds between two refreshes of a table, if its sources keep changing.
+
+    Infinite where nothing refreshes it.
+    """
     schedule, factor = state.tables[name].schedule, state.grouping.options[name].factor
     if factor is None or schedule.kind is Kind.MANUAL:
         return math.inf

@@ -111,7 +111,7 @@ def unit_due_at(state: SchedulerState, unit: TableName, now: dt.datetime) -> dt.
 
 
 def not_due_yet(state: SchedulerState, unit: TableName, now: dt.datetime) -> tuple[TableName, ...]:
-    """The members that keep a group from being due though others of it are."""
+    """Return the members that keep a group from being due though others of it are."""
     due_times = _due_times(state, unit, now)
     if state.grouping.policy(unit) is not Policy.SLOWEST or all(at > now for at in due_times.values()):
         return ()
@@ -223,7 +223,7 @@ def _nothing_to_read(
 
 
 def _never_loaded(state: SchedulerState, unit: TableName) -> list[TableName]:
-    """The stream tables outside a unit that it reads and that were never loaded."""
+    """Return the stream tables outside a unit that it reads and that were never loaded."""
     members, graph = state.grouping.units.members[unit], state.grouping.graph
     read = dict.fromkeys(s for name in members for s in graph.producers(name))
     return [s for s in read if s in state.tables and s not in members and not state.tables[s].standing.loaded]

@@ -109,7 +109,10 @@ def plan_changes(
 
 
 def _line(meta: TableMeta, start: int, end: int) -> list[Snapshot] | None:
-    """The snapshots after `start` up to `end`, oldest first; None if no known line leads from one to the other."""
+    """Return the snapshots after `start` up to `end`, oldest first.
+
+    None if no known line leads from one to the other.
+    """
     line: list[Snapshot] = []
     for snapshot in meta.ancestors(end):
         if snapshot.id == start:
@@ -171,7 +174,7 @@ def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int]
 
 
 def _stretch(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
-    """The parts for consecutive snapshots without a compaction.
+    """Return the parts for consecutive snapshots without a compaction.
 
     Appends before or after a core that deletes are read by themselves, unless the changelog can take all in one go.
     """
@@ -191,7 +194,7 @@ def _append(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
 
 
 def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
-    """A stretch that begins and ends with a snapshot that deletes.
+    """Return a stretch that begins and ends with a snapshot that deletes.
 
     The changelog prunes to the touched files but reads each version of a file that was rewritten again and again; the
     difference scans both states, but only once, and is the only way when delete files are around.
@@ -223,6 +226,9 @@ def _equality() -> NotIncremental:
 
 
 def _touched(snapshot: Snapshot) -> int:
-    """Rows a snapshot adds and removes; of a deletion vector that replaces another only what it has more."""
+    """Return rows a snapshot adds and removes.
+
+    Of a deletion vector that replaces another only what it has more.
+    """
     rows = snapshot.count("added-records") + snapshot.count("deleted-records")
     return rows + abs(snapshot.count("added-position-deletes") - snapshot.count("removed-position-deletes"))

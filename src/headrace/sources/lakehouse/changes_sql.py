@@ -54,7 +54,7 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
 
 
 def appended_sql(table: TableName, former: int | None, meta: TableMeta) -> str:
-    """A table reference that reads what was appended to a table since a snapshot.
+    """Return a table reference that reads what was appended to a table since a snapshot.
 
     Args:
         table: The table.
@@ -186,7 +186,7 @@ def _difference(
 
 
 def _of_files(table: TableName, meta: TableMeta, snapshot: int, listed: str, files: Collection[str]) -> str:
-    """The rows of some files, as they are at a snapshot.
+    """Return the rows of some files, as they are at a snapshot.
 
     Args:
         table: The table.
@@ -230,7 +230,9 @@ def _deleted(
     weight: int,
     also: str = "",
 ) -> str:
-    """Rows that are deleted at one snapshot and were not at another; in the same scan, the live rows of further files.
+    """Return rows that are deleted at one snapshot and were not at another.
+
+    In the same scan, the live rows of further files.
 
     Iceberg shows deleted rows, marked, to whoever asks for `_deleted`. There are few, so that telling those deleted
     since from those deleted earlier is little work; looking up each row of the other snapshot among the deleted

@@ -96,7 +96,7 @@ class Sifting:
 
 
 def sifting(table: TableName, meta: TableMeta, gone: Scattered, kept_at: int) -> Sifting:
-    """The cheapest way to tell wanted rows apart.
+    """Return the cheapest way to tell wanted rows apart.
 
     Args:
         table: The table.
@@ -159,7 +159,7 @@ def _map_of(numbers: Mapping[str, list[int]]) -> str:
 
 
 def _words(positions: BitMap64) -> list[int]:
-    """A bitmap as numbers of 64 bits, the lowest position first."""
+    """Return a bitmap as numbers of 64 bits, the lowest position first."""
     import numpy as np  # takes a tenth of a second that few commands need
 
     bits = np.zeros((positions.max() // 64 + 1) * 64, dtype=bool)

@@ -40,7 +40,7 @@ class Vector:
 def positions_moved(
     old: Vector | None, new: Vector | None, read: Callable[[str], bytes] = read_bytes
 ) -> tuple[BitMap64, BitMap64]:
-    """The positions that only `new` marks and those that only `old` does.
+    """Return the positions that only `new` marks and those that only `old` does.
 
     Args:
         old: A vector; None for one that marks nothing.

@@ -77,7 +77,7 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
 
 @lru_cache(maxsize=16)  # the positions of one take up to 2 MB; failures are not kept
 def _diff(before: str, after: str) -> FileDiff:
-    """The difference of two manifest lists; raises what cannot be read."""
+    """Return the difference of two manifest lists; raises what cannot be read."""
     old, new = _manifests(before), _manifests(after)
     left, right = _read(old.keys() - new.keys()), _read(new.keys() - old.keys())
     added, removed = right.data - left.data, left.data - right.data
@@ -119,7 +119,10 @@ def _read(paths: Iterable[str]) -> _Side:
 def _vectors(
     touched: tuple[str, ...], left: _Side, right: _Side, shared: Iterable[str]
 ) -> dict[str, tuple[Vector | None, Vector | None]] | None:
-    """The vectors of each touched file before and after; None when vectors do not tell all of what is deleted."""
+    """Return the vectors of each touched file before and after.
+
+    None when vectors do not tell all of what is deleted.
+    """
     if len(touched) > _MOST_FILES:
         return None
     wanted = frozenset(touched)
@@ -149,7 +152,10 @@ def _vector(file: Mapping[str, Any]) -> Vector | None:
 
 
 def _target(file: dict[str, Any]) -> str | None:
-    """The data file that a delete file is about; older writers only tell by the bounds of its path column."""
+    """Return the data file that a delete file is about.
+
+    Older writers only tell by the bounds of its path column.
+    """
     if named := file.get("referenced_data_file"):
         return str(named)
     low, high = (_bound(file.get(name)) for name in ("lower_bounds", "upper_bounds"))

@@ -46,7 +46,7 @@ class _File:
 
 
 def narrowing(meta: TableMeta, snapshot: int, files: Collection[str]) -> str | None:
-    """A condition that all rows of some files satisfy, and few rows of other files.
+    """Return a condition that all rows of some files satisfy, and few rows of other files.
 
     Args:
         meta: The table.
@@ -78,7 +78,7 @@ def narrowing(meta: TableMeta, snapshot: int, files: Collection[str]) -> str | N
 
 
 def _live(meta: TableMeta, snapshot: int) -> dict[str, _File] | None:
-    """The data files of a snapshot; None where they are too many to be looked at."""
+    """Return the data files of a snapshot; None where they are too many to be looked at."""
     listed = [entry for entry in manifests(manifest_list(meta, snapshot)) if not entry.get("content")]
     if sum(entry["manifest_length"] for entry in listed) > MOST_BYTES:
         return None
@@ -87,7 +87,7 @@ def _live(meta: TableMeta, snapshot: int) -> dict[str, _File] | None:
 
 @lru_cache(maxsize=256)
 def _files_of(manifest: str) -> dict[str, _File]:
-    """The live files of a manifest, which is never written again."""
+    """Return the live files of a manifest, which is never written again."""
     return {file["file_path"]: _file(file) for file in live_files(manifest)}
 
 

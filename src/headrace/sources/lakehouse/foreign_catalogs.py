@@ -18,7 +18,7 @@ class Runner(Protocol):
 
 
 def metadata_location(runner: Runner, name: TableName) -> str | None:
-    """The newest metadata file of a table, None when Spark knows no such Iceberg table.
+    """Return the newest metadata file of a table, None when Spark knows no such Iceberg table.
 
     Raises:
         HeadraceError: What Spark said, when it is something else than the table missing.

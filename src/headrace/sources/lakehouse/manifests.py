@@ -24,7 +24,7 @@ def manifest_list(meta: TableMeta, snapshot: int) -> str:
 
 
 def manifests(listed: str) -> list[dict[str, Any]]:
-    """The entries of a manifest list.
+    """Return the entries of a manifest list.
 
     Args:
         listed: Its path.
@@ -37,7 +37,9 @@ def manifests(listed: str) -> list[dict[str, Any]]:
 
 
 def live_files(manifest: str) -> Iterator[dict[str, Any]]:
-    """The files, of data or of deletes, that a manifest lists as live; errors as of `manifests`.
+    """Return the files, of data or of deletes, that a manifest lists as live.
+
+    Errors as of `manifests`.
 
     Args:
         manifest: Its path.

@@ -69,7 +69,7 @@ def check_url(url: str) -> None:
 
 
 def _parts(url: str) -> dict[str, str]:
-    """The parameters of a connection string."""
+    """Return the parameters of a connection string."""
     text = url
     if url.startswith(ENVIRONMENT):
         name = url.removeprefix(ENVIRONMENT)
@@ -187,7 +187,7 @@ def lost(error: psycopg.Error) -> EnvironmentFault:
 
 
 def in_motion() -> EnvironmentFault:
-    """The error after which a landing is simply tried again."""
+    """Return the error after which a landing is simply tried again."""
     return EnvironmentFault(
         "SOURCE_IN_MOTION",
         "Tables of the source were altered while others were taken anew; nothing was landed.",

@@ -32,7 +32,7 @@ _PASSING = re.compile(
 
 
 def connection_error(error: psycopg.Error) -> UserError | EnvironmentFault:
-    """The error for a connection that was not made.
+    """Return the error for a connection that was not made.
 
     Returns:
         `SOURCE_URL_INVALID`, `SOURCE_LOGIN_REFUSED`, or `SOURCE_UNREACHABLE` (retryable).

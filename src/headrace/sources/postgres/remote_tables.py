@@ -56,7 +56,7 @@ class RemoteColumn:
 
     @property
     def column(self) -> Column:
-        """The mirror's column."""
+        """Return the mirror's column."""
         return Column(self.name, self.kept.type)
 
 
@@ -96,7 +96,7 @@ class RemoteTable:
 
     @property
     def typed(self) -> tuple[tuple[Column, Mapped], ...]:
-        """The mirror's columns and how their values are kept."""
+        """Return the mirror's columns and how their values are kept."""
         return tuple((c.column, c.kept) for c in self.columns)
 
     @property

@@ -46,7 +46,7 @@ SELECT current_setting('server_version_num')::int, (SELECT system_identifier::te
 
 
 def server(connection: Connection) -> Server:
-    """The server at the other end.
+    """Return the server at the other end.
 
     Its timeline is that of the log it writes: the last checkpoint is of the former one for minutes after a promotion.
 
@@ -71,7 +71,7 @@ _SETTLED = "SELECT pg_current_wal_flush_lsn() - '0/0', current_setting('wal_bloc
 
 
 def settled(connection: Connection) -> int:
-    """A position up to which the write-ahead log can be decoded now.
+    """Return a position up to which the write-ahead log can be decoded now.
 
     In the background the server flushes whole pages, and so perhaps the first half of a record of a transaction that is
     still open. Whoever decodes up to there waits for the other half: until somebody commits, or 15 seconds. A
@@ -236,7 +236,7 @@ def tables(
     as_text: Collection[str] = (),
     known: Mapping[int, RemoteTable] | None = None,
 ) -> tuple[Found, ...]:
-    """Tables as they are now, by oid or by name; those that do not exist are left out.
+    """Return tables as they are now, by oid or by name; those that do not exist are left out.
 
     Args:
         connection: The connection.

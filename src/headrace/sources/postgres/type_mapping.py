@@ -116,7 +116,7 @@ def _numeric(modifier: int) -> Mapped:
 
 
 def selected(columns: tuple[tuple[Column, Mapped], ...], alias: str) -> str:
-    """A select list that makes typed columns of the spooled texts `c0`, `c1`, …"""
+    """Return a select list that makes typed columns of the spooled texts `c0`, `c1`, …"""
     return ", ".join(
         f"{kept.sql(f'{alias}.{place_of(i)}')} AS {quote(column.name)}" for i, (column, kept) in enumerate(columns)
     )
@@ -128,7 +128,9 @@ def place_of(number: int) -> str:
 
 
 def parse_array(text: bytes) -> list[bytes | None] | None:
-    """The elements of a one-dimensional array literal; None when it has more dimensions or other bounds than from 1.
+    """Return the elements of a one-dimensional array literal.
+
+    None when it has more dimensions or other bounds than from 1.
 
     Source: PostgreSQL documentation, "Array Input and Output Syntax".
     """

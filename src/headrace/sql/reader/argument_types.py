@@ -20,7 +20,7 @@ DescribeRelation = Callable[[Relation], tuple[Column, ...]]
 
 
 def with_types(tree: Relation, describe_relation: DescribeRelation) -> Relation:
-    """The tree with every type filled in that rules rely on.
+    """Return the tree with every type filled in that rules rely on.
 
     Args:
         tree: What the reader gave.

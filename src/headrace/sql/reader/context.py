@@ -142,15 +142,15 @@ class Context:
     functions: Mapping[str, bool] = field(default_factory=dict)
 
     def trial(self) -> Context:
-        """A context to read a part in whose findings may be dropped."""
+        """Return a context to read a part in whose findings may be dropped."""
         return replace(self, findings=Findings(around=self.findings), read_ctes=dict(self.read_ctes))
 
     def place(self, token: int) -> Place:
-        """The place of a token in the user's text."""
+        """Return the place of a token in the user's text."""
         return self.place_of(self.cursor.offset(token))
 
     def place_of(self, offset: int) -> Place:
-        """The place of an offset of this text in the user's text."""
+        """Return the place of an offset of this text in the user's text."""
         return self.outer or place_at(self.cursor.sql, offset)
 
     def refuse(self, refusal: Refusal) -> None:
@@ -167,7 +167,7 @@ class Context:
         self.refuse(not_maintained(construct, self.place(token), message))
 
     def fold(self, name: str) -> str:
-        """A name for comparing."""
+        """Return a name for comparing."""
         return name if self.case_sensitive else name.lower()
 
     def _seen_from_outside(self, refusal: Refusal) -> Refusal:
@@ -177,7 +177,7 @@ class Context:
         return Refusal(refusal.code, refusal.construct, message, self.outer, refusal.hint)
 
     def table(self, parts: tuple[str, ...], token: int) -> tuple[TableName, tuple[Column, ...] | ViewText]:
-        """The full name of a table and what it is.
+        """Return the full name of a table and what it is.
 
         Raises:
             UserError: The name does not resolve, or no such table exists; with the place.

@@ -26,12 +26,12 @@ from headrace.algebra.tree import identity
 
 
 def pruned(relation: Relation) -> Relation:
-    """The relation over scans that read no more than it needs; same columns."""
+    """Return the relation over scans that read no more than it needs; same columns."""
     return _keep(relation, frozenset(relation.columns))
 
 
 def _keep(relation: Relation, needed: frozenset[str]) -> Relation:
-    """The relation with at least the needed columns, in their order."""
+    """Return the relation with at least the needed columns, in their order."""
     match relation:
         case Scan():
             return Scan(relation.source, tuple(f for f in relation.fields if f[0] in needed), relation.moment)

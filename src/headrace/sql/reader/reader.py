@@ -133,7 +133,7 @@ def _context(
 
 
 def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...]) -> Iterator[TableName]:
-    """The tables behind a query, with the place of the name in errors."""
+    """Yield the tables behind a query, with the place of the name in errors."""
     cursor = Cursor(query)
     places = {token.start: i for i, token in enumerate(cursor.tokens)}
     for reference in references(query):
@@ -149,7 +149,7 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
 
 
 def circular_view(name: TableName) -> UserError:
-    """The error about a view that reads itself."""
+    """Return the error about a view that reads itself."""
     return UserError("CYCLE", f"View {name} reads itself.", hint="Create the view again without the circle.")
 
 
@@ -219,7 +219,7 @@ def _combined(context: Context, operation: SetOperation, left: Output, right: Ou
 
 
 def _view(context: Context, name: TableName, view: ViewText, token: int) -> Output:
-    """A view's query, read in the view's own surroundings."""
+    """Return a view's query, read in the view's own surroundings."""
     if name in context.views:
         raise circular_view(name)
     try:
@@ -266,7 +266,7 @@ def _compare(context: Context, output: Output, described: tuple[str, ...]) -> No
 
 
 def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
-    """The relation under its final column names, without a node more where that can be."""
+    """Return the relation under its final column names, without a node more where that can be."""
     if relation.columns == names:
         return relation
     if isinstance(relation, Project):

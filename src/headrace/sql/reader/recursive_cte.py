@@ -30,7 +30,7 @@ CONSTRUCT = "WITH RECURSIVE"
 
 
 def recursion(context: Context, bound: BoundCte) -> Output | None:
-    """The expression as a recursion; None where it does not read itself.
+    """Return the expression as a recursion; None where it does not read itself.
 
     Args:
         context: The text.

@@ -69,13 +69,13 @@ REMEDIES: dict[str, str] = {
 
 
 def not_maintained(construct: str, place: Place | None, message: str | None = None, hint: str | None = None) -> Refusal:
-    """The refusal of a construct that Headrace does not maintain."""
+    """Return the refusal of a construct that Headrace does not maintain."""
     sentence = message or f"{construct} is not maintained incrementally."
     return Refusal(FullReason.OPERATOR_NOT_MAINTAINED, construct, sentence, place, hint or HINTS.get(construct))
 
 
 def not_deterministic(construct: str, place: Place | None, why: str, hint: str | None = None) -> Refusal:
-    """The refusal of something that is not a function of the sources."""
+    """Return the refusal of something that is not a function of the sources."""
     message = f"{construct} {why}, so the result is not a function of the sources."
     hint = hint or HINTS.get(construct) or REMEDIES.get(why)
     return Refusal(FullReason.NOT_DETERMINISTIC, construct, message, place, hint)

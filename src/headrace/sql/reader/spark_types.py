@@ -9,7 +9,9 @@ from headrace.sql.reader.context import Context
 
 
 def types_in(context: Context, relation: Relation) -> tuple[Column, ...] | None:
-    """The columns of a relation; None where nobody can be asked, or the query is refused already.
+    """Return the columns of a relation.
+
+    None where nobody can be asked, or the query is refused already.
 
     Args:
         context: Knows whom to ask.

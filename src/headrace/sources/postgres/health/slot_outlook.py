@@ -61,12 +61,12 @@ class Outlook:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds until the slot is lost, for whichever reason; None where that is not known."""
+        """Return seconds until the slot is lost, for whichever reason; None where that is not known."""
         return min((end for end in (self.room_ends, self.idle_ends) if end is not None), default=None)
 
 
 def remembered(looks: Sequence[Look], now: Look) -> tuple[Look, ...]:
-    """The looks that are kept from now on, oldest first."""
+    """Return the looks that are kept from now on, oldest first."""
     same = [look for look in looks if look.system == now.system and look.log <= now.log]
     if not same or now.at - same[-1].at >= SPAN:
         return (*same[-1:], now)

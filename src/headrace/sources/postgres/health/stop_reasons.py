@@ -30,7 +30,7 @@ REASONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def lost(name: str, slot: Slot | None) -> UserError:
-    """The error for a slot that is not there, or of no use any more."""
+    """Return the error for a slot that is not there, or of no use any more."""
     first = ""
     if slot is None:
         why = "it was dropped"
@@ -42,17 +42,17 @@ def lost(name: str, slot: Slot | None) -> UserError:
 
 
 def moved(name: str) -> UserError:
-    """The error for a slot that somebody else has consumed changes from."""
+    """Return the error for a slot that somebody else has consumed changes from."""
     return _stopped("SLOT_LOST", f"Somebody else moved the replication slot {name}.")
 
 
 def changed(message: str) -> UserError:
-    """The error for a server that is not the one it was, or not what it was."""
+    """Return the error for a server that is not the one it was, or not what it was."""
     return _stopped("SOURCE_CHANGED", message)
 
 
 def removed(message: str) -> UserError:
-    """The error for tables whose changes were not captured, perhaps for a while."""
+    """Return the error for tables whose changes were not captured, perhaps for a while."""
     return _stopped("CAPTURE_REMOVED", message)
 
 

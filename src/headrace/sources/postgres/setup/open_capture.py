@@ -183,7 +183,7 @@ def open_capture(
     position: Mapping[str, Any] | None = None,
     told: Told = lambda _: None,
 ) -> PostgresCapture | AutoCapture:
-    """The capture of a source.
+    """Return the capture of a source.
 
     Args:
         options: As `options_of` made them.

@@ -327,6 +327,6 @@ def require(checks: Sequence[Check]) -> None:
 
 
 def _text(template: str, *names: object) -> str:
-    """A statement with quoted names, as text."""
+    """Return a statement with quoted names, as text."""
     parts = [sql.Identifier(*n) if isinstance(n, tuple) else sql.Identifier(str(n)) for n in names]
     return sql.SQL(template).format(*parts).as_string(None)

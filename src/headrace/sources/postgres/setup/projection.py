@@ -40,7 +40,10 @@ class Part:
 
 
 def narrowed(found: Found, part: Part) -> Found:
-    """A table with the columns and the condition that a user wants; names that it does not have are left out."""
+    """Return a table with the columns and the condition that a user wants.
+
+    Names that it does not have are left out.
+    """
     if not part.columns:
         return replace(found, table=replace(found.table, filter=part.where))
     numbers = [c.number for c in found.table.columns if c.name in part.columns]
@@ -48,7 +51,7 @@ def narrowed(found: Found, part: Part) -> Found:
 
 
 def as_before(found: Found, before: RemoteTable) -> Found:
-    """A table with the columns, by number, and the condition that its mirror has."""
+    """Return a table with the columns, by number, and the condition that its mirror has."""
     if not before.listed:
         return replace(found, table=replace(found.table, filter=before.filter))
     return _only(found, [c.number for c in before.columns], before.filter)
@@ -183,7 +186,7 @@ def check_syntax(connection: Connection, table: RemoteTable, instead_of: RemoteT
 
 
 def condition(table: RemoteTable) -> sql.Composable:
-    """A table's condition in brackets; a comment at its end does not swallow them."""
+    """Return a table's condition in brackets; a comment at its end does not swallow them."""
     return sql.SQL("(" + (table.filter or "true") + "\n)")
 
 

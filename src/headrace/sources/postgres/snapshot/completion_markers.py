@@ -35,7 +35,7 @@ class CompletionMarkers:
             self._files.move(f"{path}.new", path)
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """A note's value, or None where there is none."""
+        """Return a note's value, or None where there is none."""
         try:
             with self._files.open_input_stream(path) as stream:
                 found: dict[str, Any] = json.loads(stream.read())
@@ -44,11 +44,11 @@ class CompletionMarkers:
             return None
 
     def others(self) -> list[str]:
-        """The folders of the source's other landings."""
+        """Return the folders of the source's other landings."""
         return [folder for folder in self._inside(self._home) if folder != self._path]
 
     def listed(self, folder: str) -> list[str]:
-        """The notes in a folder."""
+        """Return the notes in a folder."""
         return [path for path in self._inside(folder) if path.endswith(".json")]
 
     def there(self, path: str) -> bool:

@@ -61,7 +61,7 @@ class Ledger:
         return bool(self._former)
 
     def table(self, name: TableName) -> RemoteTable | None:
-        """A table as it was when the last attempt began; None where there was none."""
+        """Return a table as it was when the last attempt began; None where there was none."""
         cuts = [attempt.cuts[name.table] for attempt in self._former if name.table in attempt.cuts]
         return from_json(cuts[-1]["table"]) if cuts else None
 
@@ -151,5 +151,5 @@ class Ledger:
 
 
 def _plain(value: Json) -> Any:
-    """A value as it comes back from JSON."""
+    """Return a value as it comes back from JSON."""
     return json.loads(json.dumps(value))

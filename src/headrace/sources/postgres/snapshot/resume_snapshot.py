@@ -109,7 +109,7 @@ class _Again:
             self._number += 1
 
     def added(self, spooled: Spooled) -> Spooled:
-        """A snapshot's parts, set right."""
+        """Return a snapshot's parts, set right."""
         rows = self._spool.folder_of(self._rows) if self._found else None
         return replace(spooled, touched=self._spool.folder_of(self._keys), again=rows)
 
@@ -117,7 +117,7 @@ class _Again:
 def keys_of(
     messages: Iterable[bytes], tables: Mapping[TableName, RemoteTable]
 ) -> Iterator[tuple[TableName, set[Key] | None]]:
-    """The keys that a stream has touched; see `Touched`. Pure."""
+    """Yield the keys that a stream has touched; see `Touched`. Pure."""
     names, held = {table.oid: name for name, table in tables.items()}, dict[int, set[Key]]()
     places = {table.oid: key_places(table) for table in tables.values()}
     for data in messages:
@@ -140,7 +140,7 @@ def keys_in(
     tables: Mapping[TableName, RemoteTable],
     query: Callable[[TableName, RemoteTable], sql.Composed],
 ) -> Iterator[tuple[TableName, set[Key] | None]]:
-    """The keys that a COPY for each table gives; see `Touched`."""
+    """Yield the keys that a COPY for each table gives; see `Touched`."""
     for name, table in tables.items():
         keyed = replace(table, columns=_key_columns(table))
         with connection.cursor() as cursor, cursor.copy(query(name, table)) as copy:
@@ -174,7 +174,7 @@ def _known_by_key(table: RemoteTable) -> bool:
 
 
 def _types(connection: Connection, table: RemoteTable) -> list[str]:
-    """The types of a key, as PostgreSQL writes them."""
+    """Return the types of a key, as PostgreSQL writes them."""
     found = []
     for column in _key_columns(table):
         row = connection.execute("SELECT format_type(%s::oid, %s)", (column.type, column.modifier)).fetchone()
@@ -184,7 +184,7 @@ def _types(connection: Connection, table: RemoteTable) -> list[str]:
 
 
 def _asked(table: RemoteTable, keys: Sequence[Key], types: Sequence[str]) -> sql.Composed:
-    """The COPY of the rows that have some keys."""
+    """Return the COPY of the rows that have some keys."""
     names = [sql.Identifier(column.name) for column in _key_columns(table)]
     texts = [[v.decode() if isinstance(v, bytes) else None for v in values] for values in zip(*keys, strict=True)]
     arrays = sql.SQL(", ").join(sql.SQL("{}::text[]").format(sql.Literal(values)) for values in texts)

@@ -57,12 +57,12 @@ class Piece:
 
     @property
     def range(self) -> Range:
-        """Its pages."""
+        """Return its pages."""
         return self.first, self.end
 
     @property
     def query(self) -> sql.Composed:
-        """The COPY."""
+        """Return the COPY."""
         table, where = self.table, [condition(self.table)]
         if self.first is not None:
             where.append(sql.SQL("ctid >= {}").format(sql.Literal(f"({self.first},0)")))

@@ -32,12 +32,12 @@ class PostgresTable:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The mirror's columns from now on."""
+        """Return the mirror's columns from now on."""
         return tuple(c for c, _ in self.table.typed)
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Columns that have a new name; numbers tell, within one table."""
+        """Return columns that have a new name; numbers tell, within one table."""
         if self.former is None or self.former.oid != self.table.oid:
             return {}
         now = {c.number: c.name for c in self.table.columns}
@@ -45,7 +45,7 @@ class PostgresTable:
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """Columns that tell rows apart; None for a bag."""
+        """Return columns that tell rows apart; None for a bag."""
         return self.table.key or None
 
     @property

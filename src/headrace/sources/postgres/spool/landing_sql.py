@@ -72,7 +72,7 @@ def origin_of(number: int) -> str:
 
 
 def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
-    """The spooled rows of a snapshot, typed."""
+    """Return the spooled rows of a snapshot, typed."""
     if spooled.empty and spooled.again is None:
         nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
         return f"SELECT {nothing} WHERE false"
@@ -80,7 +80,7 @@ def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
 
 
 def _whole(table: RemoteTable, spooled: Spooled) -> str:
-    """The texts of a snapshot's rows."""
+    """Return the texts of a snapshot's rows."""
     if spooled.touched is None:
         return _file(spooled)
     parts, places = [], {c.name: number for number, c in enumerate(table.columns)}
@@ -95,7 +95,7 @@ def _whole(table: RemoteTable, spooled: Spooled) -> str:
 
 
 def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
-    """The change from a mirror's rows to those of a new snapshot."""
+    """Return the change from a mirror's rows to those of a new snapshot."""
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     old = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
@@ -103,7 +103,7 @@ def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
 
 
 def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool = False, most_few: int = FEW) -> str:
-    """The change that a batch makes.
+    """Return the change that a batch makes.
 
     Args:
         table: The table, as the mirror was made of it.
@@ -167,7 +167,7 @@ def _gathered(source: str, wanted: bool) -> str:
 
 
 def _images(table: RemoteTable, spooled: Spooled, before: str) -> str:
-    """The last images, completed with the mirror's values where they were not sent."""
+    """Return the last images, completed with the mirror's values where they were not sent."""
     if not spooled.unsent:
         return f"SELECT {selected(table.typed, 's')}, 1L AS {WEIGHT} FROM {_file(spooled)} AS s WHERE s.{LIVE}"
     shown = []

@@ -46,7 +46,7 @@ def take_literals(batches: Iterator[pa.RecordBatch], most: int = MOST_ROWS) -> t
 
 
 def rows_sql(batches: list[pa.RecordBatch]) -> str:
-    """Rows as a table expression with the columns' names and types."""
+    """Return rows as a table expression with the columns' names and types."""
     schema = batches[0].schema
     listed = ", ".join(f"CAST({f.name} AS {_TYPES[str(f.type)]}) AS {f.name}" for f in schema)
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
@@ -55,7 +55,7 @@ def rows_sql(batches: list[pa.RecordBatch]) -> str:
 
 
 def value_sql(value: str | bool | int | None) -> str:
-    """A value as a literal."""
+    """Return a value as a literal."""
     if isinstance(value, str):
         return f"'{value}'" if _PLAIN.fullmatch(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
     if value is None:

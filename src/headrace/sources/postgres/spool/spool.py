@@ -109,12 +109,12 @@ class Spool:
         return Spooled(self.folder_of(name) if rows else None, rows)
 
     def part(self, table: RemoteTable) -> str:
-        """A name for a part of a table that has none yet."""
+        """Return a name for a part of a table that has none yet."""
         self._parts += 1
         return f"{table.oid}-{self._parts}"
 
     def folder_of(self, part: str) -> str:
-        """The folder of a part, for Spark."""
+        """Return the folder of a part, for Spark."""
         return f"{self.folder}/{part}"
 
     def fill(self, part: str, number: int, batches: Iterable[pa.RecordBatch]) -> int:
@@ -161,7 +161,7 @@ class Spool:
         return replace(spooled, truncated=truncated, distinct=not truncated and pairing.settled(read))
 
     def _column(self, folder: str, name: str) -> pa.ChunkedArray:
-        """A column of a part that one file has."""
+        """Return a column of a part that one file has."""
         import pyarrow.parquet as pq
 
         path = f"{self._path}{folder.removeprefix(self.folder)}"

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBatch]:
-    """Rows with their weight."""
+    """Yield rows with their weight."""
     for rows, weight in ((changes.added, 1), (changes.removed, -1)):
         for part in _chunks(rows, _bytes_of):
             if packed := [row for row in part if isinstance(row, bytes)]:
@@ -83,14 +83,14 @@ def _batch(
 
 
 def unpacked_columns(table: RemoteTable, rows: Sequence[Packed]) -> dict[str, pa.Array]:
-    """Rows as they were sent as columns of text."""
+    """Return rows as they were sent as columns of text."""
     found = Bytes.of(rows)
     columns, _ = found.rows(found.starts, len(table.columns))
     return {place_of(i): text_of(found.binary(column), table, i) for i, column in enumerate(columns)}
 
 
 def columns_of(table: RemoteTable, rows: Sequence[Values]) -> dict[str, pa.Array]:
-    """Rows as columns of text."""
+    """Return rows as columns of text."""
     turned = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     return {place_of(i): text_column(values, table, i) for i, values in enumerate(turned)}
 
@@ -115,7 +115,7 @@ def text_column(values: Sequence[Any], table: RemoteTable, number: int) -> pa.Ar
 
 
 def text_of(values: pa.Array, table: RemoteTable, number: int) -> pa.Array:
-    """The bytes of one column as Arrow text, or lists of text for arrays.
+    """Return the bytes of one column as Arrow text, or lists of text for arrays.
 
     Raises:
         EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for arrays of several dimensions, and text that is not UTF-8.

@@ -228,7 +228,10 @@ class AutoCapture:
         return replace(landing, position=self._resting(landing.position, landing.position["changes"]), notices=(told,))
 
     def _waiting(self, position: Json, landing: Landing) -> Landing:
-        """A landing that keeps when to attempt the hand-over again; also one that is not worth it otherwise."""
+        """Return a landing that keeps when to attempt the hand-over again.
+
+        Also one that is not worth it otherwise.
+        """
         keep_position = landing.keep_position or self._rests != float(position.get("rests", 0))
         kept = landing.position if landing.keep_position else position
         return replace(landing, position={**kept, "rests": self._rests}, keep_position=keep_position)

@@ -73,12 +73,12 @@ def suffix_of(schema: str, name: str) -> str:
 
 
 def changes_of(schema: str, suffix: str) -> sql.Identifier:
-    """The change table."""
+    """Return the change table."""
     return sql.Identifier(schema, f"t_{suffix}")
 
 
 def surroundings(schema: str) -> Iterator[sql.Composed]:
-    """Statements that make a source's schema."""
+    """Yield statements that make a source's schema."""
     yield sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema))
     yield sql.SQL("CREATE SEQUENCE {}").format(sql.Identifier(schema, MOMENTS))
     for name, columns in (
@@ -91,7 +91,7 @@ def surroundings(schema: str) -> Iterator[sql.Composed]:
 
 
 def keepers(schema: str, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
-    """Statements that make the functions `keep_…` for columns."""
+    """Yield statements that make the functions `keep_…` for columns."""
     for type_ in sorted({h.type for h in held if not h.converted}):
         for arguments, body in (
             (f'pg_catalog."{type_}", integer', "SELECT $1"),
@@ -106,7 +106,7 @@ def keepers(schema: str, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]
 
 
 def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
-    """Statements that make an empty change table.
+    """Yield statements that make an empty change table.
 
     Its replica identity is for publications FOR ALL TABLES, which would keep us from deleting what is landed.
     """
@@ -123,7 +123,7 @@ def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iter
 
 
 def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
-    """Statements that make the trigger functions of a table."""
+    """Yield statements that make the trigger functions of a table."""
     plain = table.filter is None and all(h.settled for h in held)
     settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
     if table.filter is not None:  # whoever writes, its names mean PostgreSQL's own
@@ -184,7 +184,7 @@ def _function(schema: str, name: str, body: sql.Composed, settings: str) -> Iter
 def triggers(
     schema: str, suffix: str, table: tuple[str, str], owned: bool, *, partition: bool = False
 ) -> Iterator[sql.Composed]:
-    """Statements that put triggers on a table.
+    """Yield statements that put triggers on a table.
 
     Args:
         schema: The source's schema.
@@ -209,7 +209,7 @@ def triggers(
 
 
 def reading(schema: str, suffix: str, columns: int, snapshot: str, after: int | None) -> sql.Composed:
-    """The COPY of what a snapshot did not have yet: `xid`, `op` and the columns.
+    """Return the COPY of what a snapshot did not have yet: `xid`, `op` and the columns.
 
     Args:
         schema: The source's schema.

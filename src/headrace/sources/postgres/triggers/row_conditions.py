@@ -31,7 +31,7 @@ FROM pg_index i WHERE i.indrelid = %s::regclass
 
 
 def as_read(connection: Connection, table: RemoteTable, former: Mapping[int, str]) -> RemoteTable:
-    """A table with its condition as the server reads it.
+    """Return a table with its condition as the server reads it.
 
     Args:
         connection: A connection, not in a transaction.

@@ -55,7 +55,7 @@ def export(connection: Connection) -> str:
 
 
 def one(connection: Connection, query: str) -> str:
-    """The single value that a query gives, as text."""
+    """Return the single value that a query gives, as text."""
     row = connection.execute(query).fetchone()
     assert row is not None, "a query without FROM has one row"
     return str(row[0])

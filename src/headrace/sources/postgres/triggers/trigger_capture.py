@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 
 def _no_ids() -> BitMap64:
-    """A set for numbers that lie close together: millions of ids take a bit each."""
+    """Return a set for numbers that lie close together: millions of ids take a bit each."""
     from pyroaring import BitMap64
 
     return BitMap64()
@@ -264,7 +264,7 @@ class TriggerCapture(PostgresCapture):
             return start, {**moved, "names": names, "witness": log_witness.leave(connection, self._schema)}
 
     def _same(self, connection: Connection, now: Server) -> tuple[RemoteTable, ...]:
-        """The tables under the names they have now, when all are as their mirrors."""
+        """Return the tables under the names they have now, when all are as their mirrors."""
         found = self._tables(connection, now.version, self._known)
         if {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} != self._known.keys():
             raise in_motion()
@@ -406,7 +406,7 @@ class TriggerCapture(PostgresCapture):
     def _touched(
         self, connection: Connection, tables: Mapping[TableName, RemoteTable]
     ) -> Iterator[tuple[TableName, set[Key] | None]]:
-        """The keys of all changes that triggers have captured."""
+        """Return the keys of all changes that triggers have captured."""
         return keys_in(connection, tables, lambda n, t: reading_keys(self._schema, self._suffix(n), key_places(t)))
 
     # ---- surroundings
@@ -468,7 +468,7 @@ class TriggerCapture(PostgresCapture):
         log_witness.require(connection, self._schema, position)
 
     def _witnessed(self, connection: Connection, landing: Landing) -> Landing:
-        """A landing that left its row on the server, as everything that is published does."""
+        """Return a landing that left its row on the server, as everything that is published does."""
         return replace(landing, position={**landing.position, "witness": log_witness.leave(connection, self._schema)})
 
     def _intact(self, connection: Connection, position: Json, name: TableName) -> bool:

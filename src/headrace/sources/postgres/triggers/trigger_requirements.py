@@ -140,7 +140,7 @@ def strays(connection: Connection, schema: str, suffix: str, oid: int) -> list[s
 
 
 def functions(connection: Connection, schema: str) -> list[str]:
-    """All trigger functions of a source."""
+    """Return all trigger functions of a source."""
     found = (
         "SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
         "WHERE n.nspname = %s AND p.prorettype = 'trigger'::regtype"
@@ -164,7 +164,7 @@ class ChangeTable:
 
 
 def change_tables(connection: Connection, schema: str) -> list[ChangeTable]:
-    """The change tables of a source, and the two that are for all of it."""
+    """Return the change tables of a source, and the two that are for all of it."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "SELECT c.relname::text, coalesce(pg_relation_size(c.oid), 0) / current_setting('block_size')::int, "
         "coalesce(pg_total_relation_size(c.oid), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

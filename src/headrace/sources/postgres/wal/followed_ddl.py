@@ -49,7 +49,7 @@ def places(now: RemoteTable, before: RemoteTable) -> Places:
 
 
 def brought(message: Insert | Update | Delete, to: Places) -> Insert | Update | Delete:
-    """A message of the former shape in the new one."""
+    """Return a message of the former shape in the new one."""
     if isinstance(message, Insert):
         return Insert(message.oid, _row(message.new, to))
     if isinstance(message, Delete):

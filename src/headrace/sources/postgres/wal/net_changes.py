@@ -180,7 +180,7 @@ class WeighedChanges:
 
 
 def changes_for(identity: str, key: Sequence[int]) -> KeyedChanges | WeighedChanges:
-    """The way that fits a table.
+    """Return the way that fits a table.
 
     Args:
         identity: Its replica identity: `d`, `i`, `f` or `n`.
@@ -190,7 +190,7 @@ def changes_for(identity: str, key: Sequence[int]) -> KeyedChanges | WeighedChan
 
 
 def lost_row() -> InternalError:
-    """The error for a change that speaks of a row nobody has seen."""
+    """Return the error for a change that speaks of a row nobody has seen."""
     return InternalError(
         "CAPTURE_DIVERGED",
         "PostgreSQL changed a row that the capture knows nothing of; nothing was landed.",

@@ -228,7 +228,7 @@ class Collector:
 
 
 def _key_of(message: Relation) -> frozenset[str]:
-    """Columns by which old rows are told; none where they are sent whole, or not at all."""
+    """Return columns by which old rows are told; none where they are sent whole, or not at all."""
     return frozenset(c.name for c in message.columns if c.key) if message.identity in "di" else frozenset()
 
 

@@ -169,7 +169,7 @@ def decode(data: bytes) -> Message | None:
 
 
 def unpacked(row: Values | Packed) -> Values:
-    """The values of a row."""
+    """Return the values of a row."""
     return _tuple(row, 0)[0] if isinstance(row, bytes) else row
 
 
@@ -185,7 +185,7 @@ def _update(data: bytes) -> Update:
 
 
 def _tuple(data: bytes, at: int) -> tuple[Values, int]:
-    """The values of a row whose description begins at `at`, and where it ends."""
+    """Return the values of a row whose description begins at `at`, and where it ends."""
     count = data[at] << 8 | data[at + 1]
     at += 2
     values: Values = []
@@ -228,7 +228,7 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def unreadable(data: bytes) -> InternalError:
-    """The error for what the protocol does not have."""
+    """Return the error for what the protocol does not have."""
     return InternalError(
         "PGOUTPUT_UNREADABLE",
         "PostgreSQL sent a change message that Headrace cannot read; nothing was landed.",

@@ -99,7 +99,7 @@ class Bytes:
         return columns, at
 
     def _numbers(self, kind: str) -> NDArray[np.uint32]:
-        """The numbers that begin at every byte."""
+        """Return the numbers that begin at every byte."""
         size = np.dtype(kind).itemsize
         return np.ndarray((len(self.data) - size + 1,), kind, self.data, strides=(1,))
 
@@ -109,13 +109,13 @@ class Bytes:
             raise unreadable(self.data[first : first + 16])
 
     def pieces(self, column: Placed) -> list[bytes]:
-        """The values of a column that has texts only."""
+        """Return the values of a column that has texts only."""
         data, starts = self.data, column.starts
         ends = (starts + column.lengths).tolist()
         return [data[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def binary(self, column: Placed) -> pa.Array:
-        """The values of a column for Arrow, as bytes; what is no text is NULL."""
+        """Return the values of a column for Arrow, as bytes; what is no text is NULL."""
         import pyarrow as pa
 
         count = len(column.starts)

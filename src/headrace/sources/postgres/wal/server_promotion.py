@@ -57,7 +57,7 @@ def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, fa
 
 
 def other_server(now: Server, position: Json) -> UserError:
-    """The error for a server that is on another timeline, or another cluster."""
+    """Return the error for a server that is on another timeline, or another cluster."""
     if now.system != position["system"]:
         return stop_reasons.changed(
             "The source's server is another cluster: the connection string leads elsewhere, or it was upgraded by "
@@ -80,7 +80,7 @@ def left_at(history: str, timeline: int) -> int | None:
 
 
 def _history(url: str, timeline: int) -> str:
-    """The history file of a timeline, which replicas ask for, too."""
+    """Return the history file of a timeline, which replicas ask for, too."""
     with connected(url, replication=True) as connection:
         row = connection.execute(f"TIMELINE_HISTORY {timeline:d}").fetchone()
     assert row is not None, "the command returns a row"

@@ -63,7 +63,7 @@ FROM pg_replication_slots s WHERE slot_name = %s AND database = current_database
 
 
 def find_slot(connection: Connection, name: str) -> Slot | None:
-    """The slot of that name in this database, or None."""
+    """Return the slot of that name in this database, or None."""
     row = connection.execute(_SLOT, (name,)).fetchone()
     if row is None:
         return None
@@ -151,13 +151,13 @@ def exported(
 
 
 def position_of(lsn: str) -> int:
-    """A position as a number: `16/B374D848`."""
+    """Return a position as a number: `16/B374D848`."""
     high, _, low = lsn.partition("/")
     return int(high, 16) << 32 | int(low, 16)
 
 
 def lsn_of(position: int) -> str:
-    """A position as PostgreSQL writes it."""
+    """Return a position as PostgreSQL writes it."""
     return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
 
 
@@ -218,7 +218,7 @@ def _publish(connection: Connection, name: str, tables: Sequence[RemoteTable], v
 
 
 def _listed(tables: Sequence[RemoteTable]) -> sql.Composable:
-    """Tables of a publication with their column lists and conditions."""
+    """Return tables of a publication with their column lists and conditions."""
     items = []
     for table in tables:
         item = sql.SQL("ONLY {}").format(sql.Identifier(table.schema, table.name))
@@ -289,7 +289,10 @@ def peek(connection: Connection, slot: str, publication: str, until: int, limit:
 
 
 def _fields(data: bytes) -> Iterator[bytes]:
-    """The single field of every whole row in a piece of binary COPY; the server sends rows whole."""
+    """Yield the single field of every whole row in a piece of binary COPY.
+
+    The server sends rows whole.
+    """
     at = 0
     while at < len(data) and data[at : at + 2] != b"\xff\xff":
         start = at + 6
@@ -305,7 +308,9 @@ WHERE get_byte(data, 0) = ascii('B') ORDER BY place DESC LIMIT 1
 
 
 def last_begun(connection: Connection, slot: str, publication: str, until: int) -> Begin | None:
-    """The last transaction that a slot would give up to a position; None when it would give none.
+    """Return the last transaction that a slot would give up to a position.
+
+    None when it would give none.
 
     Args:
         connection: A connection, not in a transaction.

@@ -194,11 +194,11 @@ class PostgresCapture:
     # ---- for other ways to capture
 
     def present(self, connection: Connection) -> tuple[Found, ...]:
-        """The tables of the mirrors as they are now."""
+        """Return the tables of the mirrors as they are now."""
         return self._tables(connection, server(connection).version, self._known)
 
     def up_to(self, connection: Connection, position: Json, until: int) -> Landing:
-        """All that was committed between two places in the log.
+        """Return all that was committed between two places in the log.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered between them.
@@ -246,7 +246,7 @@ class PostgresCapture:
         return collector
 
     def _collector(self, position: Json, parts: list[PostgresTable], until: int | None = None) -> Collector:
-        """A collector that writes what it has as parts when that has become much."""
+        """Return a collector that writes what it has as parts when that has become much."""
 
         def spill(changes: Mapping[int, KeyedChanges | WeighedChanges]) -> None:
             parts.extend(self._written(changes))
@@ -382,7 +382,7 @@ class PostgresCapture:
             yield {name: as_before(now[table.oid], table).table for name, table in wanted.items()}
 
     def _copied(self, wanted: Mapping[TableName, RemoteTable], snapshot: str) -> tuple[PostgresTable, ...]:
-        """Rows of tables in an exported snapshot."""
+        """Return rows of tables in an exported snapshot."""
         spooled = copied(self._what.url, snapshot, wanted, self._spool, self._told)
         former = self._what.known
         return tuple(PostgresTable(n, t, spooled[n], True, former.get(n)) for n, t in wanted.items())
@@ -390,7 +390,7 @@ class PostgresCapture:
     def _copied_on(
         self, wanted: Mapping[TableName, RemoteTable], snapshot: str, ledger: Ledger, touched: Touched
     ) -> tuple[PostgresTable, ...]:
-        """Rows of a first snapshot's tables, as far as earlier attempts have not copied them."""
+        """Return rows of a first snapshot's tables, as far as earlier attempts have not copied them."""
         self._copying = True
         spooled = copied_on(self._what.url, snapshot, wanted, self._spool, self._told, ledger, touched)
         self._copying = False
@@ -422,7 +422,7 @@ class PostgresCapture:
         return tuple(as_before(f, self._known[f.table.oid]) for f in found)
 
     def _begun_with(self, connection: Connection, now: Server) -> tuple[TableName, ...]:
-        """The mirrors that a first snapshot fills: all but those whose table is gone."""
+        """Return the mirrors that a first snapshot fills: all but those whose table is gone."""
         there = tables(connection, now.version, names=[self._what.names[n] for n in self._what.gone])
         back = {(f.table.schema, f.table.name) for f in there}
         return tuple(n for n, of in self._what.names.items() if n not in self._what.gone or of in back)

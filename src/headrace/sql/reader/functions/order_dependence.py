@@ -34,7 +34,7 @@ _TRIES = words("try_avg try_sum")
 
 
 def unsettled(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
-    """The aggregates of a query that may give other results for the same rows.
+    """Return the aggregates of a query that may give other results for the same rows.
 
     Args:
         tree: The query, reading no column that it does not use.

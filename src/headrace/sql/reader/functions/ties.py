@@ -65,7 +65,7 @@ def nothing_known(_: Relation) -> tuple[Names, ...]:
 
 
 def undetermined(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
-    """The window functions of a query that may give other results for the same rows.
+    """Return the window functions of a query that may give other results for the same rows.
 
     Args:
         tree: The query, reading no column that it does not use.
@@ -151,7 +151,7 @@ def equal_means_same(type_: str) -> bool:
 
 
 def closure(names: Names, known: list[Dependency]) -> Names:
-    """The columns in which rows agree that agree in some."""
+    """Return the columns in which rows agree that agree in some."""
     grown = names
     for _ in known:
         grown = names.union(*(right for left, right in known if left <= names))
@@ -210,7 +210,7 @@ _STRUCT = re.compile(rf"(?:named_)?struct\(\s*{_FIELD}(?:\s*,\s*{_FIELD})*\s*\)"
 
 
 def unique(relation: Relation) -> list[Names]:
-    """Columns that no two rows of a relation agree in."""
+    """Return columns that no two rows of a relation agree in."""
     match relation:
         case Aggregate():
             return [frozenset(relation.keys)]

@@ -16,7 +16,7 @@ class Names:
         self._taken: set[str] = set()
 
     def take(self, wanted: str) -> str:
-        """The wanted name, with a number added when it is taken."""
+        """Return the wanted name, with a number added when it is taken."""
         name, number = wanted, 1
         while name.lower() in self._taken:
             number += 1

@@ -111,7 +111,7 @@ def _name(context: Context, lexeme: Lexeme, scope: Scope, aliases: Aliases, *, a
 
 
 def _fields(lexeme: Lexeme, taken: int) -> Lexemes:
-    """The parts of a dotted name after the column: fields of a struct."""
+    """Return the parts of a dotted name after the column: fields of a struct."""
     out: list[Lexeme] = []
     for text in lexeme.written[taken:]:
         out += [Lexeme(Role.OPERATOR, ".", lexeme.at, False), Lexeme(Role.LITERAL, text, lexeme.at, False)]

@@ -80,14 +80,14 @@ class Scope:
         return a == b if self.case_sensitive else a.lower() == b.lower()
 
     def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...] | None:
-        """The columns of `*` or `qualifier.*`; None where the order is not certain."""
+        """Return the columns of `*` or `qualifier.*`; None where the order is not certain."""
         if not qualifier:
             return tuple(c for c in self.columns if not c.hidden)
         fitting = tuple(c for c in self.columns if self.qualified(c, qualifier))
         return None if not fitting or any(c.hidden for c in fitting) else fitting
 
     def beside(self, other: Scope) -> Scope:
-        """Both scopes, as after a join."""
+        """Return both scopes, as after a join."""
         shown = [c for c in (*self.columns, *other.columns) if not c.hidden]
         hidden = [c for c in (*self.columns, *other.columns) if c.hidden]
         return replace(self, columns=(*shown, *hidden), opaque=self.opaque or other.opaque)

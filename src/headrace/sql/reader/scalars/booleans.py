@@ -24,7 +24,7 @@ class Part:
     negated: bool = False
 
     def written(self) -> Lexemes:
-        """Its text, the negation included."""
+        """Return its text, the negation included."""
         if not self.negated:
             return self.lexemes
         at = self.lexemes[0].at
@@ -50,7 +50,7 @@ Condition = Part | Combined
 
 
 def condition(lexemes: Lexemes, *, negated: bool = False) -> Condition:
-    """The structure of a condition around its subqueries."""
+    """Return the structure of a condition around its subqueries."""
     lexemes = unbracketed(lexemes)
     if not has_subquery(lexemes):
         return Part(lexemes, negated)

@@ -16,7 +16,10 @@ INSIDE = "COLLATE stands inside an expression that is compared, so that it is no
 
 
 def under_one_collation(a: Lexemes, b: Lexemes) -> tuple[Lexemes, Lexemes] | None:
-    """Both sides of an equality, each with the collation that one of them names; None where that cannot be told."""
+    """Return both sides of an equality, each with the collation that one of them names.
+
+    None where that cannot be told.
+    """
     names = {name.upper() for side in (a, b) if (name := _named(side)) is not None}
     if "" in names or len(names) > 1:
         return None
@@ -27,7 +30,10 @@ def under_one_collation(a: Lexemes, b: Lexemes) -> tuple[Lexemes, Lexemes] | Non
 
 
 def _named(lexemes: Lexemes) -> str | None:
-    """The collation that stands behind an expression; empty when one stands inside it, None when there is none."""
+    """Return the collation that stands behind an expression.
+
+    Empty when one stands inside it, None when there is none.
+    """
     found = sum(_is_collate(lexeme) for lexeme in lexemes)
     if not found:
         return None

@@ -132,7 +132,10 @@ class _Cutter:
         return self.emit_all(Role.OPERATOR, at, at + 1)
 
     def path(self, at: int, end: int) -> int:
-        """The path into a variant behind its colon; what follows its first name or bracket is a field's."""
+        """Return the path into a variant behind its colon.
+
+        What follows its first name or bracket is a field's.
+        """
         self.emit(Role.OPERATOR, at)
         following = self.tokens[at + 1]
         return self.emit_all(Role.LITERAL, at + 1, at + 2) if following.is_name else at + 1
@@ -147,7 +150,7 @@ class _Cutter:
         return self.emit_all(Role.OPERATOR, closing, closing + 1)
 
     def subquery(self, kind: str, at: int, opening: int, closing: int) -> int:
-        """A query in brackets; for EXISTS, `at` is that word."""
+        """Return a query in brackets; for EXISTS, `at` is that word."""
         text = self.cursor.sql[self.tokens[at].start : self.tokens[closing].end]
         head = lexeme_of(Role.SUBQUERY, self.tokens[at], self.tokens[at - 1] if at else None)
         self.lexemes.append(replace(head, text=text, parts=(kind,), tokens=(opening + 1, closing)))
@@ -191,7 +194,7 @@ class _Cutter:
         return self.emit_all(Role.OPERATOR, at, at + 1) if word in _BETWEEN_OPERANDS else 0
 
     def chain(self, at: int, end: int, variables: frozenset[str]) -> int:
-        """A dotted name: a column with its fields, a function, a variable."""
+        """Return a dotted name: a column with its fields, a function, a variable."""
         start = at
         at += 1
         while at + 1 < end and self.tokens[at].text == "." and self.tokens[at + 1].is_name:
@@ -322,7 +325,7 @@ class _Cutter:
         return at
 
     def type(self, at: int, end: int) -> int:
-        """A type after `::`."""
+        """Return a type after `::`."""
         if at >= end:
             self.cursor.at = at
             raise self.cursor.error("A type was expected here")

@@ -12,7 +12,7 @@ from headrace.sql.reader.syntax.query_shape import Range
 
 
 def inner_conditions(lexemes: Lexemes) -> tuple[Range, ...]:
-    """The outermost conditions that hold subqueries, as ranges of lexemes, in order."""
+    """Return the outermost conditions that hold subqueries, as ranges of lexemes, in order."""
     found: list[Range] = []
     at = 0
     while at < len(lexemes):
@@ -26,7 +26,7 @@ def inner_conditions(lexemes: Lexemes) -> tuple[Range, ...]:
 
 
 def _end(lexemes: Lexemes, at: int) -> int:
-    """The end of the condition that begins at `at`; `at` itself where none begins."""
+    """Return the end of the condition that begins at `at`; `at` itself where none begins."""
     if at < 2 or lexemes[at - 1].role is not Role.OPERATOR:
         return at
     before = lexemes[at - 1].text.upper()
@@ -55,7 +55,7 @@ def _searched(lexemes: Lexemes, when: int) -> bool:
 
 
 def _then(lexemes: Lexemes, at: int) -> int:
-    """The THEN that ends a condition, past those of CASEs inside it."""
+    """Return the THEN that ends a condition, past those of CASEs inside it."""
     depth = 0
     for i in range(at, len(lexemes)):
         text = lexemes[i].text.upper()

@@ -85,22 +85,22 @@ Lexemes = tuple[Lexeme, ...]
 
 
 def render(lexemes: Sequence[Lexeme]) -> str:
-    """The SQL of the lexemes, on one line unless a string holds a line break."""
+    """Return the SQL of the lexemes, on one line unless a string holds a line break."""
     return "".join((" " if lexeme.spaced and i else "") + lexeme.text for i, lexeme in enumerate(lexemes))
 
 
 def scalar(lexemes: Sequence[Lexeme]) -> Scalar:
-    """The lexemes as a scalar; all names must be resolved."""
+    """Return the lexemes as a scalar; all names must be resolved."""
     return Scalar(render(lexemes), frozenset(p.parts[0] for p in lexemes if p.role is Role.INPUT))
 
 
 def unquoted(name: str) -> str:
-    """An identifier without its quotes."""
+    """Return an identifier without its quotes."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def input_lexeme(column: str, like: Lexeme) -> Lexeme:
-    """A column of the input in the place of another lexeme."""
+    """Return a column of the input in the place of another lexeme."""
     return Lexeme(Role.INPUT, quote(column), like.at, like.spaced, (column,))
 
 
@@ -110,7 +110,7 @@ def keys(lexemes: Iterable[Lexeme]) -> tuple[tuple[str, ...], ...]:
 
 
 def bracketed(lexemes: Lexemes, like: Lexeme) -> Lexemes:
-    """The lexemes as one operand, in the place of another lexeme."""
+    """Return the lexemes as one operand, in the place of another lexeme."""
     call = lexemes[0].role is Role.CALL and closing_bracket(lexemes, 1) == len(lexemes) - 1
     if len(lexemes) == 1 or call:
         return (replace(lexemes[0], spaced=like.spaced, at=like.at), *lexemes[1:])
@@ -120,14 +120,14 @@ def bracketed(lexemes: Lexemes, like: Lexeme) -> Lexemes:
 
 
 def unbracketed(lexemes: Lexemes) -> Lexemes:
-    """The lexemes without brackets around the whole; `(a, b)` is a row and keeps them."""
+    """Return the lexemes without brackets around the whole; `(a, b)` is a row and keeps them."""
     while (inside := _inside(lexemes)) is not None and len(split_arguments(inside)) == 1:
         lexemes = inside
     return lexemes
 
 
 def cells(lexemes: Lexemes) -> tuple[Lexemes, ...]:
-    """The columns of a row of VALUES, written with or without brackets."""
+    """Return the columns of a row of VALUES, written with or without brackets."""
     inside = _inside(lexemes)
     return (lexemes,) if inside is None else split_arguments(inside)
 
@@ -149,7 +149,7 @@ def closing_bracket(lexemes: Lexemes, opening: int) -> int:
 
 
 def split_arguments(lexemes: Lexemes) -> tuple[Lexemes, ...]:
-    """The comma-separated arguments of a call, given what stands inside its brackets."""
+    """Return the comma-separated arguments of a call, given what stands inside its brackets."""
     arguments: list[Lexemes] = []
     start = i = 0
     while i < len(lexemes):
@@ -163,7 +163,7 @@ def split_arguments(lexemes: Lexemes) -> tuple[Lexemes, ...]:
 
 
 def lexeme_of(role: Role, token: Token, before: Token | None) -> Lexeme:
-    """A token as a lexeme."""
+    """Return a token as a lexeme."""
     spaced = before is not None and before.end < token.start
     return Lexeme(role, token.text, token.start, spaced)
 

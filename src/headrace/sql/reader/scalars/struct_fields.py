@@ -22,7 +22,7 @@ _CONSTANTS = frozenset({"NULL", "TRUE", "FALSE"})
 
 
 def with_field_names(lexemes: Lexemes) -> Lexemes:
-    """An expression, its names not resolved yet, with the fields of its structs named."""
+    """Return an expression, its names not resolved yet, with the fields of its structs named."""
     out: list[Lexeme] = []
     at = 0
     while at < len(lexemes):
@@ -47,7 +47,7 @@ def _is_struct(lexeme: Lexeme) -> bool:
 
 
 def _named(argument: Lexemes, place: int, *, spaced: bool) -> Lexemes:
-    """A field's name and its value."""
+    """Return a field's name and its value."""
     name, value = _name_of(argument, place)
     text = name.replace("\\", "\\\\").replace("'", "\\'")
     at = value[0].at

@@ -65,7 +65,7 @@ def has_aggregate(lexemes: Lexemes) -> bool:
 
 
 def call_at(lexemes: Lexemes, at: int) -> Call:
-    """The aggregate call whose name stands at `at`."""
+    """Return the aggregate call whose name stands at `at`."""
     closing = closing_bracket(lexemes, at + 1)
     inside = lexemes[at + 2 : closing]
     distinct = bool(inside) and inside[0].role is Role.OPERATOR and inside[0].text.upper() == "DISTINCT"
@@ -134,7 +134,7 @@ class Grouping:
         self._copies = None if self.sets is None else Copies.named(self.sets, self.names)
 
     def over(self, lexemes: Lexemes) -> Lexemes:
-        """An expression of the SELECT list or HAVING, over the aggregate's columns.
+        """Return an expression of the SELECT list or HAVING, over the aggregate's columns.
 
         Raises:
             UnsupportedCallError: It calls an aggregate that is not maintained.
@@ -169,11 +169,11 @@ class Grouping:
         return tuple(out)
 
     def key(self, lexemes: Lexemes) -> str:
-        """The column of a grouping expression."""
+        """Return the column of a grouping expression."""
         return self._key_names[[keys(each) for each in self.grouped].index(keys(lexemes))]
 
     def relation(self, source: Relation) -> Relation:
-        """The aggregate over its input, once every expression has been through `over`."""
+        """Return the aggregate over its input, once every expression has been through `over`."""
         items = [(name, scalar(lexemes)) for name, lexemes in zip(self._key_names, self.grouped, strict=True)]
         items += self._arguments.values()
         calls = tuple(self._calls.values())
@@ -187,7 +187,7 @@ class Grouping:
         return Project(grouped, (*identity(grouped.columns), *self._bits.items()))
 
     def _grouping(self, call: Call, lexeme: Lexeme) -> str:
-        """The column that `grouping(x)` or `grouping_id(…)` reads."""
+        """Return the column that `grouping(x)` or `grouping_id(…)` reads."""
         asked = [keys(each) for each in call.arguments]
         own = [keys(each) for each in self.grouped]
         if self._copies is None or (asked and call.function == "grouping_id" and asked != own):
@@ -202,7 +202,7 @@ class Grouping:
         return name
 
     def _key_at(self, lexemes: Lexemes, at: int) -> int | None:
-        """The longest grouping expression that stands here."""
+        """Return the longest grouping expression that stands here."""
         fitting = [i for i, key in enumerate(self.grouped) if match_at(lexemes, at, key) and _reads(key)]
         return max(fitting, key=lambda i: len(self.grouped[i]), default=None)
 
@@ -235,14 +235,14 @@ class Grouping:
         return self._calls[identity].name
 
     def _first(self, call: Call) -> Scalar | None:
-        """The first argument; a constant beside WITHIN GROUP must stay one."""
+        """Return the first argument; a constant beside WITHIN GROUP must stay one."""
         if not call.arguments or call.arguments[0][0].role is Role.STAR:
             return None
         first = call.arguments[0]
         return scalar(first) if call.within and not _reads(first) else self._argument(first, "arg")
 
     def _argument(self, lexemes: Lexemes, stem: str) -> Scalar:
-        """A column of the projection below the aggregate that holds the argument."""
+        """Return a column of the projection below the aggregate that holds the argument."""
         same = keys(lexemes)
         for name, grouped in zip(self._key_names, self.grouped, strict=True):
             # with grouping sets an argument means the value, also where the set leaves the key out
@@ -258,7 +258,7 @@ def _reads(key: Lexemes) -> bool:
 
 
 def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
-    """The canonical function name.
+    """Return the canonical function name.
 
     Raises:
         UnsupportedCallError: It is not maintained.
@@ -281,7 +281,7 @@ def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
 
 
 def _arguments_of(call: Call, *, ordered: bool) -> tuple[int, int] | None:
-    """The least and greatest number of arguments; None for a call that is not maintained."""
+    """Return the least and greatest number of arguments; None for a call that is not maintained."""
     if call.within:
         return ORDERED.get(call.function, (0, MANY))
     if call.function == "count":

@@ -23,7 +23,9 @@ Valued = Callable[[list[Lexemes]], tuple[Relation, list[Lexemes]]]
 def put_below(
     keys: Sequence[Lexemes], items: Sequence[Lexemes], valued: Valued
 ) -> tuple[Relation, list[Lexemes], list[Lexemes]] | None:
-    """The rows to group, the grouping expressions and the other expressions over them; None where nothing is to do.
+    """Return the rows to group, the grouping expressions and the other expressions over them.
+
+    None where nothing is to do.
 
     Args:
         keys: The grouping expressions.
@@ -49,7 +51,10 @@ def put_below(
 
 
 def _below(item: Lexemes, asking: Sequence[Lexemes]) -> list[tuple[int, int, int | None]]:
-    """The parts of an expression that hold subqueries below the grouping; of a grouping expression, its number."""
+    """Return the parts of an expression that hold subqueries below the grouping.
+
+    Of a grouping expression, its number.
+    """
     found: list[tuple[int, int, int | None]] = []
     at = 0
     while at < len(item):

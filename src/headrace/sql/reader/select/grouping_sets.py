@@ -73,7 +73,7 @@ def grouping_sets(elements: Sequence[Sets], first: Sequence[Lexemes] = ()) -> Gr
 
 
 def sets_of(lexemes: Lexemes) -> Sets:
-    """The sets that one element of GROUP BY stands for."""
+    """Return the sets that one element of GROUP BY stands for."""
     word = lexemes[0].parts[0].lower() if lexemes and lexemes[0].parts else ""
     if lexemes and lexemes[0].role is Role.CALL and word in ("rollup", "cube"):
         parts = [_row(each) for each in _arguments(lexemes, 0)]
@@ -84,7 +84,7 @@ def sets_of(lexemes: Lexemes) -> Sets:
 
 
 def hive_sets(construct: str, items: Sequence[Lexemes], lexemes: Lexemes) -> Sets:
-    """The sets of `GROUP BY a, b WITH ROLLUP`, `… WITH CUBE`, `… GROUPING SETS (…)`."""
+    """Return the sets of `GROUP BY a, b WITH ROLLUP`, `… WITH CUBE`, `… GROUPING SETS (…)`."""
     if construct == "GROUPING SETS":
         return sets_of(lexemes)
     parts = [(each,) for each in items]
@@ -144,11 +144,11 @@ class Copies:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns to group by besides the expressions."""
+        """Return the columns to group by besides the expressions."""
         return (self.number,) if self.place is None else (self.number, self.place)
 
     def of(self, rows: Relation, key_names: Sequence[str]) -> Project:
-        """The copies.
+        """Return the copies.
 
         Args:
             rows: Rows with the grouping expressions in columns.

@@ -25,7 +25,9 @@ Find = Callable[[Lexemes], int | None]
 
 
 def limited(context: Context, query: Query, output: Output, find: Find) -> Output:
-    """The first rows of a query's result; the result itself for a query without LIMIT and OFFSET.
+    """Return the first rows of a query's result.
+
+    The result itself for a query without LIMIT and OFFSET.
 
     Args:
         context: Where refusals go.
@@ -49,7 +51,7 @@ def limited(context: Context, query: Query, output: Output, find: Find) -> Outpu
 
 
 def _shown(output: Output) -> Output:
-    """The result without what only ORDER BY reads."""
+    """Return the result without what only ORDER BY reads."""
     if not output.hidden:
         return output
     pairs = zip(output.relation.columns, output.names, strict=True)
@@ -85,7 +87,7 @@ def _order(context: Context, extra: Extra | None, output: Output, find: Find) ->
 
 
 def _ordered(context: Context, extra: Extra | None) -> list[tuple[Lexemes, str]]:
-    """The expressions of ORDER BY, each with its direction."""
+    """Return the expressions of ORDER BY, each with its direction."""
     if extra is None:
         return []
     lexemes = window_lexemes(context, (extra.range[0] - 2, extra.range[1]))[2:]

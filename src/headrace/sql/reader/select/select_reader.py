@@ -81,7 +81,7 @@ class SelectReader:
         self.rows: Relation | None = None
 
     def read(self, ordering: Sequence[Lexemes] = ()) -> Output:
-        """The block as algebra.
+        """Return the block as algebra.
 
         Args:
             ordering: What its rows are ordered by before some are cut off.
@@ -118,7 +118,10 @@ class SelectReader:
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
 
     def place(self, lexemes: Lexemes) -> int | None:
-        """The position of the select item that an expression of ORDER BY repeats; None when there is none."""
+        """Return the position of the select item that an expression of ORDER BY repeats.
+
+        None when there is none.
+        """
         if any(is_generator(shown) for shown in self.shown):
             return None
         found = self._ordering(lexemes)
@@ -127,7 +130,7 @@ class SelectReader:
         return next((i for i, shown in enumerate(self.shown) if keys(shown) == keys(found)), None)
 
     def _hidden(self, ordering: Sequence[Lexemes]) -> list[Lexemes]:
-        """The expressions of ORDER BY that no select item shows."""
+        """Return the expressions of ORDER BY that no select item shows."""
         groups = self.select.group is not None or any(map(has_aggregate, self.shown))
         if self.select.distinct or self.scope.opaque or any(map(is_generator, self.shown)):
             return []
@@ -144,7 +147,9 @@ class SelectReader:
         return hidden
 
     def _ordering(self, lexemes: Lexemes) -> Lexemes | None:
-        """An expression of ORDER BY over the columns of FROM; None where it is not certain what a name means.
+        """Return an expression of ORDER BY over the columns of FROM.
+
+        None where it is not certain what a name means.
 
         A name means a column of the result before one of FROM, but not within an aggregate.
         """
@@ -176,7 +181,7 @@ class SelectReader:
         )
 
     def _generated(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
-        """The rows that a generator among the items gives, and its columns in its place."""
+        """Return the rows that a generator among the items gives, and its columns in its place."""
         at = next((i for i, item in enumerate(items) if is_generator(item.lexemes)), None)
         if at is None or any(lexeme.role is Role.NAME for lexeme in items[at].lexemes):
             return relation, items
@@ -213,7 +218,7 @@ class SelectReader:
         return Output(Project(relation, tuple(out)), tuple(item.name for item in items), scope.opaque)
 
     def _valued(self, relation: Relation, items: list[Item], scope: Scope) -> tuple[Relation, list[Item]]:
-        """The values of subqueries in the select list."""
+        """Return the values of subqueries in the select list."""
         if not any(has_subquery(item.lexemes) for item in items):
             return relation, items
         relation, over = self.subqueries.valued(relation, scope, [item.lexemes for item in items])
@@ -222,7 +227,7 @@ class SelectReader:
     # the select list
 
     def items_of(self, within: Range, scope: Scope) -> list[Item]:
-        """A select item, over the columns of FROM; several for a star."""
+        """Return a select item, over the columns of FROM; several for a star."""
         star = self._star(within, scope)
         if star is not None:
             return star
@@ -239,7 +244,7 @@ class SelectReader:
         return [Item(name, expression)]
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
-        """A select item that is a generator with names for its columns; None for any other."""
+        """Return a select item that is a generator with names for its columns; None for any other."""
         lexemes = lexemes_of(self.context, within)
         first = next((i for i, lexeme in enumerate(lexemes) if lexeme.role is Role.ALIAS), len(lexemes))
         names = tuple(unquoted(p.text) for p in lexemes[first:] if p.text not in ("(", ",", ")"))
@@ -265,7 +270,10 @@ class SelectReader:
         return lexemes[: first - 1 if explicit else first], name
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
-        """The columns of `*`, `alias.*`, with or without EXCEPT; None when the item is no star."""
+        """Return the columns of `*`, `alias.*`, with or without EXCEPT.
+
+        None when the item is no star.
+        """
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         at = next((i for i, token in enumerate(tokens) if token.text == "*" and token.kind is Kind.OP), None)
         if (
@@ -295,7 +303,10 @@ class SelectReader:
         return [Item(_shown(c), (input_lexeme(c.internal, like),)) for c in kept]
 
     def _field_items(self, named: Sequence[Token], scope: Scope) -> list[Item] | None:
-        """The fields of a struct as items, where Spark can be asked which it has; None for anything else."""
+        """Return the fields of a struct as items, where Spark can be asked which it has.
+
+        None for anything else.
+        """
         texts = tuple(token.text for token in named)
         struct = Lexeme(Role.NAME, ".".join(texts), named[0].start, False, tuple(t.name for t in named), texts)
         try:
@@ -346,7 +357,7 @@ class SelectReader:
     def _below(
         self, relation: Relation, scope: Scope, keys: list[Lexemes], items: list[Item]
     ) -> tuple[Relation, list[Lexemes], list[Item]]:
-        """The rows to group, with columns for the subqueries that belong below the grouping."""
+        """Return the rows to group, with columns for the subqueries that belong below the grouping."""
         below = put_below(
             keys, [item.lexemes for item in items], lambda parts: self.subqueries.valued(relation, scope, parts)
         )
@@ -375,13 +386,13 @@ class SelectReader:
         return [(Lexeme(Role.INPUT, quote(name), 0, True, (name,)),) for name in self.keys]
 
     def _key(self, lexemes: Lexemes, items: list[Item], scope: Scope) -> Lexemes:
-        """A grouping expression: an ordinal, an alias, or an expression over the input."""
+        """Return a grouping expression: an ordinal, an alias, or an expression over the input."""
         if is_integer(lexemes) and 0 < int(lexemes[0].text) <= len(items):
             return items[int(lexemes[0].text) - 1].lexemes
         return unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
 
     def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
-        """The grouping sets; None for a GROUP BY without them."""
+        """Return the grouping sets; None for a GROUP BY without them."""
         group = self.select.group
         if group is None or not group.extras:
             return None
@@ -439,7 +450,10 @@ class SelectReader:
         return True
 
     def over(self, grouping: Grouping, lexemes: Lexemes) -> Lexemes:
-        """An expression over the aggregate's columns; nothing where that cannot be, which is taken down."""
+        """Return an expression over the aggregate's columns.
+
+        Nothing where that cannot be, which is taken down.
+        """
         try:
             out = grouping.over(lexemes)
             self._outside_calls(grouping, lexemes, out)

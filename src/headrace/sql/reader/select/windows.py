@@ -98,7 +98,7 @@ class Windowing:
             self._names.take(name)
 
     def over(self, lexemes: Lexemes) -> Lexemes:
-        """An expression with columns in the place of its window functions."""
+        """Return an expression with columns in the place of its window functions."""
         out: list[Lexeme] = []
         at = 0
         while at < len(lexemes):
@@ -113,7 +113,7 @@ class Windowing:
         return tuple(out)
 
     def windows(self) -> Relation:
-        """The windows over the relation, once every expression has been through `over`."""
+        """Return the windows over the relation, once every expression has been through `over`."""
         result: Relation = Project(self.relation, (*identity(self.relation.columns), *self._keys.values()))
         for partition, calls in self._calls.items():
             result = Window(result, partition, tuple(calls))
@@ -193,7 +193,7 @@ def _sort_key(lexemes: Lexemes) -> SortKey:
 
 
 def directed(lexemes: Lexemes) -> tuple[Lexemes, str]:
-    """An expression of ORDER BY and the direction that follows it."""
+    """Return an expression of ORDER BY and the direction that follows it."""
     last = len(lexemes)
     while last and lexemes[last - 1].role is Role.OPERATOR and lexemes[last - 1].text.upper() in DIRECTION:
         last -= 1

@@ -51,7 +51,7 @@ class Rows:
     values: dict[Range, Lexemes] = field(default_factory=dict)
 
     def fresh(self, wanted: str, value: Scalar) -> str:
-        """A column that holds a value: itself, if it is a column already."""
+        """Return a column that holds a value: itself, if it is a column already."""
         own = as_column(value)
         if own is not None:
             return own
@@ -76,13 +76,13 @@ class Inner:
 
 
 def query_at(context: Context, lexeme: Lexeme) -> Query:
-    """The query that a lexeme stands for."""
+    """Return the query that a lexeme stands for."""
     context.cursor.at = lexeme.tokens[0]
     return context.cursor.parse_query()
 
 
 def deeper(context: Context, lexeme: Lexeme) -> Context:
-    """The context of a subquery of an expression.
+    """Return the context of a subquery of an expression.
 
     Raises:
         RefusedError: It is nested too deep.
@@ -104,7 +104,7 @@ def refuse(context: Context, lexeme: Lexeme, construct: str, message: str | None
 
 
 def alone(context: Context, query: Query, ctes: Ctes) -> Output | None:
-    """The subquery read by itself; None when it has outer references.
+    """Return the subquery read by itself; None when it has outer references.
 
     Raises:
         RefusedError: Something in it is not maintained.
@@ -125,7 +125,7 @@ Filtered = Callable[[Rows, Lexemes], None]
 
 
 def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: Lexeme, filtered: Filtered) -> Inner:
-    """The subquery with its outer references told apart.
+    """Return the subquery with its outer references told apart.
 
     Args:
         context: The subquery's.
@@ -161,7 +161,7 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: 
 
 
 def understood(context: Context, lexemes: Lexemes, scope: Scope) -> Lexemes:
-    """The lexemes with every name resolved.
+    """Return the lexemes with every name resolved.
 
     Raises:
         RefusedError: One could not be.
@@ -182,7 +182,10 @@ def _plain(context: Context, query: Query, lexeme: Lexeme) -> Select:
 
 
 def plain(query: Query) -> Select | None:
-    """The block of a query that is no more than SELECT [DISTINCT] … FROM … WHERE; None for any other."""
+    """Return the block of a query that is no more than SELECT [DISTINCT] … FROM … WHERE.
+
+    None for any other.
+    """
     body = query.body
     while isinstance(body, Query) and not body.ctes and not body.extras:
         body = body.body
@@ -194,7 +197,7 @@ def plain(query: Query) -> Select | None:
 
 
 def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope) -> tuple[Lexemes, bool]:
-    """The lexemes with outer names resolved, and whether there was one."""
+    """Return the lexemes with outer names resolved, and whether there was one."""
     out: list[Lexeme] = []
     found = False
     for lexeme in lexemes:
@@ -214,7 +217,7 @@ def _means(scope: Scope, lexeme: Lexeme) -> bool:
 
 
 def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexemes:
-    """A select item without its alias; empty for a star, which only EXISTS does not mind."""
+    """Return a select item without its alias; empty for a star, which only EXISTS does not mind."""
     lexemes = lexemes_of(context, within)
     end = len(lexemes)
     while end and lexemes[end - 1].role is Role.ALIAS:

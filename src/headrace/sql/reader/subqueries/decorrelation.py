@@ -147,18 +147,21 @@ _EMPTY_ARRAYS = frozenset(["collect_list", "collect_set", "array_agg"])
 
 
 def null_over_nothing(aggregate: Aggregate) -> str | None:
-    """The first function that gives neither NULL nor zero over no rows; None when there is none."""
+    """Return the first function that gives neither NULL nor zero over no rows.
+
+    None when there is none.
+    """
     calls = (call for call in aggregate.calls if call.inside != "{}" or call.function in _EMPTY_ARRAYS)
     return next((call.function for call in calls), None)
 
 
 def counting(aggregate: Aggregate) -> frozenset[str]:
-    """The columns that are zero over no rows."""
+    """Return the columns that are zero over no rows."""
     return frozenset(call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING)
 
 
 def beside_nothing(lexemes: Lexemes, names: dict[str, str], counts: Set[str]) -> Lexemes:
-    """An expression over an aggregate as it is beside a row that may have no group.
+    """Return an expression over an aggregate as it is beside a row that may have no group.
 
     Args:
         lexemes: The expression.

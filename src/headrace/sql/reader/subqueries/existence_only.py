@@ -18,7 +18,7 @@ from headrace.sql.reader.syntax.tokens import counts
 
 
 def only_asked_for_rows(context: Context, query: Query) -> Query:
-    """The query of EXISTS without what does not decide whether it has rows."""
+    """Return the query of EXISTS without what does not decide whether it has rows."""
     cut = any(extra.construct == "OFFSET" for extra in query.extras)
     extras = tuple(extra for extra in query.extras if cut or not (extra.harmless or _lets_through(context, extra)))
     body = query.body

@@ -24,7 +24,7 @@ ONE_SIDE = "A subquery in ON is maintained when it reads outer columns of one si
 
 
 def told_apart(lexemes: Lexemes) -> tuple[Lexemes, list[Lexemes]]:
-    """A condition without its conjuncts that hold subqueries, and these."""
+    """Return a condition without its conjuncts that hold subqueries, and these."""
     parts = conjuncts(lexemes)
     kept: list[Lexeme] = []
     for part in parts:
@@ -36,7 +36,7 @@ def told_apart(lexemes: Lexemes) -> tuple[Lexemes, list[Lexemes]]:
 def on_sides(
     context: Context, left: Side, right: Side, parts: list[Lexemes], read: Read
 ) -> tuple[Relation, Relation, Lexemes]:
-    """Both sides with columns for the subqueries, and the condition over these.
+    """Return both sides with columns for the subqueries, and the condition over these.
 
     Args:
         context: The text.

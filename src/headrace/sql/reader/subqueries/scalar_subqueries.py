@@ -64,7 +64,7 @@ class Values:
         self.decided = decided
 
     def put_in(self, rows: Rows, lexemes: Lexemes, *, only_true: bool = False) -> Lexemes:
-        """An expression with its subqueries replaced by columns.
+        """Return an expression with its subqueries replaced by columns.
 
         Args:
             rows: What the expression is evaluated over; gets the columns.
@@ -88,7 +88,7 @@ class Values:
         return understood(self.context, tuple(out), rows.scope)
 
     def _with_conditions(self, rows: Rows, lexemes: Lexemes) -> Lexemes:
-        """The expression with columns for the subqueries of conditions inside it."""
+        """Return the expression with columns for the subqueries of conditions inside it."""
         out: list[Lexeme] = []
         end = 0
         for start, stop in inner_conditions(lexemes):
@@ -131,7 +131,7 @@ class Values:
             refuse(self.context, lexeme, SCALAR, why)
 
     def _beside(self, context: Context, rows: Rows, query: Query, lexeme: Lexeme) -> Lexemes:
-        """The value of a subquery that does more with its rows than SELECT … FROM … WHERE."""
+        """Return the value of a subquery that does more with its rows than SELECT … FROM … WHERE."""
 
         def read_from(select: Select) -> tuple[Relation, Scope]:
             reader = FromReader(context, self.ctes)
@@ -151,7 +151,7 @@ class Values:
         return (input_lexeme(value.internal, lexeme),)
 
     def _grouped(self, rows: Rows, found: Inner, lexeme: Lexeme, inner: bool) -> Lexemes:
-        """The value for each row of an aggregate that depends on the row."""
+        """Return the value for each row of an aggregate that depends on the row."""
         if len(found.items) != 1 or not found.items[0]:
             refuse(self.context, lexeme, SCALAR, "The select list of the subquery could not be read.")
         match = matched(self.context, rows.relation, found.rows.relation, found.conditions, rows.names)
@@ -182,7 +182,7 @@ class Values:
         return beside_nothing(value, names, counts)
 
     def _summed_up(self, found: Inner, lexeme: Lexeme) -> Lexemes:
-        """The select item as an expression over aggregates."""
+        """Return the select item as an expression over aggregates."""
         (item,) = found.items
         if has_aggregate(item):
             return item

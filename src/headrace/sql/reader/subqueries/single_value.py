@@ -19,7 +19,7 @@ _ORDERED = "A subquery of one value is maintained when its values have an order.
 
 
 def only_call(lexemes: Lexemes, like: Lexeme) -> Lexemes:
-    """A value of a group's rows as an expression over the group.
+    """Return a value of a group's rows as an expression over the group.
 
     Args:
         lexemes: The value.
@@ -76,7 +76,7 @@ def only_row(relation: Relation, name: str) -> Relation:
 
 
 def checked(only: str, rows: str) -> Scalar:
-    """The value, unless there are several rows.
+    """Return the value, unless there are several rows.
 
     Args:
         only: The column with the greatest value.

@@ -54,13 +54,13 @@ class SubqueryReader:
         self.ctes = ctes
 
     def where(self, joined: Joined, within: Range | None) -> Relation:
-        """The joined inputs under WHERE."""
+        """Return the joined inputs under WHERE."""
         if within is None:
             return joined.relation
         return self.filtered(joined.relation, joined.scope, lexemes_of(self.context, within))
 
     def filtered(self, relation: Relation, scope: Scope, lexemes: Lexemes) -> Relation:
-        """The rows for which a condition is true.
+        """Return the rows for which a condition is true.
 
         Args:
             relation: The rows.
@@ -105,7 +105,7 @@ class SubqueryReader:
         rows.relation = Filter(rows.relation, scalar(lexemes))
 
     def _over(self, rows: Rows, part: Condition) -> Lexemes:
-        """A condition whose subqueries have become columns."""
+        """Return a condition whose subqueries have become columns."""
         if isinstance(part, Part) and not part.lexemes:
             self.context.doubt("condition", "A part of a condition is missing.", 0)
             raise RefusedError
@@ -150,7 +150,7 @@ class SubqueryReader:
         return any(mentions(each.type, "float", "double") for each in types)
 
     def _mark(self, rows: Rows, part: Part) -> Lexemes:
-        """A column that says whether a partner exists, asked for by a condition."""
+        """Return a column that says whether a partner exists, asked for by a condition."""
         lexeme = part.lexemes[-1]
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
@@ -262,7 +262,10 @@ def decided_on(
 
 
 def kept(context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, lexemes: Lexemes) -> Relation:
-    """The rows for which a condition with subqueries is true; arguments as for `decided_on`."""
+    """Return the rows for which a condition with subqueries is true.
+
+    Arguments as for `decided_on`.
+    """
     rows = Rows(relation, scope, names)
     try:
         SubqueryReader(context, ctes)._filter(rows, lexemes)

@@ -36,13 +36,13 @@ class Cursor:
         self.at = 0
 
     def peek(self, ahead: int = 0) -> Token:
-        """The token `ahead` of the current one; an empty one outside the text."""
+        """Return the token `ahead` of the current one; an empty one outside the text."""
         index = self.at + ahead
         return self.tokens[index] if 0 <= index < len(self.tokens) else _END
 
     @property
     def word(self) -> str:
-        """The current token for comparing."""
+        """Return the current token for comparing."""
         return self.peek().word
 
     @property
@@ -79,7 +79,7 @@ class Cursor:
         return token.name
 
     def error(self, message: str, hint: str | None = None) -> UserError:
-        """A syntax error at the current token."""
+        """Return a syntax error at the current token."""
         token = self.peek()
         found = f", not '{token.text}'." if token is not _END else ", but the text ends."
         return UserError("SYNTAX_ERROR", message + found, place=place_at(self.sql, self.offset()), hint=hint)

@@ -217,7 +217,7 @@ def _time_travel(cursor: Cursor) -> tuple[Extra, ...]:
 
 
 def _value(cursor: Cursor) -> Range:
-    """The value after AS OF: operands joined by arithmetic."""
+    """Return the value after AS OF: operands joined by arithmetic."""
     start = cursor.at
     if cursor.done:
         raise cursor.error("A version or a time was expected here")

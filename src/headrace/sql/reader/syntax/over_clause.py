@@ -20,13 +20,13 @@ class Cutter(Protocol):
     cursor: Cursor
 
     def word(self, at: int, end: int) -> str:
-        """The token at an index, for comparing."""
+        """Return the token at an index, for comparing."""
 
     def emit_all(self, role: Role, start: int, end: int) -> int:
         """Make lexemes of tokens."""
 
     def closing(self, at: int) -> int:
-        """The bracket that closes the one at an index."""
+        """Return the bracket that closes the one at an index."""
 
     def refuse(self, construct: str, at: int) -> None:
         """Take down a refusal."""

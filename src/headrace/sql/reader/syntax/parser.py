@@ -98,7 +98,7 @@ def too_deep(cursor: Cursor) -> Unsupported:
 
 
 def subqueries(cursor: Cursor, within: Range) -> Iterator[Query]:
-    """The queries in parentheses within a range of scalars, outermost only."""
+    """Yield the queries in parentheses within a range of scalars, outermost only."""
     cursor.at = within[0]
     while cursor.at < within[1]:
         if cursor.opens_query():

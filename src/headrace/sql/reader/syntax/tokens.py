@@ -57,7 +57,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """The identifier it spells, without quotes."""
+        """Return the identifier it spells, without quotes."""
         return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
 
 
@@ -67,7 +67,7 @@ def counts(text: str) -> bool:
 
 
 def words(text: str) -> frozenset[str]:
-    """A set of words, written as one text."""
+    """Return a set of words, written as one text."""
     return frozenset(text.split())
 
 

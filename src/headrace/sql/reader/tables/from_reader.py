@@ -60,7 +60,7 @@ class FromReader:
         self.names = Names()
 
     def read(self, source: From) -> Joined:
-        """The joined inputs."""
+        """Return the joined inputs."""
         joined = self._item(source.first)
         for step in source.joins:
             joined = self._extras(self._join(joined, step), step.extras, None)
@@ -159,7 +159,7 @@ class FromReader:
         qualifier: tuple[str, ...] | None = None,
         opaque: bool = False,
     ) -> Joined:
-        """A nested query as an input: its columns under `alias.name`."""
+        """Return a nested query as an input: its columns under `alias.name`."""
         output = self.relabelled(output, alias.columns, at) if alias else output
         prefix = alias.name if alias else "q"
         internal = [self.names.take(f"{prefix}.{name or i}") for i, name in enumerate(output.names, 1)]
@@ -186,7 +186,7 @@ class FromReader:
         return self._renamed(Output(Values(names, tuple(rows)), names), item.alias, at=item.at)
 
     def _function(self, left: Joined, item: FunctionItem) -> Joined:
-        """A function that gives several rows, beside each row of what stands before it."""
+        """Return a function that gives several rows, beside each row of what stands before it."""
         found = function_item(self.context, left.relation, left.scope, item, self.names)
         if found is not None:
             return Joined(*found)
@@ -237,7 +237,7 @@ class FromReader:
         return Joined(joined_as(kind, left.relation, right.relation, condition), scope)
 
     def _joined_on(self, left: Joined, right: Joined, lexemes: Lexemes, kind: JoinKind) -> Joined:
-        """A join by a condition with subqueries."""
+        """Return a join by a condition with subqueries."""
         plain, parts = told_apart(lexemes)
         scope = left.scope.beside(right.scope)
         on = resolved(self.context, plain, scope)
@@ -256,7 +256,10 @@ class FromReader:
         return Joined(joined_as(kind, before, behind, scalar(both(on, asked))), shown)
 
     def _lateral(self, left: Joined, item: QueryItem, step: JoinStep, kind: JoinKind) -> Joined | None:
-        """A subquery that reads columns of what stands before it; None where it is no more than a derived table."""
+        """Return a subquery that reads columns of what stands before it.
+
+        None where it is no more than a derived table.
+        """
         output = lateral.alone(self.context, lambda context: context.read_query(context, item.query, self.ctes))
         if output is not None:
             right = self._extras(self._renamed(output, item.alias, at=item.at), item.extras, item.alias)
@@ -287,7 +290,7 @@ class FromReader:
         return None if found is None else Joined(found[0], left.scope.beside(self._scope(found[1])))
 
     def _inner(self, select: Select) -> tuple[Relation, Scope]:
-        """The FROM of a lateral subquery; its columns get names that are free here."""
+        """Return the FROM of a lateral subquery; its columns get names that are free here."""
         reader = FromReader(self.context, self.ctes)
         reader.names = self.names
         joined = reader.block(select)

@@ -23,7 +23,7 @@ KNOWN = frozenset(_OUTER) | frozenset(_OUTER.values()) | _ALWAYS_A_ROW
 
 
 def as_generator(lexemes: Lexemes) -> Lexemes:
-    """The lexemes, marked as a generator when they are nothing but a call of one."""
+    """Return the lexemes, marked as a generator when they are nothing but a call of one."""
     if not lexemes or lexemes[0].role is not Role.CALL or lexemes[0].parts[0] not in KNOWN:
         return lexemes
     if closing_bracket(lexemes, 1) != len(lexemes) - 1:
@@ -37,7 +37,7 @@ def is_generator(lexemes: Lexemes) -> bool:
 
 
 def generated(relation: Relation, lexemes: Lexemes, columns: Sequence[str]) -> tuple[Relation, tuple[str, ...]]:
-    """A relation with what a generator gives for its rows.
+    """Return a relation with what a generator gives for its rows.
 
     Args:
         relation: The rows.
@@ -138,7 +138,7 @@ def _aliases(context: Context, at: int, end: int) -> tuple[str | None, tuple[str
 
 
 def _outer(call: Scalar, function: str) -> Scalar:
-    """The generator that gives a row of NULLs where the call gives none."""
+    """Return the generator that gives a row of NULLs where the call gives none."""
     wanted = _OUTER.get(function)
     if wanted is None:
         return call

@@ -35,7 +35,10 @@ _WRITTEN = {
 
 
 def kind_of(words: str) -> JoinKind | None:
-    """The kind of join that the words before JOIN mean; None for words that are not known."""
+    """Return the kind of join that the words before JOIN mean.
+
+    None for words that are not known.
+    """
     return _WRITTEN.get(words)
 
 

@@ -48,7 +48,7 @@ class Rows:
 
 
 def alone(context: Context, read: ReadQuery) -> Output | None:
-    """The subquery read by itself; None when it reads columns of what stands before it.
+    """Return the subquery read by itself; None when it reads columns of what stands before it.
 
     Args:
         context: The text.
@@ -64,7 +64,9 @@ def alone(context: Context, read: ReadQuery) -> Output | None:
 
 
 def correlated(context: Context, item: QueryItem, outer: Scope, read_from: ReadFrom) -> Rows | None:
-    """The subquery with its outer references; None for one of another shape than SELECT … FROM … WHERE.
+    """Return the subquery with its outer references.
+
+    None for one of another shape than SELECT … FROM … WHERE.
 
     Args:
         context: The text.
@@ -111,7 +113,7 @@ class OuterReader:
         self.failed = False
 
     def expression(self, lexemes: Lexemes) -> Lexemes:
-        """The lexemes with every name resolved."""
+        """Return the lexemes with every name resolved."""
         asks = (
             has_aggregate(lexemes)
             or has_window(lexemes)
@@ -144,7 +146,7 @@ class OuterReader:
             return True
 
     def items(self, within: Range) -> list[tuple[str | None, Lexemes]]:
-        """A select item, or the columns of a star."""
+        """Return a select item, or the columns of a star."""
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         if tokens[-1].text == "*" and all(t.is_name for t in tokens[:-1:2]) and len(tokens) % 2:
             return self._star(tuple(t.name for t in tokens[:-1:2]), Lexeme(Role.INPUT, "", tokens[0].start, False))
@@ -194,7 +196,9 @@ def padded(
     qualifier: str,
     on: Callable[[tuple[Visible, ...]], Scalar | None],
 ) -> tuple[Relation, tuple[Visible, ...]] | None:
-    """The same, with NULLs beside a row of the left side without partners; None where an item reads the left side.
+    """Return the same, with NULLs beside a row of the left side without partners.
+
+    None where an item reads the left side.
 
     Args:
         left: The left side.

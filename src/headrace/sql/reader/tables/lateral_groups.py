@@ -122,7 +122,7 @@ class _Reader:
     # one row for each outer row
 
     def _single(self, select: Select, rows: _Rows) -> Beside | None:
-        """An aggregate without GROUP BY."""
+        """Return an aggregate without GROUP BY."""
         if select.distinct or not all(extra.harmless for extra in self.lateral.query.extras):
             return None
         reader = SelectReader(self.context, select, self.ctes)
@@ -148,7 +148,10 @@ class _Reader:
         return self._narrowed(pairs, shown, kept, columns), columns
 
     def _narrowed(self, pairs: Relation, shown: Items, kept: Scalar | None, columns: tuple[Visible, ...]) -> Relation:
-        """The rows that HAVING and ON leave; where outer rows stay, the others' values are NULL."""
+        """Return the rows that HAVING and ON leave.
+
+        Where outer rows stay, the others' values are NULL.
+        """
         own = identity(self.lateral.left.columns)
         flags = () if kept is None else ((self.names.take("kept"), kept),)
         rows: Relation = Project(pairs, (*own, *shown, *flags))
@@ -189,7 +192,7 @@ class _Reader:
         return (pairs if condition is None else Filter(pairs, condition)), columns
 
     def _only(self, output: Output, rows: _Rows) -> Beside | None:
-        """The value of the one row that there may be for each outer row."""
+        """Return the value of the one row that there may be for each outer row."""
         relation = _first_of_each(output, output.relation.columns[1:])
         value, *keys = relation.columns
         if unordered(self.context, relation, column(value)) is not None:
@@ -230,7 +233,7 @@ def _cut(output: Output) -> TopK | None:
 
 
 def _first_of_each(output: Output, keys: tuple[str, ...]) -> Relation:
-    """The first rows for each key, where the query is cut off."""
+    """Return the first rows for each key, where the query is cut off."""
     cut = _cut(output)
     if cut is None:
         return output.relation

@@ -37,7 +37,9 @@ _NULL_OVER_NOTHING = words(
 def pivoted(
     context: Context, relation: Relation, scope: Scope, extra: Extra, names: Names
 ) -> tuple[Relation, Scope] | None:
-    """A relation with values of its rows as columns; None for a clause that is not understood.
+    """Return a relation with values of its rows as columns.
+
+    None for a clause that is not understood.
 
     Args:
         context: The text.
@@ -151,7 +153,7 @@ def _spaced(lexemes: Lexemes) -> Lexemes:
 
 
 def _filtered(lexemes: Lexemes, condition: Lexemes) -> Lexemes:
-    """The expression with every aggregate call restricted to some rows."""
+    """Return the expression with every aggregate call restricted to some rows."""
     out: list[Lexeme] = []
     at = 0
     while at < len(lexemes):

@@ -95,7 +95,7 @@ def _comma(cursor: Cursor) -> bool:
 
 
 def _ranges(cursor: Cursor, start: int, end: int, stop: Callable[[Cursor], bool]) -> list[Range]:
-    """The parts between tokens at which something holds, outside of brackets."""
+    """Return the parts between tokens at which something holds, outside of brackets."""
     found: list[Range] = []
     cursor.at = start
     while cursor.at <= end:
@@ -107,7 +107,7 @@ def _ranges(cursor: Cursor, start: int, end: int, stop: Callable[[Cursor], bool]
 
 
 def _names(tokens: tuple[Token, ...], at: int) -> tuple[list[str], int]:
-    """A name, or names in brackets, and what follows."""
+    """Return a name, or names in brackets, and what follows."""
     if tokens[at].is_name:
         return [tokens[at].name], at + 1
     if tokens[at].text != "(":
@@ -170,7 +170,7 @@ _DATE = re.compile(r"'\d{4}-\d{2}-\d{2}'")
 
 
 def _literal(tokens: tuple[Token, ...]) -> Literal | None:
-    """A constant of a plain kind; None for anything else."""
+    """Return a constant of a plain kind; None for anything else."""
     texts = [token.text for token in tokens]
     if len(tokens) == 1 and tokens[0].word in ("NULL", "TRUE", "FALSE") and tokens[0].kind is Kind.WORD:
         word = tokens[0].word.lower()

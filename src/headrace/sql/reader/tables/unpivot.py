@@ -43,7 +43,9 @@ class Clause:
 def unpivoted(
     context: Context, relation: Relation, scope: Scope, extra: Extra, qualifier: tuple[str, ...], names: Names
 ) -> tuple[Relation, Scope] | None:
-    """A relation with some of its columns as rows; None for a clause that is not understood.
+    """Return a relation with some of its columns as rows.
+
+    None for a clause that is not understood.
 
     Args:
         context: The text.
@@ -77,7 +79,7 @@ def unpivoted(
 
 
 def _at(place: str, columns: Sequence[str]) -> Scalar:
-    """The column whose turn it is."""
+    """Return the column whose turn it is."""
     cases = " ".join(f"WHEN {i} THEN {quote(each)}" for i, each in enumerate(columns))
     return Scalar(f"CASE {quote(place)} {cases} END", frozenset({place, *columns}))
 
@@ -108,7 +110,7 @@ def _clause(context: Context, scope: Scope, extra: Extra) -> Clause | None:
 
 
 def _row(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The parts of `(a, b)`, or the one part of `a`."""
+    """Return the parts of `(a, b)`, or the one part of `a`."""
     bracketed = len(tokens) > 1 and tokens[0].text == "(" and tokens[-1].text == ")"
     return _split(tokens[1:-1]) if bracketed else [list(tokens)]
 

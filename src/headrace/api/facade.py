@@ -39,7 +39,7 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
 
 
 class Headrace(TableVerbs, RefreshVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs):
-    """A project: its catalog, its stream tables, and (when something needs it) its Spark session.
+    """A project: its catalog, its stream tables and, once needed, its Spark session.
 
     Args:
         settings: Where everything is.

@@ -43,7 +43,7 @@ class InspectVerbs(ProjectHandle):
         return self._explain(query, refresh_mode, passes)
 
     def validate(self, query: str) -> Validation:
-        """Say for each construct of a query how it would be maintained, or why it is not; creates nothing.
+        """Report for each construct of a query how it would be maintained; create nothing.
 
         Args:
             query: A SELECT. A syntax error is found without starting Spark.

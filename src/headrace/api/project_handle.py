@@ -114,7 +114,7 @@ class ProjectHandle:
         return self._names([text])[0]
 
     def _names(self, texts: Iterable[str]) -> list[TableName]:
-        """Return names in full; what the session says of them is asked once."""
+        """Return names in full, by one look at the session's namespace and catalogs."""
         namespace, catalogs = self._lazy.namespace(), self._lazy.catalogs()
         return [qualify(split_identifier(text), namespace, catalogs) for text in texts]
 

@@ -131,7 +131,7 @@ class RefreshVerbs(ProjectHandle):
         return tuple(results)
 
     def _behind(self, order: list[TableName], heads: Cut) -> list[TableName]:
-        """Those of `order` that a change can reach: their sources moved, or a table they read is refreshed too."""
+        """Return the tables whose sources moved, or that read a table refreshed before them."""
         from headrace.refresh.definition.source_keys import SourceKeys
 
         with self._catalog.reading() as reader:
@@ -186,7 +186,9 @@ class RefreshVerbs(ProjectHandle):
         orphans_older_than: dt.timedelta = dt.timedelta(days=3),
         dry_run: bool = False,
     ) -> tuple[MaintenanceResult, ...]:
-        """Expire snapshots, compact, trim logs and remove orphan files; keeps what any frontier needs.
+        """Expire snapshots, compact, trim logs, remove orphan files.
+
+        Whatever a frontier needs is kept.
 
         Args:
             older_than: Snapshots younger than this stay.

@@ -67,7 +67,7 @@ class SafeguardVerbs(ProjectHandle):
         return gate_infos(self._catalog)
 
     def close_gate(self, sources: str | Names) -> tuple[str, ...]:
-        """Hold sources back at what they are now, as while they are loaded, until their gate is opened.
+        """Hold sources at their present versions, as while they are loaded, until opened.
 
         No refresh, scheduled or not, and no new stream table reads a later version. Mirrors of one database are held
         back together. One that is held back already stays where it is.
@@ -118,7 +118,7 @@ class SafeguardVerbs(ProjectHandle):
         return watermark_infos(self._catalog)
 
     def create_watermark_group(self, name: str, sources: Names, tolerance: dt.timedelta | str) -> None:
-        """Have what reads several sources refreshed only while these are complete up to about the same moment.
+        """Refresh readers of several sources only while these are complete to about one moment.
 
         Args:
             name: The group.

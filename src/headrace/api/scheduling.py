@@ -1,4 +1,4 @@
-"""Runs schedules, groups stream tables, and tells what happens."""
+"""Runs schedules, groups stream tables and reports events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ScheduleVerbs(ProjectHandle):
         stopping: threading.Event | None = None,
         grace: dt.timedelta = dt.timedelta(seconds=60),
     ) -> RunSummary:
-        """Keep stream tables fresh by their schedules, until SIGTERM, SIGINT, `drain`, or `stopping`.
+        """Keep stream tables fresh by their schedules until stopped.
+
+        It ends at SIGTERM, SIGINT, `drain`, or when `stopping` is set.
 
         Args:
             once: Refresh what is due now, and what that pulls along; then return.
@@ -59,7 +61,7 @@ class ScheduleVerbs(ProjectHandle):
         )
 
     def pause(self, names: str | Names | None = None) -> tuple[str, ...]:
-        """Have schedules leave stream tables alone, one, several, or (None) all; returns their names.
+        """Exclude stream tables (None: all) from schedules; return their names.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
@@ -71,7 +73,9 @@ class ScheduleVerbs(ProjectHandle):
         return self._told(Paused, wanted)
 
     def resume(self, names: str | Names | None = None) -> tuple[str, ...]:
-        """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
+        """Refresh stream tables by their schedules again.
+
+        Ends pauses, suspensions and waits for a retry; they are due at once.
 
         What is published together has failed together: that ends for the whole group, pauses of the others stay.
 
@@ -96,7 +100,7 @@ class ScheduleVerbs(ProjectHandle):
         return names
 
     def drain(self) -> tuple[str, ...]:
-        """Ask every `run` of this project to finish what runs, start nothing more and end; returns who was asked."""
+        """Have every `run` of this project finish and end; return the owners asked."""
         return tuple(s.owner for s in self._catalog.drain())
 
     def diamond_groups(self) -> tuple[DiamondGroup, ...]:
@@ -112,7 +116,7 @@ class ScheduleVerbs(ProjectHandle):
         return diamond_groups(self._catalog, state, dt.datetime.now(dt.UTC))
 
     def create_refresh_group(self, name: str, members: Names) -> None:
-        """Have stream tables refreshed and published together from now on, without a diamond that asks for it.
+        """Refresh and publish stream tables together, although no diamond asks for it.
 
         What lies on a way between two members belongs to the group, too.
 
@@ -158,7 +162,7 @@ class ScheduleVerbs(ProjectHandle):
         return hook.end
 
     def event_log(self, after: int | None = None, limit: int = 100) -> tuple[LoggedEvent, ...]:
-        """What schedulers told, as the catalog keeps it for a week; oldest first.
+        """Return schedulers' events, oldest first; the catalog keeps them for a week.
 
         Args:
             after: Only events later than the one of this id; None for the newest ones.

@@ -1,4 +1,4 @@
-"""Starts the Spark session at first use, and tells what is known of it before."""
+"""Starts the Spark session at first use, and reports its settings before that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LazySpark:
-    """The Spark session, started at first use; what the engine knows of it is the protocol `Session`."""
+    """The Spark session, started at first use; the engine uses it as the protocol `Session`."""
 
     def __init__(self, settings: config.Settings, events: Events, given: SparkSession | None) -> None:
         self._settings = settings
@@ -103,7 +103,10 @@ class LazySpark:
                 stop(self._session, remote=self._settings.spark_remote is not None)
 
     def namespace(self) -> tuple[str, ...]:
-        """Current namespace in `lake`; empty when another catalog is current, or the session does not run."""
+        """Return the current namespace in `lake`.
+
+        Empty when another catalog is current, or the session does not run.
+        """
         if not self.started:
             return ()
         catalog = self.session().catalog

@@ -1,4 +1,4 @@
-"""Creates, alters and drops stream tables; functions and declared keys that their queries use."""
+"""Creates, alters and drops stream tables; manages functions and declared keys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ class TableVerbs(ProjectHandle):
     def register_function(
         self, name: str, call: Callable[..., Any], *, returns: str, deterministic: bool = True
     ) -> None:
-        """Let queries call a Python function, in this process only; `functions.py` declares those of every process.
+        """Let queries of this process call a Python function.
+
+        Functions of every process are declared in `functions.py`.
 
         Args:
             name: Its name in SQL.
@@ -172,7 +174,9 @@ class TableVerbs(ProjectHandle):
         return declare(self._catalog, self._lazy, self._heads(), self._name(source), wanted, check=check)
 
     def drop_key(self, source: str, columns: str | Iterable[str]) -> None:
-        """Declare a key no longer; stream tables that rest on it are defined and loaded again by their next refresh.
+        """Remove a declared key.
+
+        Stream tables that rest on it are defined and loaded again by their next refresh.
 
         Raises:
             UserError: `KEY_NOT_DECLARED`.

@@ -106,7 +106,7 @@ def compile_tree(
 
 
 def _remembering(types_of: TypesOf) -> Callable[[Relation], Mapping[str, str]]:
-    """Find the types of a tree's columns; passes that leave the tree alone ask for the same ones."""
+    """Find types of a tree's columns; keep the last answer for passes that change nothing."""
     last: list[tuple[Relation, Mapping[str, str]]] = []
 
     def types(tree: Relation) -> Mapping[str, str]:
@@ -122,7 +122,7 @@ def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[
 
 
 def _types_of(describe: Describe) -> TypesOf:
-    """Ask Spark for the columns of a relation; conditions change none, and long ones take Spark long."""
+    """Find a relation's column types by Spark, without long conditions, which take it long."""
     return lambda relation: describe(lower(transform(relation, _without_long_condition), _by_name))
 
 

@@ -113,7 +113,7 @@ class CompiledView:
         return None if self.tree is None else self._rewritten(first_round(self.tree))
 
     def gains_program(self, changed: frozenset[TableName]) -> DeltaProgram | None:
-        """Derive what a member of a cycle gains by what others gained; see `headrace.compiler.cycle_programs`."""
+        """Derive a member's added rows in a round of a cycle; see `cycle_programs.py`."""
         if self.tree is None:
             return None
         program = gains_program(self.tree, changed, self.optimizer, ansi=self.ansi, types=self.types)

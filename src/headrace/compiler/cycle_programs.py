@@ -37,7 +37,9 @@ def gains_program(
     ansi: bool = True,
     types: Mapping[str, str] | None = None,
 ) -> DeltaProgram | None:
-    """Derive what a monotone query gains by what its sources gained; `state` is the member's own contents before.
+    """Derive what a monotone query gains by its sources' gains.
+
+    `state` is the member's own contents before.
 
     Args:
         tree: The query.
@@ -59,7 +61,7 @@ def gains_program(
 
 
 def _distinct_rows(tree: Relation) -> Relation | None:
-    """What a query is the DISTINCT of, its columns named alike; None for a query of another kind."""
+    """Return the input of a query's DISTINCT, its columns named alike, else None."""
     if isinstance(tree, Aggregate) and not tree.calls:
         return Project(tree.input, identity(tree.keys))
     if not isinstance(tree, Project) or not isinstance(tree.input, Aggregate) or tree.input.calls:

@@ -31,7 +31,7 @@ Types = Mapping[str, str]
 def companion_types(
     tree: Relation, views: AuxiliaryViews, types_of: Callable[[Relation], Mapping[str, str]]
 ) -> Mapping[str, str]:
-    """Types of the companion's columns that its programs must know.
+    """Return types of the companion's columns that its programs need.
 
     Args:
         tree: The query.

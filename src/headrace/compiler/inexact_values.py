@@ -25,7 +25,7 @@ _MOMENTS |= {"regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"}
 
 
 def inexact(tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[str, ...]:
-    """Functions of a query whose old values a refresh would have to compute again and could not, to the last digit.
+    """Return functions whose old values cannot be recomputed to the last digit.
 
     Args:
         tree: The query, with types.

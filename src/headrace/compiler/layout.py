@@ -1,4 +1,4 @@
-"""Number of the stored layout that compiled views use; apart, because status reads it without the compiler."""
+"""Number of the stored layout of compiled views; status reads it without the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refresh could not keep right although the reader understood it: refused, with place and remedy."""
+"""Refuses queries that are understood but could not be maintained exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TypesOf = Callable[[Relation], tuple[Column, ...]]
 
 
 def not_kept(view: CompiledView, output: tuple[Column, ...], types_of: TypesOf) -> tuple[Refusal, ...]:
-    """Why the stored tables of a compiled query could not follow changes; empty where they can.
+    """Return the reasons why stored tables could not follow changes; empty if they can.
 
     Args:
         view: The query.
@@ -43,7 +43,7 @@ def not_kept(view: CompiledView, output: tuple[Column, ...], types_of: TypesOf) 
 
 
 def unmatched_columns(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, ...]:
-    """Refuse columns by whose values rows cannot be found again, or that were read otherwise than Spark does.
+    """Refuse columns that cannot be compared, or that Spark reads differently.
 
     Args:
         view: The query.
@@ -76,7 +76,10 @@ _GROUPED_ALONE = (Scan, Project, Filter, Join, OuterJoin, Existence, Union, Gene
 
 
 def _by_maps(view: CompiledView, types_of: TypesOf) -> tuple[Refusal, ...]:
-    """Groups are found again by their keys, which Spark groups by even where it cannot compare them."""
+    """Refuse to group by maps.
+
+    Groups are found again by their keys; Spark groups by maps but cannot compare them.
+    """
     found = set[str]()
     nodes = list(walk(view.tree)) if view.tree is not None else []
     written = (value.sql.lower() for node in nodes if isinstance(node, Project) for _, value in node.items)
@@ -96,7 +99,10 @@ _PARTS = "Return what can be compared: array_sort(map_entries(x)) of a map, to_j
 
 
 def _collated(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, ...]:
-    """A table keeps texts without their collation, and Spark compares none with one that has another."""
+    """Refuse collated columns.
+
+    A table keeps texts without their collation, and Spark compares none with one of another.
+    """
     kinds = {c.type for c in (*output, *(view.companion or ())) if "collate" in c.type.lower()}
     message = "Values of type {} are kept in a table without their collation, and cannot be found there again."
     return tuple(not_maintained(f"column of type {kind}", None, message.format(kind), _PLAIN) for kind in sorted(kinds))
@@ -106,7 +112,7 @@ _PLAIN = "Show and group by x COLLATE UTF8_BINARY, lower(x) for instance; compar
 
 
 def _unkept(view: CompiledView) -> tuple[Refusal, ...]:
-    """What groups remember lies in a table, which holds no intervals."""
+    """Refuse accumulators that are intervals, which no table can store."""
     kinds = {c.type for c in view.companion or () if mentions(c.type, "interval")}
     groups = [node for node in walk(view.tree) if isinstance(node, Aggregate)] if view.tree is not None else []
     places = {call.type: call.place for node in groups for call in node.calls}
@@ -121,7 +127,7 @@ _COUNTED = "Group and aggregate numbers instead, such as timestampdiff(SECOND, a
 
 
 def _inexact(tree: Relation | None, types_of: TypesOf) -> tuple[Refusal, ...]:
-    """What is taken back must be what is stored, to the last digit."""
+    """Refuse inexact values below the root, as retractions must equal what is stored."""
     message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
     hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
     functions = inexact(tree, types_of) if tree is not None else ()
@@ -129,7 +135,7 @@ def _inexact(tree: Relation | None, types_of: TypesOf) -> tuple[Refusal, ...]:
 
 
 def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:
-    """What Spark sees in the text decides; a reading that gives other columns or types is not trusted."""
+    """Refuse a reading whose columns or types differ from Spark's."""
     if len(own) != len(spark):
         found = f"The query has {len(spark)} columns in Spark's reading and {len(own)} in this one."
         return (not_maintained("select list", None, found),)

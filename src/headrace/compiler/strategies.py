@@ -41,7 +41,7 @@ from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How one construct follows a change.
+    """One construct of a query and the way it follows a change.
 
     Args:
         construct: Its name in SQL words, such as `LEFT JOIN`.
@@ -76,7 +76,7 @@ def _groups(node: Aggregate) -> str:
 
 
 def strategies(tree: Relation, views: AuxiliaryViews) -> tuple[Strategy, ...]:
-    """Say how each construct of a query is maintained, from the result down to the sources; equal lines once.
+    """List how each construct is maintained, from the result down to the sources.
 
     Args:
         tree: The query, with types.
@@ -234,7 +234,7 @@ def _remembered(call: AggregateCall, rows: Relation) -> str:
 
 
 def _kinds(call: AggregateCall, rows: Relation) -> set[Kind]:
-    """What a call needs besides counts and sums."""
+    """Return the accumulators that a call needs besides counts and sums."""
     own = plan(Aggregate(rows, (), (call,)))
     return {each.kind for each in own.accumulators if each.kind is Kind.VALUE or each.extreme}
 
@@ -246,7 +246,7 @@ def _compares(node: Aggregate) -> bool:
 
 
 def _parts_of_comparisons(node: Relation) -> Iterator[Relation]:
-    """What INTERSECT and EXCEPT consist of besides their aggregate."""
+    """Yield the operators of INTERSECT and EXCEPT besides their aggregate."""
     if isinstance(node, Aggregate) and _compares(node):
         yield node.input
     elif isinstance(node, Filter) and isinstance(node.input, Aggregate) and _compares(node.input):

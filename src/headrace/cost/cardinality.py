@@ -1,4 +1,4 @@
-"""How much work a query is: rows and values that pass through its operators, in seconds of one machine class.
+"""Estimates the cardinality of relations and the seconds their operators take.
 
 An estimate without statistics of columns: a condition keeps half of the rows, an equality or a pattern less; a join
 finds one partner for each row of the side that has more (one without a condition, too: where tables are listed with
@@ -67,7 +67,7 @@ KEPT_BY_ANTI_JOIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Cardinality:
-    """How many rows a relation has.
+    """Estimated number of rows of a relation.
 
     Args:
         rows: As far as can be told.
@@ -99,7 +99,7 @@ class Work:
         self._rounds: dict[str, Cardinality] = {}
 
     def add(self, relation: Relation) -> Cardinality:
-        """Count a relation in, and tell how many rows it has."""
+        """Add a relation's work, and return its estimated cardinality."""
         if isinstance(relation, Round):
             return self._rounds.get(relation.name, Cardinality(0, 0))
         if isinstance(relation, Recursive):
@@ -168,7 +168,10 @@ class Work:
 
 
 def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
-    """Return whether partners are found by hashing; what is joined without a condition is joined by one further up."""
+    """Return whether a join hashes.
+
+    A join without a condition gets one from a filter further up.
+    """
     if node.condition is None:
         return True
     sides = tuple(frozenset(each.columns) for each in node.inputs)
@@ -181,7 +184,7 @@ def _is_equality(text: str) -> bool:
 
 
 def _in_every_branch(sql: str) -> bool:
-    """Whether one equality of columns stands in several branches of an OR: Spark takes out what all of them have."""
+    """Return whether all branches of an OR share an equality, which Spark factors out."""
     found = _COLUMNS_EQUAL.findall(sql)
     return len(set(found)) < len(found)
 

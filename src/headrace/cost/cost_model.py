@@ -1,4 +1,4 @@
-"""How long a refresh would take by the model: FULL from the query, DIFFERENTIAL from the program that would run.
+"""Estimates the seconds of both modes: FULL by query, DIFFERENTIAL by program.
 
 Seconds of one machine class; only their comparison matters, and history corrects both. The constants were measured with
 `python -m bench queries` and `python -m bench matrix` on two cores; who changes them raises `calibration.MODEL`.
@@ -58,7 +58,7 @@ def full_seconds(facts: Facts, view: CompiledView | None) -> float:
 
 
 def companion_seconds(facts: Facts, view: CompiledView | None) -> float:
-    """By how many seconds a FULL refresh takes longer when it writes the companion, too; arguments as above."""
+    """Estimate the seconds by which writing the companion prolongs a FULL refresh."""
     if facts.companion is None or view is None or view.tree is None:
         return 0.0
     program = view.full_program()
@@ -110,7 +110,10 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
 
 
 def _share(facts: Facts, step: Step) -> float:
-    """The part of a step's cost that a refresh is charged: what several tables read is computed by one of them."""
+    """Return the share of a step's cost charged to this refresh.
+
+    A step that several tables read is computed by one of them.
+    """
     if step.only_if is not None:
         return SELDOM
     if step.near is not None and step.follows:

@@ -1,4 +1,4 @@
-"""FULL or DIFFERENTIAL: obstacles first, then the estimated cost, corrected by the table's own history."""
+"""Chooses FULL or DIFFERENTIAL: by obstacles, then by calibrated cost estimates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAYBACK = 5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a refresh will run.
+    """A mode with its reason and the estimates behind it.
 
     Args:
         mode: FULL or DIFFERENTIAL (NO_CHANGE when the frontier only moves).
@@ -105,7 +105,7 @@ def _aged(facts: Facts) -> Calibration:
 
 
 def _detail(facts: Facts, expected: tuple[float, float]) -> str:
-    """Why FULL, in words."""
+    """Return the reason for FULL in words."""
     estimates = f"FULL is estimated at {expected[0]:.1f} s, DIFFERENTIAL at {expected[1]:.1f} s"
     if facts.companion_behind:
         estimates += " with a fifth of what writing its companion again takes"
@@ -135,7 +135,7 @@ def _prefers_full(pace: Calibration, expected: tuple[float, float], model: bool)
 
 
 def obstacle(facts: Facts) -> tuple[FullReason, str] | None:
-    """What leaves no choice but FULL, as code and words.
+    """Return why nothing but FULL is possible, as code and words, else None.
 
     Raises:
         Unsupported: `NOT_MAINTAINABLE`, as `choose`.

@@ -1,4 +1,4 @@
-"""Compiled views, kept by definition: compiling asks Spark for types, so it is done once, not per refresh."""
+"""Caches compiled views by definition, because compiling has Spark analyse types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources in other catalogs, which may keep what they know of tables in a cache."""
+"""Refreshes sources in other catalogs, which may cache table metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's functions that stream tables call: which, whether they are what they were, whether they are there."""
+"""Functions that stream tables call: which, in which version, and whether they exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changed_functions(details: Details, session: Session) -> tuple[str, ...]:
 
 
 def function_infos(catalog: Catalog, functions: Mapping[str, Function]) -> tuple[FunctionInfo, ...]:
-    """What functions there are and who calls them, by name; also those that are called and gone."""
+    """List functions and their callers by name, missing ones included."""
     callers: dict[str, dict[str, str]] = {}
     for table in catalog.stream_tables():
         for name, fingerprint in from_json(table.details).functions.items():
@@ -74,7 +74,7 @@ def refuse_missing(table: TableName, details: Details, session: Session) -> None
 
 
 def refuse_changed(table: TableName, details: Details, session: Session) -> None:
-    """Refuse to compare a stream table with its query when that would run other functions than the table was made by.
+    """Refuse to verify with functions other than those the table was computed with.
 
     Raises:
         UserError: `FUNCTION_NOT_FOUND`, `FUNCTION_CHANGED`.

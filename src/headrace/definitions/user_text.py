@@ -19,7 +19,7 @@ Bind = Callable[[TableName], str]
 
 
 def resolver(namespace: tuple[str, ...], catalogs: frozenset[str]) -> Callable[[tuple[str, ...]], TableName]:
-    """How names written in a query become full names."""
+    """Return a function that qualifies names of a query."""
     return lambda parts: qualify(parts, namespace, catalogs)
 
 
@@ -112,7 +112,7 @@ def relations_read(
     catalogs: frozenset[str],
     view_text: Callable[[TableName], str | None],
 ) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
-    """The relations a query reads and the views it goes through, each once, in order of appearance.
+    """Return the relations a query reads and the views between, in order of appearance.
 
     Raises:
         UserError: `CYCLE` for a view that reads itself.

@@ -1,4 +1,4 @@
-"""The keys of the groups that a change touches, without computing the change where its keys are known sooner.
+"""Keys of the groups a change touches, without computing the change where they are known.
 
 Δ(L ⟕ R) = Δ(L ⋈ R) + pad(Δ(L ▷ R)). A row of L that begins or ceases to be padded has itself changed, or has met a row
 of ΔR, and is in Δ(L ⋈ R) then. So where groups are told by columns of L, those of ΔL and of Δ(L ⋈ R) are all that are
@@ -16,7 +16,9 @@ Names = tuple[str, ...]
 
 
 def touched(rows: Relation, keys: Names, change: Change) -> Relation:
-    """The different keys of the changed rows, among them perhaps some of rows that did not change.
+    """Return the distinct keys of the changed rows.
+
+    Some may be of rows that did not change.
 
     Args:
         rows: What is grouped.

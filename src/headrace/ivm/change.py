@@ -1,4 +1,4 @@
-"""What a rule may ask for: the change of an input, its contents before and after, a result computed once."""
+"""Inputs of delta rules: changes, contents before and after, results computed once."""
 
 from __future__ import annotations
 

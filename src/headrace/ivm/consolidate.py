@@ -1,4 +1,4 @@
-"""Consolidation: each row once, with the sum of its weights; a row whose weights cancel is no change.
+"""Consolidation: each row once with the sum of its weights; rows that cancel are dropped.
 
 Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 """
@@ -23,7 +23,7 @@ def consolidate(change: Relation) -> Relation:
 
 
 def _consolidated(change: Relation) -> bool:
-    """Return whether no row occurs twice and none weighs zero: it was consolidated, and no more than renamed since."""
+    """Return whether rows were consolidated, and only renamed since."""
     if isinstance(change, Project):
         renamed = {as_column(scalar): name for name, scalar in change.items}
         whole = len(renamed) == len(change.items) and set(change.input.columns) == renamed.keys()
@@ -34,7 +34,7 @@ def _consolidated(change: Relation) -> bool:
 
 
 def difference(old: Relation, new: Relation) -> Relation:
-    """The change from one relation to another: every row of the new one, minus every row of the old.
+    """Return the change from one relation to another: new rows minus old rows.
 
     Args:
         old: The rows before.

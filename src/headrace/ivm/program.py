@@ -22,7 +22,7 @@ COMPANION = "companion"
 
 @dataclass(frozen=True, slots=True)
 class DeltaCoverage:
-    """What tells whether all rows of a source near a change are in the source's own change.
+    """Relations by which to test that a source's change has all its rows near a change.
 
     That is so if `near` has as many rows as `times` sums up to in `added`; it has never fewer.
 
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What is read of a source near changes, by values of some of its columns.
+    """Rows that a program reads of a source by values of some of its columns.
 
     Args:
         follows: Sources whose changes have these values, each with the columns that do.
@@ -89,7 +89,7 @@ def free_name(stem: str, steps: Iterable[Step]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How large a table's change is, told by the rows of a step that it is a function of.
+    """Size of a table's change, as a function of the rows of a step.
 
     Args:
         step: The step.
@@ -124,7 +124,7 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class DeltaProgram:
-    """How a stream table follows a change of its sources.
+    """Steps and changes by which a stream table follows its sources.
 
     Args:
         steps: To be computed in this order.
@@ -141,7 +141,7 @@ class DeltaProgram:
 
 @dataclass(frozen=True, slots=True)
 class FullProgram:
-    """How a stream table is computed from nothing.
+    """Relations by which a stream table is computed from nothing.
 
     Args:
         companion: Computed first, then read as `Stored(COMPANION, …)`.

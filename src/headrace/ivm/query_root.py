@@ -1,4 +1,4 @@
-"""The shape of a query's root: the aggregate that accumulators can keep, and what is done to its rows."""
+"""The root of a query: the aggregate with accumulators, and the operators above it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Root:
 
     @property
     def output_key(self) -> tuple[str, ...] | None:
-        """Output columns that show the group key; None when some part of it is not shown, or rows repeat."""
+        """Return output columns that are the group key.
+
+        None when a part of it is not shown, or rows repeat.
+        """
         if self.copies is not None:
             return None
         shown = {as_column(scalar): name for name, scalar in reversed(self.items)}
@@ -79,7 +82,7 @@ def _repeated(below: Root, copies: str) -> Root:
 
 
 def _companion_keys(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Give each key a column name that any table format takes: letters, digits, underscores, no case clash."""
+    """Name each key as any table format allows: letters, digits, underscores, no clash."""
     taken = set[str]()
     pairs = list[tuple[str, str]]()
     for key in keys:

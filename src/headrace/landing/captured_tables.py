@@ -51,7 +51,10 @@ def add_tables(lander: Lander, name: str, change: Change, tables: Iterable[str])
 
 
 def _refuse_gated(lander: Lander, source: DatabaseSource) -> None:
-    """The new mirrors would be newer than those that are held back, and readers of both would see a mixture."""
+    """Refuse to add mirrors while others of the source are gated.
+
+    Readers of both would see a mixture of versions.
+    """
     closed = lander.catalog.gates()
     if gated := [str(m.name) for m in source.mirrors if m.name in closed]:
         raise UserError(
@@ -98,7 +101,7 @@ def _refuse_none(source: DatabaseSource, mirrors: Collection[TableName]) -> None
 
 
 def _tidy(lander: Lander, source: DatabaseSource) -> None:
-    """Let the server forget what has no mirror any more; the next landing does it when that is not possible now."""
+    """Remove what the server keeps for dropped mirrors, or leave it to the next landing."""
     with suppress(HeadraceError):  # its connection string may not be set here
         lander.open_capture(source).tidy()
         return

@@ -1,4 +1,4 @@
-"""Lands database sources: reads what was committed, brings the mirrors to it, publishes, and only then lets go.
+"""Lands database sources: read, write mirrors, publish, then acknowledge.
 
 All mirrors of a source that a landing changes are published in one transaction with the source's position, so that they
 always show one cut of the database, and a crash at any point repeats a landing or finds it done.
@@ -177,7 +177,9 @@ class Lander:
         return self._begin(name, [])
 
     def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
-        """Land what was committed since the last time, in one publication or several; none for a source on hold.
+        """Land what was committed since the last landing; return one result a publication.
+
+        Nothing is landed of a source on hold.
 
         Args:
             name: The source.
@@ -268,7 +270,10 @@ class Lander:
         return self.renew(name, begin)
 
     def _undo(self, source: DatabaseSource, installed: Sequence[Capture]) -> None:
-        """Forget a source that could not be created; where its server is out of reach, keep it to be dropped later."""
+        """Remove a source that could not be created.
+
+        Where its server is out of reach, it is kept to be dropped later.
+        """
         name = source.name
         try:
             for capture in installed:
@@ -351,7 +356,10 @@ class Lander:
             )
 
     def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
-        """Bring every mirror to the landing, side by side: commits wait more for files and locks than they compute."""
+        """Write every mirror of a landing in parallel.
+
+        Commits wait more for files and locks than they compute.
+        """
         mirrors = {m.name: m for m in source.mirrors}
         newest = self.catalog.newest_versions()
         read = self._read_by()
@@ -458,7 +466,7 @@ def not_active(source: DatabaseSource, hint: str) -> UserError:
 
 
 def resources_of(source: DatabaseSource) -> list[str]:
-    """What whoever changes a source or its mirrors holds leases of."""
+    """Return the leases needed to change a source or its mirrors."""
     return [source_resource(source.name), *(resource_of(t) for m in source.mirrors for t in m.stored)]
 
 

@@ -1,4 +1,4 @@
-"""Thins the snapshots of mirrors as they are landed: in the landing's own publication, every so many commits.
+"""Thins snapshots of mirrors within landings, every so many commits.
 
 Maintenance waits until nothing is to be done. A source that is written by the second is never so quiet, and the more
 snapshots its mirrors have, the longer each commit takes.
@@ -37,7 +37,7 @@ class Thinner:
     def thin(
         self, mirrors: Mapping[TableName, Mirror], written: Mapping[TableName, TableMeta], runner: Runner
     ) -> frozenset[TableName]:
-        """Have stored tables of mirrors forget what nobody needs, if it is time; those that were written to that end.
+        """Expire snapshots of mirrors when it is time; return the tables written to for it.
 
         Args:
             mirrors: The mirrors, by the `lake` name of each of their stored tables.
@@ -71,7 +71,7 @@ class Thinner:
         return bool(gone) and runner.forget(name.within(STAGING), gone)
 
     def _busy_since(self, mirror: TableName, needs: Needs, now: dt.datetime) -> dt.datetime | None:
-        """Since when somebody may have been reading a mirror: what its refreshing consumers stand at; None for ever."""
+        """Return since when running refreshes may read a mirror; None: since ever."""
         live = {x.resource for x in self._catalog.leases() if x.owner is not None and x.expires_at > now}
         busy = [n for n, t in needs.tables.items() if mirror in t.sources and resource_of(n) in live]
         since = now
@@ -84,7 +84,7 @@ class Thinner:
         return since
 
     def _published(self, mirror: Mirror, name: TableName, meta: TableMeta) -> dict[int, dt.datetime]:
-        """When snapshots of a stored table were published; those of a log about when they were committed."""
+        """Return when snapshots were published; of a log, roughly when they were committed."""
         if name != mirror.name:
             times = {s.id: s.timestamp_ms / 1000 for s in meta.snapshots.values()}
             return {s: dt.datetime.fromtimestamp(at, dt.UTC) for s, at in times.items()}

@@ -1,4 +1,4 @@
-"""Brings one mirror to a landing: its columns first, then its rows, then its change log; all in `staging`."""
+"""Writes one mirror for a landing: columns, rows, then change log; all in `staging`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Hand = Callable[[TableMeta, str, tuple[Column, ...]], None]
 
 @dataclass(slots=True)
 class Moved:
-    """What became of a mirror.
+    """The outcome of writing a mirror.
 
     Args:
         written: Its stored tables that were written, by `lake` name, with their metadata.
@@ -142,7 +142,7 @@ class Mirroring:
         _count(moved, change)
 
     def _apply_logged(self, query: str, view: str, target: Target, wanted: Mapping[str, str], moved: Moved) -> None:
-        """Write a change to the log as it is computed, and apply what is written there: many rows are kept once."""
+        """Write a change to the log, then apply it from there, so it is computed once."""
         log, listed = self.mirror.log, _listed(target.columns)
         former = self.staged(log).current_snapshot_id
         shown = f"{listed}, CAST({WEIGHT} AS BIGINT) AS {WEIGHT}, CAST({self.version} AS BIGINT) AS {VERSION}"
@@ -199,7 +199,7 @@ def _listed(columns: Sequence[Column]) -> str:
 
 
 def evolution(landed: LandedTable, meta: TableMeta) -> tuple[str, ...]:
-    """What ALTER TABLE must do to give a mirror and its log the columns they have from now on.
+    """Return the ALTER TABLE clauses that give a mirror and its log their new columns.
 
     A column of another type is another column: whoever reads it is stopped, and nobody else notices.
     """

@@ -1,4 +1,4 @@
-"""Gathers the facts of one refresh: from the catalog, pointers and metadata files, without a Spark job."""
+"""Gathers the facts of a refresh from catalog, pointers and metadata, without a Spark job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.statistics.calibration import PACE_ENTRIES, pace, recomputed
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What the catalog says about the table and its surroundings.
+    """A stream table and its surroundings, as the catalog has them at one moment.
 
     Args:
         table: The stream table.
@@ -81,7 +81,7 @@ def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, Tabl
 
 
 def redefined(state: TableState, definition: Definition, reason: FullReason) -> TableState:
-    """What the catalog will say of a table once a new definition is published: no frontier, the next generation.
+    """Return a table's state under a new definition: no frontier, the next generation.
 
     Its surroundings are those of the new definition, too, for which versions agree is found out from them.
     """
@@ -110,12 +110,12 @@ def redefined(state: TableState, definition: Definition, reason: FullReason) -> 
 
 
 def outside(state: TableState, cycle: Collection[TableName]) -> TableState:
-    """The same without the sources that are in the table's own cycle, which are read as they become."""
+    """Return the state without sources in the table's own cycle."""
     return replace(state, table=replace(state.table, sources=tuple(s for s in state.table.sources if s not in cycle)))
 
 
 def still_read(state: TableState, heads: Mapping[TableName, Head]) -> TableState:
-    """The same with only those sources that it read so far and goes on reading, and of these the columns still there.
+    """Return the state with only the sources and columns that the new definition still reads.
 
     What changed in them can be told although the definition does not hold any more.
 
@@ -224,7 +224,7 @@ def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
 
 
 def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
-    """The error for a source that is held back, by a gate or for alignment, at a state that is not kept any more."""
+    """Return the error for a held-back source whose held state is no longer kept."""
     gate, together = f"Open its gate: `headrace gate open {source}`", f"Refresh what {table} reads in one go"
     return UserError(
         "HISTORY_EXPIRED",

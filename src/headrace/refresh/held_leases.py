@@ -34,7 +34,7 @@ def new_owner() -> str:
 
 
 def owner_is_dead(owner: str) -> bool:
-    """Return whether an owner ran on this host in a process that no longer exists; False when that cannot be told."""
+    """Return whether an owner's process, on this host, is gone; False when unknown."""
     host, _, rest = owner.partition(":")
     pid = rest.partition(":")[0]
     if host != socket.gethostname() or not pid.isdigit():
@@ -97,7 +97,7 @@ def holding_leases(
 
 
 def _keep_releasing(catalog: Catalog, leases: Sequence[Lease]) -> None:
-    """Give leases back as soon as the catalog answers again; when they have expired there is nothing left to do."""
+    """Release leases once the catalog answers again, unless they have expired."""
     until = time.monotonic() + TTL.total_seconds()
     while time.monotonic() < until:
         time.sleep(RELEASE_SECONDS)

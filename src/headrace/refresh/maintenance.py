@@ -1,4 +1,4 @@
-"""Maintenance of everything stored: compaction, expiry, log trimming, orphan files, pins on users' tables.
+"""Maintains everything stored: compaction, expiry, log trimming, orphan files, pins.
 
 Works table by table under the table's lease, in `staging`, and publishes like everything else. A table that is being
 refreshed is left for the next time: maintenance is never in the way.
@@ -47,7 +47,7 @@ class MaintenanceResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What frontiers need, read once."""
+    """Versions that frontiers, gates and aligned tables need, read once."""
 
     tables: Mapping[TableName, StreamTable]
     mirrors: Mapping[TableName, Mirror]
@@ -105,7 +105,7 @@ def maintain(
 
 
 def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
-    """What frontiers, gates and aligned tables need."""
+    """Read which versions frontiers, gates and aligned tables need."""
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
@@ -189,7 +189,7 @@ def _unread_log(
 def _remove_dropped(
     catalog: Catalog, session: Session, older_than: dt.timedelta, dry_run: bool
 ) -> list[MaintenanceResult]:
-    """Remove the files of tables that were dropped or replaced so long ago that nobody reads them any more."""
+    """Remove files of tables dropped or replaced longer ago than any reader runs."""
     results = []
     for gone in catalog.retired(dt.datetime.now(dt.UTC) - older_than):
         if not dry_run:
@@ -204,7 +204,7 @@ def _remove_dropped(
 
 
 def _pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
-    """Tag the snapshots of users' tables that frontiers refer to, so that nobody's expiry removes them."""
+    """Tag the snapshots of users' tables that frontiers refer to, against expiry."""
     sources = sorted({s for t in needs.tables.values() for s in t.sources} - needs.streams - needs.mirrors.keys())
     heads = Cut(catalog, session.location)
     there = heads.versions(sources)

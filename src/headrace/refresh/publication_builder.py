@@ -1,4 +1,4 @@
-"""What a finished refresh publishes: a pure function from what was planned and done to one publication."""
+"""Builds the publication of a finished refresh from its plan and outcome. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Finished:
 
     @property
     def moved(self) -> bool:
-        """Return whether the contents changed; a refresh that found the same rows makes no new version."""
+        """Return whether the contents changed; equal rows make no new version."""
         if self.facts.name not in self.outcome.written:
             return False
         changed = bool(self.outcome.inserted + self.outcome.deleted)
@@ -68,7 +68,7 @@ class Finished:
 
     @property
     def companion_behind(self) -> bool | None:
-        """Whether the companion stays what it was while the rest is recomputed; None where it follows, or is none."""
+        """Return whether the companion was left behind; None where it follows or is none."""
         if self.facts.companion is None or self.choice.mode is not Mode.FULL:
             return None
         return self.facts.companion not in self.outcome.written
@@ -85,7 +85,7 @@ class Finished:
 
     @property
     def estimate(self) -> float | None:
-        """What the cost model said of the mode that ran."""
+        """Return the estimated seconds of the mode that ran."""
         full = self.choice.mode is Mode.FULL
         return self.choice.full_seconds if full else self.choice.differential_seconds
 
@@ -134,7 +134,7 @@ def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], grou
 
 
 def staged_head(done: Finished) -> Head | None:
-    """What a table that is published together with this one reads of it; None where it finds it published."""
+    """Return a table's staged head for readers published with it; None if unchanged."""
     meta = done.published.get(done.facts.name)
     if meta is None:
         return None

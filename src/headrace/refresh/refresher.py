@@ -1,4 +1,4 @@
-"""Refreshes stream tables, one or a group: gather, choose, run, publish; on any error put everything back."""
+"""Refreshes one stream table or a group: gather, choose, run, publish, or put back."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Refresher:
         reason: FullReason = FullReason.DEFINITION_CHANGED,
         resolved: Mapping[TableName, Resolution] | None = None,
     ) -> RefreshResult:
-        """Recompute a stream table under a new definition; both are published together, or neither is.
+        """Recompute a stream table under a new definition; publish both or neither.
 
         Args:
             definition: The new definition; its new stored tables are in `staging` already.
@@ -263,7 +263,7 @@ class Refresher:
         reason: FullReason = FullReason.DEFINITION_CHANGED,
         resolved: Mapping[TableName, Resolution] | None = None,
     ) -> tuple[RefreshResult, ...]:
-        """Recompute the members of a cycle under new definitions; all are published together, or none.
+        """Recompute a cycle under new definitions; publish all members or none.
 
         Args:
             definitions: The new definition of every member; their new stored tables are in `staging` already.
@@ -340,13 +340,13 @@ class Refresher:
         return tuple(self._unchanged(n, f, attempt.seconds) for n, f in zip(names, frontiers, strict=True))
 
     def _has_moved(self, name: TableName, heads: Cut) -> bool:
-        """Return whether what a table reads has certainly moved, as mostly it has; found out from little."""
+        """Return whether a cheap look proves that a table's sources moved."""
         with self.catalog.reading() as reader:
             table, frontier = reader.stream_table(name), reader.frontier(name)
         return heads.passed(frontier) and not wants_alignment(table, self.defaults)
 
     def _seen_by_all(self, names: Sequence[TableName], heads: Cut) -> dict[TableName, Head]:
-        """What members of a group read of stream tables outside it, looked at once: those may move on meanwhile."""
+        """Observe, once for all members, the stream tables outside a group that they read."""
         if len(names) == 1:
             return {}
         newest = self.catalog.newest_versions()
@@ -363,7 +363,10 @@ class Refresher:
         return self._aligned(state, {s: found[s] for s in state.table.sources})
 
     def _aligned(self, state: gather_facts.TableState, found: dict[TableName, Head]) -> dict[TableName, Head]:
-        """Heads, held back where the table wants versions that agree; what is staged for it is one cut already."""
+        """Return heads held at versions that agree, where the table asks for alignment.
+
+        Staged heads are of one cut already and stay as they are.
+        """
         if not wants_alignment(state.table, self.defaults) or any(head.staged for head in found.values()):
             return found
         name, newest = state.table.name, {s: head.version.version for s, head in found.items()}
@@ -485,7 +488,7 @@ class Refresher:
     def _judged(
         self, state: gather_facts.TableState, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
     ) -> dict[TableName, int]:
-        """The same for a table that is defined again because its definition holds no more, not because a user said so.
+        """Apply the fuse to a table defined again because its old definition no longer holds.
 
         Args:
             state: What the catalog says of it as it was.
@@ -566,12 +569,12 @@ class Refresher:
         return results
 
     def _put_back(self, tables: Sequence[TableName], leases: tuple[Lease, ...]) -> None:
-        """What a group has written already, when it cannot be published."""
+        """Reset the staging pointers of a group that cannot be published."""
         with suppress(HeadraceError):  # whoever refreshes these tables next puts them back first
             self.catalog.reset_staging(tables, held=leases)
 
     def _make_visible(self, publication: Publication) -> None:
-        """Publish; when the connection broke at the end, ask what became of it before calling it a failure."""
+        """Publish; after a lost connection, look up the outcome before failing."""
         try:
             self.catalog.publish(publication)
         except HeadraceError as error:

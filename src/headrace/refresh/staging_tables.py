@@ -31,7 +31,7 @@ def staged(catalog: Catalog, table: TableName) -> TableMeta:
 
 
 def untouched(catalog: Catalog, table: TableName) -> TableMeta:
-    """The same, of a table that is about to be written: it is what `lake` shows, or another one that is to replace it.
+    """Return the metadata of a table about to be written; refuse foreign commits.
 
     The Java of a process that was killed, or lost its lease, may commit once more after its work was put back; that it
     does so later is told by `only_ours`, as Iceberg appends to whatever there is when it commits.
@@ -54,7 +54,7 @@ def untouched(catalog: Catalog, table: TableName) -> TableMeta:
 
 
 def only_ours(table: TableName, before: TableMeta, after: TableMeta, statements: int) -> None:
-    """Refuse a table to which somebody else has committed while statements wrote to it, each at most once.
+    """Refuse a table to which another writer committed while our statements ran.
 
     Args:
         table: The table.
@@ -73,7 +73,7 @@ def only_ours(table: TableName, before: TableMeta, after: TableMeta, statements:
 def somebody_elses(
     table: TableName, before: TableMeta, now: Callable[[], TableMeta], statements: int
 ) -> Iterator[None]:
-    """Rows that are missing while statements write to a table, or too many, may be somebody else's doing.
+    """Blame wrong row counts on another writer's commit where there was one.
 
     Args:
         table: The table.
@@ -92,7 +92,9 @@ def somebody_elses(
 
 
 def only_rewritten(catalog: Catalog, table: TableName, before: TableMeta, *, trimmed: bool) -> TableMeta:
-    """A stored table after maintenance, which changes no rows, but for those of a log that nobody reads any more.
+    """Return a table's metadata after maintenance; refuse changes of rows.
+
+    Maintenance may only remove rows of a log that no reader needs any more.
 
     Args:
         catalog: The catalog.

@@ -54,7 +54,7 @@ def of_machine(pace: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How fast a table's refreshes have been, from its own history.
+    """Ratios of measured to estimated seconds of a table's refreshes, by mode.
 
     Args:
         full: Seconds of its recent FULL refreshes divided by what was estimated for them; None without any.
@@ -70,7 +70,7 @@ class Calibration:
 
     @property
     def either(self) -> tuple[float, float]:
-        """What corrects the estimates of FULL and of DIFFERENTIAL.
+        """Return the factors for estimates of FULL and of DIFFERENTIAL.
 
         Of a mode without a history as much as may be the machine's is taken from the other one: else a slow machine
         would have whatever was never measured look better than it is.
@@ -80,7 +80,9 @@ class Calibration:
 
 
 def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
-    """How many refreshes of a mode have warmed a session up: those of the other one warm up little of what it runs.
+    """Count a mode's refreshes that warmed the session.
+
+    `OTHERS` refreshes in the other mode count as one.
 
     Args:
         ran: How many there were in the session, by mode.
@@ -90,7 +92,7 @@ def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
 
 
 def pace(history: tuple[HistoryEntry, ...]) -> Calibration:
-    """How real times related to the estimates, by mode: the best of the recent ratios in sessions that were warm.
+    """Calibrate by history: the best recent ratio of each mode in warm sessions.
 
     A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
     A mode that runs now and then only is remembered from one refresh to the next (`remembered`), and fades; what such
@@ -114,7 +116,7 @@ def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float 
 
 
 def remembered(pace: Calibration) -> dict[str, float]:
-    """What a refresh keeps under `PACES` in its metrics of how fast both modes were before it."""
+    """Return the calibration that a refresh stores in its metrics under `PACES`."""
     known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
     return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}
 
@@ -132,7 +134,7 @@ def recomputed(history: tuple[HistoryEntry, ...]) -> int:
 
 
 def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
-    """What the oldest of them remembers of a mode: of refreshes that are none of them."""
+    """Return a mode's ratio as remembered by the oldest entry of the history."""
     metrics = history[-1].metrics if history else {}
     known = metrics.get(PACES, {}).get(mode.value) if metrics.get("model") == MODEL else None
     return None if known is None else float(known) ** FADING
@@ -146,7 +148,7 @@ def _tells(entry: HistoryEntry) -> bool:
 
 
 def _own(entry: HistoryEntry) -> float:
-    """Seconds of a refresh, with its part of what it read together with others: who comes first is no slower."""
+    """Return a refresh's seconds, with its share of work that others reused."""
     return entry.seconds + float(entry.metrics.get(SHARED, 0) or 0)
 
 

@@ -19,7 +19,7 @@ A failure costs about as much as the refresh without the strategy, so that tryin
 
 
 class FailedStrategies:
-    """Counts the refreshes of each stream table since a strategy failed; safe to use from several threads.
+    """Counts each table's refreshes since a strategy failed; thread-safe.
 
     A delete that took along rows that had to stay is undone and another made, which costs as much again: no harm once,
     but in every refresh. What one stream table finds out holds for all that use the same table.
@@ -38,7 +38,7 @@ class FailedStrategies:
         self._refreshes.update(table, lambda count: (count or 0) + 1)
 
     def add(self, strategy: Strategy, subject: TableName, names: Names) -> None:
-        """Leave a strategy out from now on, in `OFF_FOR` more refreshes of whichever stream table would use it."""
+        """Leave a strategy out for the next `OFF_FOR` refreshes of each table using it."""
         with self._lock:
             now = self._refreshes.all()
             self._drop_expired(now)

@@ -24,7 +24,7 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RefreshBegan:
-    """A stream table is about to be refreshed; what failed before grows older by one refresh of this table.
+    """A refresh of a stream table begins; its failed strategies age by one refresh.
 
     Args:
         table: The stream table.

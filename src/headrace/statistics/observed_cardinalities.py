@@ -12,7 +12,7 @@ MARGIN = 4
 
 
 class ObservedCardinalities:
-    """Rows of a stream table's steps beside how many rows had changed; safe to use from several threads.
+    """Rows of a table's steps by number of changed rows; thread-safe.
 
     Mostly few rows are left of what is joined, grouped or compared with something, however many changed.
 

@@ -1,4 +1,4 @@
-"""The statistics of a session: refreshes report what they observed, and the next ones are planned by it."""
+"""Session statistics: what refreshes have observed, for planning the next ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SessionStatistics:
                 assert_never(seen)
 
     def off(self, strategy: Strategy, subject: TableName, *, by: TableName) -> frozenset[Names]:
-        """Return the columns or steps with which a strategy failed, and is not to be tried in the current refresh.
+        """Return columns or steps for which a strategy is off in this refresh.
 
         Args:
             strategy: The strategy.
@@ -78,7 +78,7 @@ class SessionStatistics:
         return self._cardinalities.at_most(table, step, changed)
 
     def needs(self, semantics: Semantics) -> dict[TableName, Mapping[Key, Need]]:
-        """Return what programs read near changes, by stream table; only of tables with the same settings.
+        """Return the programs' semi-join needs by table, for the same settings only.
 
         Tables that are computed under other settings share nothing.
         """

@@ -52,7 +52,7 @@ def blown_fuses(catalog: Catalog) -> tuple[BlownFuse, ...]:
 
 
 def went_past(name: str) -> str:
-    """What to tell who gave a stream table a new definition while its fuse was blown.
+    """Return the notice for a new definition of a stream table whose fuse was blown.
 
     The change that the fuse kept out was one of the old contents; the new ones have never been without it.
     """
@@ -77,7 +77,7 @@ def parse_resolution(text: str) -> Resolution:
 
 
 def to_resolve(catalog: Catalog, cut: Grouping, name: TableName) -> tuple[TableName, ...]:
-    """The stream tables whose fuses are resolved with that of one: those of its group that have blown.
+    """Return the stream tables of one's group whose fuses have blown.
 
     What is published together is decided about together; one fuse alone would keep the group back for ever.
 

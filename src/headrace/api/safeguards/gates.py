@@ -41,7 +41,7 @@ def gate_infos(catalog: Catalog) -> tuple[GateInfo, ...]:
 
 
 def gated_above(catalog: Catalog, tables: Sequence[TableName] | None) -> tuple[TableName, ...]:
-    """Sources that are held back and that stream tables read, directly or through others; of all tables for None."""
+    """Return the closed gates above some stream tables, or above all of them for None."""
     closed = catalog.gates()
     if not closed:
         return ()
@@ -51,7 +51,9 @@ def gated_above(catalog: Catalog, tables: Sequence[TableName] | None) -> tuple[T
 
 
 def to_gate(catalog: Catalog, text: str, name: Callable[[str], TableName]) -> tuple[TableName, ...]:
-    """The sources that a gate holds back: all mirrors of a database together, whose transactions would be torn apart.
+    """Return the sources that one gate holds back.
+
+    All mirrors of a database are held together, because otherwise its transactions would be torn apart.
 
     Args:
         catalog: The catalog.

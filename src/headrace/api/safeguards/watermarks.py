@@ -1,4 +1,4 @@
-"""Watermarks: sources whose users say up to which moment they are complete, and what waits until they agree."""
+"""Watermarks: up to which moment sources are complete, and which tables wait for others."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from headrace.results.refresh_results import Record
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent(Record):
-    """Something that a scheduler told.
+    """An event that a scheduler wrote to the catalog.
 
     Args:
         id: Grows.
@@ -29,5 +29,5 @@ class LoggedEvent(Record):
 
 
 def event_log(catalog: Catalog, after: int | None, limit: int) -> tuple[LoggedEvent, ...]:
-    """What schedulers told; see `Headrace.event_log`."""
+    """Return the events that schedulers wrote; see `Headrace.event_log`."""
     return tuple(LoggedEvent(e.id, e.at, e.kind, e.fields) for e in catalog.events(after, limit))

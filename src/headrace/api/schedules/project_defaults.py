@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def defaults_of(settings: Settings) -> Defaults:
-    """What the project wants of diamonds."""
+    """Return the project's defaults for diamonds, fuses and lags."""
     fuse = Fuse(parse_ceiling(settings.fuse_ceiling), parse_factor(settings.fuse_factor))
     return Defaults(
         Consistency(settings.diamond_consistency),
@@ -29,6 +29,6 @@ def defaults_of(settings: Settings) -> Defaults:
 
 
 def scheduler_state_of(settings: Settings, catalog: Catalog, heads: Cut) -> SchedulerState:
-    """What schedulers would decide from; sources that cannot be read are taken not to have moved."""
+    """Read the state schedulers decide from; unreadable sources count as not moved."""
     default = parse_schedule(settings.default_schedule)
     return read_scheduler_state(catalog, heads, defaults_of(settings), default, lambda *_: None)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class EngineWorker:
-    """Refreshes units with the engine; what the scheduler knows of it is the protocol `Worker`."""
+    """Refreshes units with the engine, as the scheduler's protocol `Worker`."""
 
     def __init__(self, creator: Creator, session: Session) -> None:
         self._creator = creator
@@ -129,7 +129,7 @@ def run(
 
 @contextmanager
 def _telling(settings: Settings, events: Events) -> Iterator[None]:
-    """Whoever is to be told by the settings."""
+    """Deliver events to the configured hook and webhook while the block runs."""
     with ExitStack() as open_:
         if settings.on_event:
             open_.enter_context(Hook(load_hook(settings.on_event, settings.root), events))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def with_schedules(
     infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Cut
 ) -> tuple[StreamTableInfo, ...]:
-    """What `status` says of tables, with what schedulers make of them."""
+    """Return the status of tables with their schedules, holds and lateness added."""
     state = read_scheduler_state(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
     now = dt.datetime.now(dt.UTC)
     wanted, found = targets(state), holds(state, now)

@@ -1,4 +1,4 @@
-"""What a group must remember so that its aggregates can follow a change without reading the group again.
+"""Accumulators: values kept per group so that aggregates follow a change.
 
 Each accumulator can be computed from scratch, from a change, and from its old value and the change; an aggregate call
 is a function of accumulators. Everything here is exact: sums of floating-point numbers drift, so they have no
@@ -22,7 +22,7 @@ ROWS = "__hr_n"
 
 
 class Kind(StrEnum):
-    """How an accumulator follows a change."""
+    """Ways in which an accumulator follows a change."""
 
     COUNT = "count"
     SUM = "sum"
@@ -59,7 +59,7 @@ class Accumulator:
 
     @property
     def tight(self) -> bool:
-        """Return whether it is a sum whose type has no digits to spare, so that adding up a change may overflow it."""
+        """Return whether it is a sum whose type has no spare digits and may overflow."""
         return self.kind is Kind.SUM and self.weight_type is None
 
     def halved(self, *, ansi: bool) -> bool:

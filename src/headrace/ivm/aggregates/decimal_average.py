@@ -40,7 +40,10 @@ def quotient(shape: tuple[int, int], total: str, count: str) -> Scalar | None:
 
 
 def _by_remainder(precision: int, scale: int, result: str, total: Scalar, count: Scalar) -> Scalar | None:
-    """Half up is floor((2a + n) / 2n) over whole numbers, a being the sum in units of the result's last digit."""
+    """Round half up as floor((2a + n) / 2n) over whole numbers.
+
+    Here a is the sum in units of the result's last digit.
+    """
     if precision + scale + 17 > MAX_PRECISION:
         return None
     units = f"CAST(2{'0' * (scale + 4)} AS {decimal(scale + 5, 0)})"

@@ -170,14 +170,14 @@ def _may_lose_extreme(root: Root, change: Change) -> bool:
 
 
 def _doubts(root: Root, change: Change) -> list[Scalar]:
-    """When a group must be read again."""
+    """Return the conditions under which a group must be read again."""
     accumulators = root.plan.accumulators
     doubts = [_left(a) for a in accumulators if a.extreme] if _may_lose_extreme(root, change) else []
     return doubts if change.ansi else doubts + [_overflowed(a) for a in accumulators if _overflows_to_null(a)]
 
 
 def _added(root: Root, change: Change) -> Relation:
-    """What the change adds to each touched group, keys under their companion names."""
+    """Return what the change adds to each touched group, keys under companion names."""
     aggregate = root.aggregate
     rows = change.of(aggregate.input)
     accumulators = root.plan.accumulators
@@ -223,13 +223,16 @@ def _moved(a: Accumulator, *, ansi: bool) -> Scalar:
 
 
 def _checked(total: Scalar) -> Scalar:
-    """A group with fewer than no rows means that state and change do not belong together: stop, publish nothing."""
+    """Fail on a group with a negative row count.
+
+    State and change do not belong together then: the refresh stops and publishes nothing.
+    """
     message = "raise_error('[STATE_DIVERGED] a change removes rows that the stream table does not have')"
     return compose(f"CAST(CASE WHEN {{t}} >= 0 THEN {{t}} ELSE {message} END AS bigint)", t=total)
 
 
 def _left(a: Accumulator) -> Scalar:
-    """Return whether the old extreme may have left: a lost value reaches it, and no gained one makes up for it."""
+    """Return whether the old extreme may be lost and no gained value replaces it."""
     reaches = "<=" if a.kind is Kind.MIN else ">="
     return compose(
         f"{{lost}} {reaches} {{old}} AND NOT COALESCE({{add}} {reaches} {{old}}, false)",
@@ -240,7 +243,10 @@ def _left(a: Accumulator) -> Scalar:
 
 
 def _overflows_to_null(a: Accumulator) -> bool:
-    """Without ANSI mode a decimal sum that outgrows its type is NULL; integers wrap around, which sums undo."""
+    """Return whether a sum becomes NULL on overflow, as decimals do without ANSI mode.
+
+    Integers wrap around, which later changes undo.
+    """
     return a.kind is Kind.SUM and a.type != "bigint"
 
 
@@ -280,7 +286,10 @@ def existed(root: Root, when: str) -> Scalar:
 
 
 def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Scalar:
-    """Return whether the old and the new row differ. Columns are OLD and NEW ones, or bare for a key."""
+    """Return whether the old and the new row differ.
+
+    Columns are OLD and NEW ones, or bare for a key.
+    """
     values = tuple(c for c in columns if c not in key)
     same = " AND ".join(f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))) or "true"
     parts = {f"o{i}": column(OLD + c) for i, c in enumerate(values)}
@@ -300,7 +309,7 @@ def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scal
 
 
 def companion_change(root: Root, kept: Stored) -> TableChange:
-    """What touched groups change in the companion."""
+    """Return the companion's change for the touched groups."""
     key = _key_names(root)
     was, is_ = existed(root, OLD), existed(root, NEW)
     change = _both_ways(kept, root.companion, was, is_, key)

@@ -1,4 +1,4 @@
-"""A recursion that loses rows: what rested on what is gone is taken back, and what still follows is found again.
+"""Delete and rederive: take back what lost its support, then find what still follows.
 
 Let T = A ⊎ S(T) be the recursion, A′ and S′ its start and its step after the change. S takes each row by itself, so a
 step is a bag of pairs (x, y): y follows from x. Let M be the pairs that are there more or less often than before, for
@@ -60,7 +60,7 @@ def rederived(recursive: Recursive, known: Relation, change: Change) -> Relation
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """A recursion's step as pairs: what follows, and beside it the columns of what it follows from."""
+    """A recursion's step as pairs: each derived row beside the row it is derived from."""
 
     recursive: Recursive
 
@@ -75,7 +75,7 @@ class _Pairs:
         return (*self.recursive.columns, *(name for _, name in self.origin))
 
     def over(self, rows: Relation | None = None) -> Relation:
-        """What follows from some rows; from the rows of a round, if none are given."""
+        """Return rows derived from some rows, or from those of a round if none are given."""
         return Project(self._of(self.recursive.again, rows), identity(self.columns))
 
     def _of(self, node: Relation, rows: Relation | None) -> Relation:
@@ -144,7 +144,7 @@ def _followers(pairs: _Pairs, rows: Relation) -> Relation:
 def _rounds(
     name: str, start_name: str, recursive: Recursive, first: Relation, again: Relation, change: Change
 ) -> Relation:
-    """What some rows bring along, if there are any."""
+    """Return everything derived from some rows, by rounds; empty if there are none."""
     if isinstance(first, Empty):
         return first
     seeds = change.keep(start_name, Project(first, identity(recursive.columns)))

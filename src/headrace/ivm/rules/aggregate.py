@@ -1,4 +1,4 @@
-"""GROUP BY (and DISTINCT) below another operator, or with calls that keep no accumulator: affected groups.
+"""GROUP BY and DISTINCT below the root, or without accumulators: affected groups.
 
 Let K be the keys of ΔR. Δ(γ(R)) = γ(R′ ⋉ K) − γ(R ⋉ K): groups outside K have the same rows before and after. NULL is
 a key like any other. Of K only those keys matter by which groups are asked for, where these are known (`partners`).

@@ -1,4 +1,4 @@
-"""Rows for which a partner exists, or none does: EXISTS, IN, semi-joins, and their opposites.
+"""Semi-joins and anti-joins: EXISTS, IN and their negations.
 
 Let L ⋉ R stand for either. Whether a row of L stays depends on its partners only, so a change of R concerns no rows
 but those with a partner in ΔR, A = L ⋉ ΔR, or any larger part of L:
@@ -22,7 +22,7 @@ from headrace.names import WEIGHT
 
 
 def delta(node: Existence, change: Change) -> Relation:
-    """The left side's changed rows, and the rows whose partners changed: as they stay now, minus as they stayed."""
+    """Return the changed left rows, and the change of rows whose partners changed."""
     left, right = change.of(node.left), change.of(node.right)
     if isinstance(right, Empty):
         return empty(node) if isinstance(left, Empty) else judged(node, left, change.after(node.right), change)

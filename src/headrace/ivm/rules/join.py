@@ -67,7 +67,7 @@ def _arranged(term: Relation, columns: tuple[str, ...]) -> Relation:
 
 
 def _chain(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar], change: Change) -> Relation:
-    """Join a change with one unchanged input after the other, each condition as early as its columns are there."""
+    """Join a change with unchanged inputs in turn, applying conditions as early as possible."""
     if isinstance(start, Empty):
         return start
     result = start

@@ -1,4 +1,4 @@
-"""Windows at the root: the old rows of the affected partitions are in the stream table itself.
+"""Windows at the root: old rows of affected partitions are read from the stream table.
 
 Where every column of PARTITION BY is shown, the rows to take back are those of the state that have an affected key:
 nothing has to be computed as it was before, and what is taken back is exactly what is there, float sums included.

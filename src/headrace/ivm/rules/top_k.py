@@ -44,7 +44,7 @@ def at_root(tree: Relation, change: Change) -> Relation | None:
 
 
 def from_state(tree: TopK, moved: Stored, state: Stored, again: Relation, change: Change) -> Relation:
-    """The first rows of state and gained rows, or those read again if a row of the state was lost.
+    """Return the first rows of state and gained rows; read again if a state row was lost.
 
     Args:
         tree: The query.

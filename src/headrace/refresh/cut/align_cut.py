@@ -1,4 +1,4 @@
-"""Reads from the catalog what alignment needs, and holds heads back at the versions that agree."""
+"""Reads from the catalog what alignment needs, and holds heads at versions that agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headrace.schedule.options import Consistency, parse_options
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What an aligned stream table may read.
+    """Versions that an aligned stream table may read.
 
     Args:
         versions: Of each source the version to read; None when no versions agree.
@@ -32,7 +32,7 @@ class Alignment:
 
 
 def wants_alignment(table: StreamTable, defaults: Defaults) -> bool:
-    """Whether a stream table reads versions that agree, where ways meet at it; a member of a cycle reads one cut."""
+    """Return whether a stream table reads aligned versions; members of cycles do not."""
     own = parse_options(table.options).diamond_consistency
     return not table.details.get("cyclic") and (own or defaults.consistency) is Consistency.ALIGNED
 
@@ -45,7 +45,7 @@ def alignment(
     newest: Mapping[TableName, int],
     readable: Callable[[Version], bool] = lambda _: True,
 ) -> Alignment:
-    """Find the newest versions of a stream table's sources that agree, none older than those it reflects already.
+    """Find the newest versions of a table's sources that agree, none older than reflected.
 
     Args:
         reader: One state of the catalog.
@@ -83,7 +83,7 @@ def readable_later(
     frontiers: Mapping[TableName, Frontier],
     defaults: Defaults,
 ) -> list[Version]:
-    """Versions that aligned stream tables may yet read although there are newer ones: those since their frontiers."""
+    """Return versions that aligned tables may still read, those since their frontiers."""
     found: list[Version] = []
     for name, frontier in frontiers.items():
         if name in tables and wants_alignment(tables[name], defaults):
@@ -96,7 +96,7 @@ def readable_later(
 
 
 def nothing_agrees(name: TableName, sources: Sequence[TableName]) -> EnvironmentFault:
-    """The error for a stream table that cannot be loaded, because no versions of what it reads agree."""
+    """Return the error for a table that cannot be loaded as no source versions agree."""
     return EnvironmentFault(
         "NOTHING_AGREES",
         f"No versions of what {name} reads agree on what they have in common; nothing was loaded.",
@@ -118,16 +118,19 @@ def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[Tabl
 
 
 def _tops(graph: Dag[TableName], name: TableName) -> frozenset[TableName]:
-    """Return where ways part that meet at a stream table; those with a cycle on them are published together instead."""
+    """Return where ways part that meet again at a stream table.
+
+    Those with a cycle between them are left out: they are published together instead.
+    """
     return frozenset(d.top for d in diamonds(graph) if d.bottom == name and not d.cyclic)
 
 
 def _candidates(versions: Sequence[Version], reflected: int | None, readable: Callable[[Version], bool]) -> list[int]:
-    """The versions that may be read, oldest first: of the table as it is now, and what is reflected already."""
+    """Return readable versions, oldest first: of the present table, and the reflected one."""
     uuid = versions[-1].table_uuid if versions else None
     return [v.version for v in versions if v.version == reflected or (v.table_uuid == uuid and readable(v))]
 
 
 def _states(reader: Reader, name: TableName) -> tuple[State, ...]:
-    """What a stream table was after each of its refreshes, oldest first."""
+    """Return the version and frontier of each refresh of a stream table, oldest first."""
     return tuple(State(version, frontier) for version, frontier in reader.past_frontiers(name))

@@ -1,4 +1,4 @@
-"""The cut: what every source is at, observed once for all tables that are refreshed together.
+"""The cut: the head of every source, observed once for all tables refreshed together.
 
 Observing reads pointers from the catalog and metadata files; it starts no Spark job, and for tables in `lake` no JVM.
 """
@@ -57,7 +57,7 @@ class Head:
 
 
 class Cut:
-    """Observes heads, each base table once; stream tables afresh each time, because a cycle itself moves them.
+    """Observes heads: each base table once, stream tables each time, as the cycle moves them.
 
     Threads may share it: what one has observed, the others find.
 
@@ -110,7 +110,7 @@ class Cut:
         return any(frontier[n] != version for n, version in seen.items())
 
     def take_mirrors(self) -> None:
-        """Take the heads of mirrors, if that was not done: what is asked about their keys then is no older."""
+        """Take the heads of mirrors unless done, so that keys read afterwards are no older."""
         self._mirrored()
 
     def versions(
@@ -154,7 +154,7 @@ class Cut:
         self._seen |= {n: head_at(self._seen[n], version) for n, version in at.items() if n in names}
 
     def _mirrored(self) -> dict[TableName, Head]:
-        """Heads of all mirrors, taken once and in one query: what was captured together is read together."""
+        """Return the heads of all mirrors, taken once, so that they are of one landing."""
         with self._lock:
             if self._mirrors is None:
                 with self._catalog.reading() as reader:

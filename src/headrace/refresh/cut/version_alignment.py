@@ -1,4 +1,4 @@
-"""Alignment: which versions of its sources a stream table reads so that they agree on everything they have in common.
+"""Alignment: choose versions of sources that agree on everything they have in common.
 
 Where ways part at a relation `top` and meet again at a table, its sources may reflect different versions of `top`. With
 `diamond_consistency = 'aligned'` the table reads, of each source, the newest version such that all of them reflect one
@@ -30,7 +30,7 @@ Reflected = dict[TableName, int]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a stream table was after a refresh.
+    """The version and frontier of a stream table after a refresh.
 
     Args:
         version: Its version.
@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of earlier states.
+    """Earlier states of stream tables, as far as the catalog keeps them.
 
     Args:
         tops: Where ways part that meet at the table in question.
@@ -55,7 +55,7 @@ class Past:
     _known: dict[object, Reflected | None] = field(default_factory=dict)
 
     def reflected(self, name: TableName, version: int, bounds: Reflected) -> Reflected | None:
-        """The newest versions of tops that a version of a relation reflects, none later than the bounds.
+        """Return the newest versions of tops, within bounds, that a version reflects.
 
         None for a version of which nothing is known, or which mixes versions of a top, or reflects later ones only.
         """
@@ -113,7 +113,7 @@ def _cut(
 
 
 def _newest(past: Past, name: TableName, versions: list[int], bounds: Reflected) -> Reflected | None:
-    """What the newest version that is possible within bounds reflects; those that are not are taken away."""
+    """Return what the newest possible version within bounds reflects; drop the impossible."""
     while versions:
         way = past.reflected(name, versions[-1], bounds)
         if way is not None:

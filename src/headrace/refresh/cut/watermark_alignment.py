@@ -1,4 +1,4 @@
-"""Watermarks: which stream tables wait because the sources below them are complete up to different moments. Pure."""
+"""Watermarks: which tables wait as sources below them are complete to different moments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def agrees(group: WatermarkGroup) -> bool:
 
 
 def below(group: WatermarkGroup, graph: Dag[TableName]) -> tuple[TableName, ...]:
-    """What depends on a group: the names that lie below two or more of its sources, producers first.
+    """Return the tables below two or more of a group's sources, producers first.
 
     A table over one of them alone has nothing that could disagree.
     """

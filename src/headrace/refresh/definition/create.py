@@ -30,7 +30,7 @@ from headrace.results.refresh_results import Mode, RefreshMode, RefreshResult
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """What the user asked to create.
+    """A stream table as the user asked for it.
 
     Args:
         name: The stream table.
@@ -187,7 +187,7 @@ class Creator:
     def _renewed(
         self, table: StreamTable, heads: Cut, resolved: Mapping[TableName, Resolution]
     ) -> RefreshResult | None:
-        """Define and load a table again whose definition does not hold any more; None for one that it holds for."""
+        """Define and load a table again if its definition no longer holds, else return None."""
         if self.outdated(table):
             refuse_missing(table.name, from_json(table.details), self.session)
             reason = self._why_again(table)
@@ -204,7 +204,7 @@ class Creator:
         tables: Mapping[TableName, StreamTable],
         resolved: Mapping[TableName, Resolution],
     ) -> tuple[RefreshResult, ...]:
-        """Define and load a cycle again in which a definition does not hold any more; nothing when all do."""
+        """Define and load a cycle again if a member's definition no longer holds."""
         keys = SourceKeys(self.catalog)
         old = [name for name in part if self._is_old(from_json(tables[name].details), keys)]
         if not old and all(from_json(tables[name].details).cyclic for name in part):
@@ -232,7 +232,9 @@ class Creator:
         return again
 
     def _without_lost_columns(self, table: StreamTable, heads: Cut) -> Details | None:
-        """What a query that is not read as algebra is now that a source lost columns; None when it used them, or none.
+        """Return details without columns a source has lost.
+
+        Only of a query that is not read as algebra; None when it used such a column, or none is lost.
 
         Which columns such a query uses is not known, but whether it can still be computed, to the same columns, is.
         """
@@ -388,7 +390,7 @@ class Creator:
                 raise
 
     def _refuse_overtaken(self, tables: Mapping[TableName, StreamTable]) -> None:
-        """Members that are not meant to change are defined again as they were, which must be as they are."""
+        """Refuse members whose stored definition changed meanwhile."""
         for name, was in tables.items():
             now = self.catalog.stream_table(name)
             if (now.generation, now.schedule, now.refresh_mode) != (was.generation, was.schedule, was.refresh_mode):
@@ -400,7 +402,7 @@ class Creator:
                 )
 
     def _stored_again(self, table: StreamTable, details: Details) -> TableName | None:
-        """Make a new state where the columns are others than before; returns the change log, a new one then."""
+        """Create new stored tables where the columns changed; return the new change log."""
         suffix = new_suffix()
         names, old = stored_names(table.name, suffix), from_json(table.details)
         there = table.name in self.catalog.pointers(LAKE, [table.name])
@@ -501,7 +503,7 @@ def _spec_of(table: StreamTable) -> TableSpec:
 
 
 def needs_companion(details: Details, mode: RefreshMode) -> bool:
-    """Return whether a stream table stores what its maintenance needs; one that is always recomputed does not."""
+    """Return whether a stream table has a companion; one always recomputed has none."""
     return details.companion is not None and mode is not RefreshMode.FULL
 
 

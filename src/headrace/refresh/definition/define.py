@@ -1,4 +1,4 @@
-"""Turns the text of a stream table into its definition: what it reads, what it returns, what keeps it from IVM."""
+"""Turns the text of a stream table into its definition: sources, columns, obstacles to IVM."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
 
 
 def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse:
-    """Return a source with what tells its columns from later ones of the same names."""
+    """Return a source with its table's identity and column ids."""
     pointer = catalog.pointers(LAKE, [use.name]).get(use.name) if use.name.catalog == LAKE else None
     location = pointer.metadata_location if pointer is not None else session.location(use.name)
     if location is None:

@@ -14,14 +14,14 @@ from headrace.sql.reader.refusals import Refusal
 
 
 def refusals_of(view: CompiledView) -> tuple[RefusalInfo, ...]:
-    """Why a query is not maintained, as definitions keep it; empty where it is."""
+    """Return the reasons why a query is not maintained; empty where it is."""
     if view.tree is not None:
         return ()
     return tuple(map(_info, view.refusals)) or (_UNREAD,)
 
 
 def as_compiled(facts: Facts, view: CompiledView) -> Facts:
-    """The facts, where the query was maintained when it was defined and is not any more, with the reasons.
+    """Return facts with the refusals of a query that is no longer maintained.
 
     That may come of a source that has gained a column, or of another version of Spark.
 

@@ -1,5 +1,4 @@
-"""Keys of the relations that a stream table reads: those that users declare, those of mirrored tables, which their
-database enforces, and those that follow from queries.
+"""Keys of a stream table's sources: declared, enforced by a mirror's database, or derived.
 
 A database's notion of equal values is never finer than Spark's of what is landed of them (every value has a text of its
 own), so that what is a key there is one here.
@@ -19,7 +18,7 @@ from headrace.ports import Runner
 
 
 class SourceKeys:
-    """What is known of keys, as the catalog has it at the first question; for one look at many stream tables.
+    """Keys of sources, read from the catalog at first use and not again.
 
     Args:
         catalog: Knows what is declared, and the stream tables.
@@ -44,13 +43,13 @@ class SourceKeys:
 
     @cached_property
     def _reflected(self) -> tuple[Mapping[TableName, Frontier], Dag[TableName], Mapping[TableName, int]]:
-        """What stream tables reflect, what they read, and at which versions gates hold sources."""
+        """Read frontiers, dependencies, and the versions at which gates hold sources."""
         with self._catalog.reading() as reader:
             held = {name: gate.version for name, gate in reader.gates().items()}
             return reader.frontiers(), Dag(reader.dependencies()), held
 
     def _mirrored(self, name: TableName, sources: Collection[TableName]) -> Keys:
-        """The key of a mirror, where it holds in every version that who reads these sources may read from now on.
+        """Return a mirror's key where it holds in every version still to be read.
 
         A gate may hold the mirror at a version from before its table had that key, and so may alignment: at what the
         stream tables on other ways from the mirror reflect.
@@ -91,7 +90,7 @@ def values_in_several_rows(runner: Runner, rows: str, key: tuple[str, ...]) -> i
 
 
 def out_of_date(details: Details, keys: SourceKeys) -> bool:
-    """Whether a stream table must be compiled again: it rests on a key that is gone, or one was declared since."""
+    """Return whether a key was dropped or declared since a table was compiled."""
     known: Mapping[TableName, Keys] = details.source_keys
     if any(not set(keys.declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):
         return True

@@ -1,4 +1,4 @@
-"""What would become of a query as a stream table, construct by construct; nothing is created."""
+"""Reports how a query would be maintained, construct by construct; creates nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuses: whether a change of a stream table's sources is too large to be applied without being asked.
+"""Fuses: limits on the size of a change beyond which somebody has to decide.
 
 Pure. A change is measured by the rows that changed in the sources, which is known before anything is computed: from
 snapshots' counters and change logs, at most (rows that a copy-on-write update carried over count until they are looked
@@ -37,7 +37,7 @@ BLOWN = "FUSE_BLOWN"
 
 
 class Resolution(StrEnum):
-    """What is to become of a change that was too large."""
+    """What to do with a change that was too large."""
 
     APPLY = "apply"
     SKIP = "skip"
@@ -50,7 +50,7 @@ UNRESOLVED: Mapping[TableName, Resolution] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Fuse:
-    """What a stream table's fuse allows.
+    """Limits of a stream table's fuse.
 
     Args:
         ceiling: Changed rows; 0 for no limit.
@@ -68,7 +68,7 @@ class Fuse:
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Record):
-    """Why a fuse blew.
+    """Figures for which a fuse blew.
 
     Args:
         rows: Changed rows of the sources.
@@ -130,7 +130,7 @@ def _difference(source: SourceFacts, before: Version | None) -> int:
 
 
 def judge(fuse: Fuse, changed: Mapping[TableName, int], history: Iterable[HistoryEntry]) -> Evidence | None:
-    """Why a change is too large; None when it is not.
+    """Return the evidence against a change that is too large, else None.
 
     Args:
         fuse: What is allowed.

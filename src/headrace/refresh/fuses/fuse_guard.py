@@ -29,7 +29,9 @@ def guarded(
     events: Events,
     resolved: Resolution | None = None,
 ) -> dict[TableName, int]:
-    """Return how many rows changed, by source, if that is not too much; nothing where that is not known.
+    """Return the number of changed rows by source; raise where a fuse blows.
+
+    Empty where the numbers are not known.
 
     The snapshots' counters say how many at most: they include rows that an update carried over into new files, and rows
     that went and came again unchanged. Rows are counted only where that matters: if these may be too many; if changes
@@ -62,7 +64,7 @@ def guarded(
 
 
 def _counted(facts: Facts, changed: Mapping[TableName, int], session: Session) -> dict[TableName, int]:
-    """The changed rows that are left when those that went and came again are taken off, as the table reads them.
+    """Count changed rows as the table reads them, without those that went and came again.
 
     Of rows that were only appended, the counters tell that.
     """

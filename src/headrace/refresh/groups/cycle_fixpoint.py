@@ -1,4 +1,4 @@
-"""Iterates the members of a cycle to their least fixed point, in temporary results; writes nothing.
+"""Iterates the members of a cycle to their least fixed point; writes nothing stored.
 
 All members take a round together, each from what the others gained in the round before, until no member gains a row.
 What they gained is looked at, not how many rows they have; `headrace.compiler.cycle_programs` says why that is right.
@@ -124,7 +124,7 @@ class Fixpoint:
         return self._now[name]
 
     def gains(self, name: TableName) -> str | None:
-        """SQL of the rows that a member gained since it started, with weights; None when it gained none."""
+        """Return SQL of the rows a member gained, with weights; None when it gained none."""
         gained = self._gained[name]
         if not gained:
             return None

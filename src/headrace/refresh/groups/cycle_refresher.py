@@ -154,7 +154,7 @@ class CycleRefresher:
 
     @contextmanager
     def _handed(self, facts: Sequence[Facts], *, wanted: bool) -> Iterator[list[Facts]]:
-        """The facts, in which changes that others read, too, are read from where they are kept while the block lasts.
+        """Yield facts in which shared changes are kept in memory while the block runs.
 
         Args:
             facts: Of each member.
@@ -201,7 +201,10 @@ class CycleRefresher:
     def _outcomes(
         self, facts: Sequence[Facts], views: Mapping[TableName, CompiledView], choice: Choice, tag: str
     ) -> dict[TableName, tuple[Outcome, float]]:
-        """What each member's refresh did, and its seconds; the first one's with those of the iteration."""
+        """Run the refresh of each member; return outcomes and seconds.
+
+        The first member's seconds include the iteration.
+        """
         if choice.mode is Mode.NO_CHANGE:
             return {own.name: (Outcome(jobs=0), 0.0) for own in facts}
         for own in facts:

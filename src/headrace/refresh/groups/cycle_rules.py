@@ -1,4 +1,4 @@
-"""Cycles of stream tables: which there are, what their queries must be, and how one is refreshed; all pure.
+"""Cycles of stream tables: find them, check their queries, choose a mode. Pure.
 
 The members of a cycle hold the least fixed point of their queries over the cut of everything outside. It exists, and
 iterating finds it, because every query only grows with what it reads of the others.
@@ -115,7 +115,7 @@ def _check_settings(members: Mapping[TableName, Details]) -> None:
 
 
 def _check_columns(members: Mapping[TableName, Details]) -> None:
-    """Members read each other's new contents, so these must have the columns that they were defined over."""
+    """Check that members still have the columns that their readers were defined over."""
     for name, details in members.items():
         for use in (u for u in details.sources if u.name in members):
             there = {c.name.lower(): c.type for c in members[use.name].output}
@@ -131,7 +131,7 @@ def _check_columns(members: Mapping[TableName, Details]) -> None:
 def choose_cycle(
     facts: Sequence[Facts], views: Mapping[TableName, CompiledView], only_gained: Callable[[SourceFacts], bool]
 ) -> Choice:
-    """How a cycle is refreshed: onwards from what its members hold, or from nothing.
+    """Choose whether a cycle goes on from its members' contents or starts from nothing.
 
     Where something outside lost rows, the members' own contents prove nothing any more: two rows may be there only
     because of each other. So everything is computed again, and what differs is applied.
@@ -160,7 +160,7 @@ def choose_cycle(
 
 
 def may_go_on(facts: Sequence[Facts]) -> bool:
-    """Return whether nothing that is known from the start keeps a cycle from following what changed."""
+    """Return whether nothing known beforehand keeps a cycle from following its changes."""
     return any(own.changed for own in facts) and not any(map(_obstacle, facts))
 
 

@@ -1,4 +1,4 @@
-"""Which stream tables are refreshed and published together: of cycles, of diamonds, of groups that users declare.
+"""Groups stream tables that are published together: cycles, diamonds, declared groups.
 
 Mirrors of one database have it in common: its transactions change several of them at once. So ways that part at the
 database and meet again make a diamond, too.
@@ -21,7 +21,7 @@ from headrace.schedule.options import Consistency, Options, Policy, parse_option
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the project wants where a stream table says nothing.
+    """The project's options for stream tables that set none.
 
     Args:
         consistency: Of diamonds.
@@ -57,7 +57,7 @@ class Grouping:
     defaults: Defaults
 
     def members(self, name: TableName) -> tuple[TableName, ...]:
-        """What is refreshed together with a stream table, itself included, producers first."""
+        """Return the unit of a stream table, itself included, producers first."""
         return self.units.members[self.units.unit_of[name]]
 
     def group(self, unit: TableName) -> str | None:
@@ -75,7 +75,7 @@ class Grouping:
         return tuple(sorted({self.options[n].refresh_group for n in self.units.members[unit]} - {""}))
 
     def policy(self, unit: TableName) -> Policy:
-        """When a group is due; of several bottoms the strictest, which is the slowest, wins."""
+        """Return when a group is due; of several bottoms the strictest (slowest) wins."""
         deciding = self.bottoms(unit) or self.units.members[unit]
         wanted = [self.options[b].diamond_schedule_policy or self.defaults.policy for b in deciding]
         return Policy.SLOWEST if Policy.SLOWEST in wanted else Policy.FASTEST
@@ -106,7 +106,7 @@ def _cut(
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
     defaults: Defaults,
 ) -> Grouping:
-    """Kept while definitions stay as they are: a scheduler asks after each refresh."""
+    """Group the tables; cached, as a scheduler needs it after every refresh."""
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
     found = _diamonds(graph, options, mirrors)
@@ -127,7 +127,7 @@ def _is_torn(
     defaults: Defaults,
     diamond: Diamond[TableName],
 ) -> bool:
-    """Whether an aligned table is refreshed together with something that it reads, but not with its whole diamond.
+    """Return whether an aligned table is in a unit with some, not all, of its diamond.
 
     Other diamonds and declared groups bring that about. What is staged with the table is no version yet to which the
     rest could be held back, so the rest is refreshed with it.
@@ -144,7 +144,10 @@ def _diamonds(
     tables: Collection[TableName],
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
 ) -> tuple[Diamond[TableName], ...]:
-    """All diamonds, but for those between a database and a table that reads its mirrors itself: one cut serves that."""
+    """Return all diamonds but those that one cut serves.
+
+    That is those between a database and a table that reads its mirrors itself.
+    """
     reads = {name: graph.producers(name) for name in graph.names}
     above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
     whole = Dag({**reads, **above})

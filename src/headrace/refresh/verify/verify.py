@@ -1,4 +1,4 @@
-"""Compares a stream table with its query at its frontier: the test of everything else, on demand.
+"""Compares a stream table with its query at its frontier, by the user's own text.
 
 Both sides are read at the versions the frontier names, so it can be run at any time, while sources move on.
 """
@@ -44,7 +44,7 @@ TABLE, QUERY = "table", "query"
 def verify(
     name: TableName, *, catalog: Catalog, session: Session, heads: Cut, max_cycle_rounds: int = 100
 ) -> VerifyResult:
-    """Verify one stream table; the member of a cycle is compared with the fixed point, computed from nothing.
+    """Verify one stream table; compare a member of a cycle with the fixed point.
 
     Args:
         name: The stream table.
@@ -154,8 +154,10 @@ def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table
 
 
 def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False) -> str:
-    """Rows whose columns can be compared: a table keeps no collation, a variant is compared as its JSON, a map by what
-    is in it."""
+    """Return SQL of rows whose columns can be compared.
+
+    A table keeps no collation; a variant is compared as its JSON, a map by its entries.
+    """
     shown = [_as_comparable(column, stored=stored) for column in columns]
     if all(value is None for value in shown):
         return rows
@@ -172,7 +174,7 @@ def _as_comparable(column: Column, *, stored: bool) -> str | None:
 
 
 def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:
-    """Match missing rows with unexpected ones that differ only in the last digits of floating-point columns.
+    """Pair missing and unexpected rows that differ only in the last digits of floats.
 
     Args:
         rows: Differing rows, the weight last.

@@ -1,4 +1,4 @@
-"""The fixed point of a cycle by the users' own texts: what `verify` compares its members with.
+"""Computes the fixed point of a cycle by the users' own texts, for `verify`.
 
 Naive iteration: from nothing, every text over what the texts gave in the round before, until no round differs from the
 one before. It shares neither reader nor rules with how cycles are refreshed.

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from headrace.config import FILE_NAME
 from headrace.errors import UserError
 
 if TYPE_CHECKING:
-    import click
-
     from headrace.api.facade import Headrace
 
 
@@ -52,6 +52,10 @@ class Invocation:
         import headrace
 
         return headrace.open(self.root())
+
+
+pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
+"""Gives a verb the global options as its first argument."""
 
 
 def invocation(context: click.Context) -> Invocation:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.console import show
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import spinning
 from headrace.cli.render import tables as render
 from headrace.cli.verbs import options
@@ -17,8 +17,8 @@ from headrace.cli.verbs import options
 
 @click.command()
 @options.names
-@click.pass_context
-def status(context: click.Context, names: tuple[str, ...]) -> None:
+@pass_invocation
+def status(asked: Invocation, names: tuple[str, ...]) -> None:
     """Show where stream tables stand: loaded or stopped, how and when last refreshed, which sources moved since.
 
     Reads the catalog only and starts no Spark.
@@ -28,7 +28,6 @@ def status(context: click.Context, names: tuple[str, ...]) -> None:
       headrace status
       headrace status shop.revenue --json
     """
-    asked = invocation(context)
     with asked.open() as hr:
         infos = hr.status(names or None)
     show(asked, [info.as_dict() for info in infos], lambda: render.standing(infos, dt.datetime.now(dt.UTC)))
@@ -37,8 +36,8 @@ def status(context: click.Context, names: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many refreshes.")
-@click.pass_context
-def history(context: click.Context, name: str | None, limit: int) -> None:
+@pass_invocation
+def history(asked: Invocation, name: str | None, limit: int) -> None:
     """Show past refreshes, newest first: mode, rows, time, and the error of those that failed.
 
     \b
@@ -46,7 +45,6 @@ def history(context: click.Context, name: str | None, limit: int) -> None:
       headrace history
       headrace history shop.revenue -n 100
     """
-    asked = invocation(context)
     with asked.open() as hr:
         rows = hr.history(name, limit=limit)
     show(asked, [row.as_dict() for row in rows], lambda: render.history(rows))
@@ -62,8 +60,8 @@ def history(context: click.Context, name: str | None, limit: int) -> None:
     help="Form of the drawing.",
 )
 @click.option("--levels", is_flag=True, help="Show the levels and the critical path instead of a drawing.")
-@click.pass_context
-def graph(context: click.Context, form: str, levels: bool) -> None:
+@pass_invocation
+def graph(asked: Invocation, form: str, levels: bool) -> None:
     """Draw which stream table reads what.
 
     \b
@@ -74,7 +72,6 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
     """
     from headrace.graph import as_dict, as_dot, as_levels, as_mermaid, as_text
 
-    asked = invocation(context)
     with asked.open() as hr:
         dag = hr.graph()
         took = {info.name: info.last_seconds for info in hr.status()} if levels else {}
@@ -97,8 +94,8 @@ def graph(context: click.Context, form: str, levels: bool) -> None:
 @click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
 @click.option("--passes", is_flag=True, help="Show the optimiser's passes: which fired, what each changed and saves.")
 @click.option("--whole", is_flag=True, help="Show long sections to their end.")
-@click.pass_context
-def explain(context: click.Context, target: str, mode: str | None, passes: bool, whole: bool) -> None:
+@pass_invocation
+def explain(asked: Invocation, target: str, mode: str | None, passes: bool, whole: bool) -> None:
     """Show how a stream table is refreshed: mode and reason, algebra, change, and stages and SQL of both modes.
 
     \b
@@ -110,7 +107,6 @@ def explain(context: click.Context, target: str, mode: str | None, passes: bool,
     """
     from headrace.cli.render.explanation import explanation
 
-    asked = invocation(context)
     with asked.open() as hr, spinning(asked, hr.events, "Explaining"):
         found = hr.explain(target, refresh_mode=mode, passes=passes)
     show(asked, found.as_dict(), lambda: explanation(found, whole=whole))
@@ -119,8 +115,8 @@ def explain(context: click.Context, target: str, mode: str | None, passes: bool,
 @click.command()
 @click.argument("query", required=False)
 @options.query_file
-@click.pass_context
-def validate(context: click.Context, query: str | None, file: Path | None) -> None:
+@pass_invocation
+def validate(asked: Invocation, query: str | None, file: Path | None) -> None:
     """Say for each construct of a query how it would be kept fresh, or why the query would be recomputed.
 
     Creates nothing. The query is the argument, a file, or stdin (-).
@@ -133,7 +129,6 @@ def validate(context: click.Context, query: str | None, file: Path | None) -> No
     """
     from headrace.cli.render.validation import validation
 
-    asked = invocation(context)
     text = options.query_text(query, file)
     if text is None or not text.strip():
         raise click.UsageError("The query is missing: give it as an argument or with --file.")
@@ -143,8 +138,8 @@ def validate(context: click.Context, query: str | None, file: Path | None) -> No
 
 
 @click.command()
-@click.pass_context
-def functions(context: click.Context) -> None:
+@pass_invocation
+def functions(asked: Invocation) -> None:
     """List the project's Python functions: what they return, and which stream tables call them.
 
     They are declared in functions.py in the project folder. Loads that file; starts no Spark.
@@ -156,7 +151,6 @@ def functions(context: click.Context) -> None:
     """
     from headrace.cli.render.functions import functions as rendered
 
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.functions()
     show(asked, [info.as_dict() for info in found], lambda: rendered(found))

@@ -8,7 +8,7 @@ import click
 
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.render import tables as render
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -18,8 +18,8 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.argument("folder", required=False, type=FOLDER)
 @click.option("--catalog-url", metavar="URL", help="Catalog database; a SQLite file in the folder when left out.")
 @click.option("--warehouse", metavar="PLACE", help="Where tables go; a folder in the project when left out.")
-@click.pass_context
-def init(context: click.Context, folder: Path | None, catalog_url: str | None, warehouse: str | None) -> None:
+@pass_invocation
+def init(asked: Invocation, folder: Path | None, catalog_url: str | None, warehouse: str | None) -> None:
     """Make a project: headrace.toml, a catalog and a warehouse folder.
 
     \b
@@ -29,7 +29,6 @@ def init(context: click.Context, folder: Path | None, catalog_url: str | None, w
     """
     from headrace.project.new_project import init_project
 
-    asked = invocation(context)
     settings = init_project(folder or asked.project or Path(), catalog_url=catalog_url, warehouse=warehouse)
     document = {"project": str(settings.root), "warehouse": settings.warehouse}
     confirm(asked, document, f"Made the project {settings.root}. Its settings are in headrace.toml.")
@@ -37,8 +36,8 @@ def init(context: click.Context, folder: Path | None, catalog_url: str | None, w
 
 @click.command()
 @click.option("--spark", is_flag=True, help="Also start a Spark session and run a query.")
-@click.pass_context
-def doctor(context: click.Context, spark: bool) -> None:
+@pass_invocation
+def doctor(asked: Invocation, spark: bool) -> None:
     """Check Python, Java, jars, catalog, warehouse and clocks, and say how to repair each; exit status 1 if one fails.
 
     \b
@@ -48,7 +47,6 @@ def doctor(context: click.Context, spark: bool) -> None:
     """
     from headrace.project.doctor import Outcome, examine
 
-    asked = invocation(context)
     found = examine(asked.root(), spark=spark)
     show(asked, [check.as_dict() for check in found], lambda: render.checks(found))
     if any(check.outcome is Outcome.FAIL for check in found):
@@ -62,8 +60,8 @@ def doctor(context: click.Context, spark: bool) -> None:
 @click.option(
     "--seconds", type=click.IntRange(1, 3600), default=20, show_default=True, help="With postgres: how long to follow."
 )
-@click.pass_context
-def demo(context: click.Context, words: tuple[str, ...], scale: float, rounds: int, seconds: int) -> None:
+@pass_invocation
+def demo(asked: Invocation, words: tuple[str, ...], scale: float, rounds: int, seconds: int) -> None:
     """Build a TPC-H lakehouse with seven stream tables, change it for some rounds, and refresh, time and verify all.
 
     `demo postgres` is the second act: a private PostgreSQL with a shop under load, captured, and stream tables that
@@ -77,7 +75,7 @@ def demo(context: click.Context, words: tuple[str, ...], scale: float, rounds: i
     """
     from headrace.cli.verbs import demonstration, demonstration_postgres
 
-    asked, postgres = invocation(context), words[:1] == ("postgres",)
+    postgres = words[:1] == ("postgres",)
     if len(words) > 1 + postgres:
         raise click.UsageError("One folder is enough.")
     if postgres:

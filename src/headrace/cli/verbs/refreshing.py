@@ -9,7 +9,7 @@ import click
 
 from headrace.cli.console import show
 from headrace.cli.failures import FAILED
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following, spinning
 from headrace.cli.render import tables as render
 from headrace.cli.verbs import options
@@ -35,8 +35,8 @@ def parse_age(text: str) -> dt.timedelta:
     show_default=True,
     help="How long to wait for somebody else, such as a scheduler, who is refreshing one of them.",
 )
-@click.pass_context
-def refresh(context: click.Context, names: tuple[str, ...], full: bool, wait: str) -> None:
+@pass_invocation
+def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) -> None:
     """Bring stream tables up to date: those named, or all whose sources changed, sources before consumers.
 
     \b
@@ -45,7 +45,6 @@ def refresh(context: click.Context, names: tuple[str, ...], full: bool, wait: st
       headrace refresh shop.revenue shop.big_orders
       headrace refresh shop.revenue --full
     """
-    asked = invocation(context)
     patience = parse_age(wait)
     with asked.open() as hr, following(asked, hr.events):
         results = hr.refresh(names or None, full=full, wait=patience)
@@ -54,8 +53,8 @@ def refresh(context: click.Context, names: tuple[str, ...], full: bool, wait: st
 
 @click.command()
 @options.names
-@click.pass_context
-def verify(context: click.Context, names: tuple[str, ...]) -> None:
+@pass_invocation
+def verify(asked: Invocation, names: tuple[str, ...]) -> None:
     """Prove that stream tables equal their queries at the versions they reflect; exit status 1 if one does not.
 
     \b
@@ -63,7 +62,6 @@ def verify(context: click.Context, names: tuple[str, ...]) -> None:
       headrace verify
       headrace verify shop.revenue --json
     """
-    asked = invocation(context)
     with asked.open() as hr, spinning(asked, hr.events, "Comparing stream tables with their queries"):
         results = hr.verify(names or None)
     show(asked, [result.as_dict() for result in results], lambda: render.verifications(results))
@@ -81,8 +79,8 @@ def verify(context: click.Context, names: tuple[str, ...]) -> None:
     help="Files no table refers to stay until they are this old.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
-@click.pass_context
-def maintain(context: click.Context, older_than: str, orphans_older_than: str, dry_run: bool) -> None:
+@pass_invocation
+def maintain(asked: Invocation, older_than: str, orphans_older_than: str, dry_run: bool) -> None:
     """Expire snapshots, compact files, trim change logs, remove orphan files; never what a stream table still needs.
 
     \b
@@ -90,7 +88,6 @@ def maintain(context: click.Context, older_than: str, orphans_older_than: str, d
       headrace maintain --dry-run
       headrace maintain --older-than 36h --orphans-older-than 7d
     """
-    asked = invocation(context)
     ages = parse_age(older_than), parse_age(orphans_older_than)
     with asked.open() as hr, spinning(asked, hr.events, "Maintaining tables"):
         results = hr.maintain(older_than=ages[0], orphans_older_than=ages[1], dry_run=dry_run)

@@ -15,7 +15,7 @@ import click
 
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
-from headrace.cli.invocation import Invocation, invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import running as render
 from headrace.cli.verbs import options
@@ -45,8 +45,8 @@ def _grace(_context: click.Context, _option: click.Parameter, seconds: float) ->
     metavar="SECONDS",
     help="What runs at SIGTERM is given that long, then it is cancelled.",
 )
-@click.pass_context
-def run(context: click.Context, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
+@pass_invocation
+def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
     """Keep stream tables fresh by their schedules, in parallel, until stopped (Ctrl-C, SIGTERM, `headrace drain`).
 
     With --json each event is a line of JSON on stdout.
@@ -57,7 +57,6 @@ def run(context: click.Context, once: bool, dry_run: bool, max_concurrent: int |
       headrace run --once
       headrace run --dry-run
     """
-    asked = invocation(context)
     with asked.open() as hr, _telling(asked, hr.events, dry_run):
         summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
     if dry_run:
@@ -93,8 +92,7 @@ def _print_line(document: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _act(context: click.Context, names: tuple[str, ...], method: str, done: Callable[[str], str]) -> None:
-    asked = invocation(context)
+def _act(asked: Invocation, names: tuple[str, ...], method: str, done: Callable[[str], str]) -> None:
     with asked.open() as hr:
         acted = getattr(hr, method)(names or None)
     confirm(asked, list(acted), done(", ".join(acted)) if acted else "There are no stream tables.")
@@ -102,8 +100,8 @@ def _act(context: click.Context, names: tuple[str, ...], method: str, done: Call
 
 @click.command()
 @options.names
-@click.pass_context
-def pause(context: click.Context, names: tuple[str, ...]) -> None:
+@pass_invocation
+def pause(asked: Invocation, names: tuple[str, ...]) -> None:
     """Have schedules leave stream tables alone: those named, or all. What reads them waits.
 
     \b
@@ -111,13 +109,13 @@ def pause(context: click.Context, names: tuple[str, ...]) -> None:
       headrace pause shop.revenue
       headrace pause
     """
-    _act(context, names, "pause", lambda who: f"Paused {who}.")
+    _act(asked, names, "pause", lambda who: f"Paused {who}.")
 
 
 @click.command()
 @options.names
-@click.pass_context
-def resume(context: click.Context, names: tuple[str, ...]) -> None:
+@pass_invocation
+def resume(asked: Invocation, names: tuple[str, ...]) -> None:
     """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
 
     \b
@@ -125,34 +123,32 @@ def resume(context: click.Context, names: tuple[str, ...]) -> None:
       headrace resume shop.revenue
       headrace resume
     """
-    _act(context, names, "resume", lambda who: f"Resumed {who}.")
+    _act(asked, names, "resume", lambda who: f"Resumed {who}.")
 
 
 @click.command()
-@click.pass_context
-def drain(context: click.Context) -> None:
+@pass_invocation
+def drain(asked: Invocation) -> None:
     """Ask every `headrace run` of the project to finish what runs, start nothing more, and end; as for a deployment.
 
     \b
     Examples:
       headrace drain
     """
-    asked = invocation(context)
     with asked.open() as hr:
         owners = hr.drain()
     confirm(asked, list(owners), f"Asked {', '.join(owners)}." if owners else "No schedules are run at the moment.")
 
 
 @click.command()
-@click.pass_context
-def diamonds(context: click.Context) -> None:
+@pass_invocation
+def diamonds(asked: Invocation) -> None:
     """Show the groups of stream tables that are refreshed and published together, and why.
 
     \b
     Examples:
       headrace diamonds
     """
-    asked = invocation(context)
     with asked.open() as hr:
         groups = hr.diamond_groups()
     show(asked, [group.as_dict() for group in groups], lambda: render.groups(groups))
@@ -161,8 +157,8 @@ def diamonds(context: click.Context) -> None:
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Go on showing events as they happen, until interrupted.")
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at first.")
-@click.pass_context
-def events(context: click.Context, follow: bool, limit: int) -> None:
+@pass_invocation
+def events(asked: Invocation, follow: bool, limit: int) -> None:
     """Show what schedulers told (refreshes, failures, retries, suspensions, groups) and users decided; oldest first.
 
     With --json each event is a line of JSON on stdout.
@@ -172,7 +168,6 @@ def events(context: click.Context, follow: bool, limit: int) -> None:
       headrace events
       headrace events --follow --json
     """
-    asked = invocation(context)
     with asked.open() as hr:
         after: int | None = None
         while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.cli.console import confirm, show
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import safeguards as render
 from headrace.cli.render import tables
@@ -16,8 +16,8 @@ from headrace.cli.render import tables
 @click.argument(
     "resolution", required=False, type=click.Choice(("apply", "skip", "reinitialize"), case_sensitive=False)
 )
-@click.pass_context
-def fuse(context: click.Context, name: str | None, resolution: str | None) -> None:
+@pass_invocation
+def fuse(asked: Invocation, name: str | None, resolution: str | None) -> None:
     """Show blown fuses with the evidence, or resolve that of a stream table (and of those published with it).
 
     apply refreshes it to what its sources are now; reinitialize recomputes it; skip leaves the change out for ever, so
@@ -28,7 +28,6 @@ def fuse(context: click.Context, name: str | None, resolution: str | None) -> No
       headrace fuse
       headrace fuse shop.revenue apply
     """
-    asked = invocation(context)
     if name is None or resolution is None:
         with asked.open() as hr:
             blown = [f for f in hr.fuses() if name is None or f.name == name]
@@ -56,10 +55,9 @@ SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE..."
 
 @gate.command("close")
 @SOURCES
-@click.pass_context
-def close(context: click.Context, sources: tuple[str, ...]) -> None:
+@pass_invocation
+def close(asked: Invocation, sources: tuple[str, ...]) -> None:
     """Hold sources back at what they are now; of a database, all mirrors together."""
-    asked = invocation(context)
     with asked.open() as hr:
         held = hr.close_gate(sources)
     confirm(asked, list(held), f"Held back: {', '.join(held)}.")
@@ -67,20 +65,18 @@ def close(context: click.Context, sources: tuple[str, ...]) -> None:
 
 @gate.command("open")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.pass_context
-def open_(context: click.Context, sources: tuple[str, ...]) -> None:
+@pass_invocation
+def open_(asked: Invocation, sources: tuple[str, ...]) -> None:
     """Let go of sources, or of all that are held back."""
-    asked = invocation(context)
     with asked.open() as hr:
         opened = hr.open_gate(sources or None)
     confirm(asked, list(opened), f"Open: {', '.join(opened)}." if opened else "No gate is closed.")
 
 
 @gate.command("list")
-@click.pass_context
-def listed(context: click.Context) -> None:
+@pass_invocation
+def listed(asked: Invocation) -> None:
     """Show closed gates and what they hold back."""
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.gates()
     show(asked, [g.as_dict() for g in found], lambda: render.gates(found))
@@ -102,10 +98,9 @@ def watermark() -> None:
 @click.argument("name")
 @SOURCES
 @click.option("--tolerance", required=True, metavar="DURATION", help="By how much they may be apart: '5 minutes'.")
-@click.pass_context
-def create(context: click.Context, name: str, sources: tuple[str, ...], tolerance: str) -> None:
+@pass_invocation
+def create(asked: Invocation, name: str, sources: tuple[str, ...], tolerance: str) -> None:
     """Make a group of sources that must agree."""
-    asked = invocation(context)
     with asked.open() as hr:
         hr.create_watermark_group(name, sources, tolerance)
     confirm(asked, {"created": name}, f"Created {name}; what reads its sources waits until each has a watermark.")
@@ -114,10 +109,9 @@ def create(context: click.Context, name: str, sources: tuple[str, ...], toleranc
 @watermark.command("advance")
 @click.argument("source")
 @click.argument("moment")
-@click.pass_context
-def advance(context: click.Context, source: str, moment: str) -> None:
+@pass_invocation
+def advance(asked: Invocation, source: str, moment: str) -> None:
     """Say that a source is complete up to a moment: ISO format with a time zone."""
-    asked = invocation(context)
     with asked.open() as hr:
         hr.advance_watermark(source, moment)
     confirm(asked, {"advanced": source, "to": moment}, f"{source} is complete up to {moment}.")
@@ -126,20 +120,18 @@ def advance(context: click.Context, source: str, moment: str) -> None:
 @watermark.command("drop")
 @click.argument("name")
 @click.option("--if-exists", is_flag=True, help="No error when there is none.")
-@click.pass_context
-def drop(context: click.Context, name: str, if_exists: bool) -> None:
+@pass_invocation
+def drop(asked: Invocation, name: str, if_exists: bool) -> None:
     """Have nothing wait for a group any more."""
-    asked = invocation(context)
     with asked.open() as hr:
         hr.drop_watermark_group(name, if_exists=if_exists)
     confirm(asked, {"dropped": name}, f"Dropped {name}.")
 
 
 @watermark.command("list")
-@click.pass_context
-def groups(context: click.Context) -> None:
+@pass_invocation
+def groups(asked: Invocation) -> None:
     """Show the groups, where their sources are, and what waits for them."""
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.watermarks()
     show(asked, [g.as_dict() for g in found], lambda: render.watermarks(found))

@@ -6,7 +6,7 @@ import click
 
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import sources as render
 from headrace.cli.render.source_health import health
@@ -60,9 +60,9 @@ def source() -> None:
 @CAPTURE
 @click.option("--failover", is_flag=True, help="Replicas keep the slot in step: go on where one is promoted (17+).")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
-@click.pass_context
+@pass_invocation
 def add(
-    context: click.Context,
+    asked: Invocation,
     name: str,
     url: str,
     tables: tuple[str, ...],
@@ -72,7 +72,6 @@ def add(
     if_not_exists: bool,
 ) -> None:
     """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.create(
             name,
@@ -93,15 +92,14 @@ def add(
 @NAME
 @TABLES
 @TEXT_COLUMNS
-@click.pass_context
-def add_tables(context: click.Context, name: str, tables: tuple[str, ...], text_columns: tuple[str, ...]) -> None:
+@pass_invocation
+def add_tables(asked: Invocation, name: str, tables: tuple[str, ...], text_columns: tuple[str, ...]) -> None:
     """Capture further tables of a source; the other ones go on.
 
     \b
     Example:
       headrace source add-tables shop -t public.invoices
     """
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.add_tables(name, tables, text_columns=text_columns)
     show(asked, result.as_dict(), lambda: render.landings((result,)))
@@ -112,10 +110,9 @@ def add_tables(context: click.Context, name: str, tables: tuple[str, ...], text_
 @click.option(
     "--table", "-t", "tables", multiple=True, required=True, metavar="TABLE", help="The mirror, or its schema.table."
 )
-@click.pass_context
-def drop_tables(context: click.Context, name: str, tables: tuple[str, ...]) -> None:
+@pass_invocation
+def drop_tables(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
     """Take tables out of a source and drop their mirrors; refused while stream tables read them."""
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         dropped = hr.sources.drop_tables(name, tables)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}.")
@@ -124,20 +121,18 @@ def drop_tables(context: click.Context, name: str, tables: tuple[str, ...]) -> N
 @source.command()
 @click.option("--prune", is_flag=True, help="Drop tables that are not declared; refused while stream tables read them.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.pass_context
-def apply(context: click.Context, prune: bool, dry_run: bool) -> None:
+@pass_invocation
+def apply(asked: Invocation, prune: bool, dry_run: bool) -> None:
     """Make the sources what headrace.toml declares in [sources.NAME]: create what is missing, add tables."""
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         done = hr.sources.apply(prune=prune, dry_run=dry_run)
     show(asked, [step.as_dict() for step in done], lambda: render.steps(done))
 
 
 @source.command(name="list")
-@click.pass_context
-def list_(context: click.Context) -> None:
+@pass_invocation
+def list_(asked: Invocation) -> None:
     """List the sources and where they stand; asks no server."""
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.sources.list()
     show(asked, [info.as_dict() for info in found], lambda: render.listed(found))
@@ -145,10 +140,9 @@ def list_(context: click.Context) -> None:
 
 @source.command()
 @NAME
-@click.pass_context
-def status(context: click.Context, name: str) -> None:
+@pass_invocation
+def status(asked: Invocation, name: str) -> None:
     """Ask the server how far behind a source is and how its slot stands; shows the last error and its remedy."""
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.sources.status(name)
     show(asked, found.as_dict(), lambda: health(found))
@@ -158,10 +152,9 @@ def status(context: click.Context, name: str) -> None:
 @URL
 @TABLES
 @CAPTURE
-@click.pass_context
-def check(context: click.Context, url: str, tables: tuple[str, ...], capture: str) -> None:
+@pass_invocation
+def check(asked: Invocation, url: str, tables: tuple[str, ...], capture: str) -> None:
     """Whether tables can be captured, with the SQL to run on the server if not; exit status 1 then. Changes nothing."""
-    asked = invocation(context)
     with asked.open() as hr:
         found = hr.sources.check(url, tables, capture=capture)
     show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
@@ -171,10 +164,9 @@ def check(context: click.Context, url: str, tables: tuple[str, ...], capture: st
 
 @source.command()
 @click.argument("name", required=False)
-@click.pass_context
-def land(context: click.Context, name: str | None) -> None:
+@pass_invocation
+def land(asked: Invocation, name: str | None) -> None:
     """Land what was committed, of one source or all, without refreshing stream tables."""
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         results = hr.sources.land(name)
     show(asked, [r.as_dict() for r in results], lambda: render.landings(results))
@@ -182,10 +174,9 @@ def land(context: click.Context, name: str | None) -> None:
 
 @source.command()
 @NAME
-@click.pass_context
-def pause(context: click.Context, name: str) -> None:
+@pass_invocation
+def pause(asked: Invocation, name: str) -> None:
     """Land nothing until it is resumed; the server keeps its write-ahead log meanwhile."""
-    asked = invocation(context)
     with asked.open() as hr:
         hr.sources.pause(name)
     confirm(asked, {"paused": name}, f"{name} is paused; its server keeps write-ahead log until it is resumed.")
@@ -193,10 +184,9 @@ def pause(context: click.Context, name: str) -> None:
 
 @source.command()
 @NAME
-@click.pass_context
-def resume(context: click.Context, name: str) -> None:
+@pass_invocation
+def resume(asked: Invocation, name: str) -> None:
     """End a pause."""
-    asked = invocation(context)
     with asked.open() as hr:
         hr.sources.resume(name)
     confirm(asked, {"resumed": name}, f"{name} is resumed.")
@@ -205,8 +195,8 @@ def resume(context: click.Context, name: str) -> None:
 @source.command()
 @NAME
 @click.option("--table", "-t", "tables", multiple=True, metavar="TABLE", help="Only this one: mirror or schema.table.")
-@click.pass_context
-def resnapshot(context: click.Context, name: str, tables: tuple[str, ...]) -> None:
+@pass_invocation
+def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
     """Take the mirrors anew from the tables as they are now; stream tables receive the difference only.
 
     \b
@@ -214,7 +204,6 @@ def resnapshot(context: click.Context, name: str, tables: tuple[str, ...]) -> No
       headrace source resnapshot shop                    # all of them; starts a stopped source again
       headrace source resnapshot shop -t public.orders   # one, while the others go on
     """
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.resnapshot(name, tables)
     show(asked, result.as_dict(), lambda: render.landings((result,)))
@@ -224,10 +213,9 @@ def resnapshot(context: click.Context, name: str, tables: tuple[str, ...]) -> No
 @NAME
 @click.option("--if-exists", is_flag=True, help="No error when there is none.")
 @click.option("--force", is_flag=True, help="Also when the server cannot be reached: what was installed stays.")
-@click.pass_context
-def drop(context: click.Context, name: str, if_exists: bool, force: bool) -> None:
+@pass_invocation
+def drop(asked: Invocation, name: str, if_exists: bool, force: bool) -> None:
     """Drop a source, its mirrors, and what was installed on its server; refused while stream tables read them."""
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         dropped = hr.sources.drop(name, if_exists=if_exists, force=force)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}." if dropped else "There was none.")

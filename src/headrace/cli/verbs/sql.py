@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace.cli.console import show, write
-from headrace.cli.invocation import Invocation, invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import answers
 from headrace.cli.verbs.options import read_stdin, read_text
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", "-n", type=click.IntRange(min=1), default=100, show_default=True, help="Rows shown of each result."
 )
-@click.pass_context
-def sql(context: click.Context, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
+@pass_invocation
+def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
     """Run SQL: Headrace's statements and everything Spark understands. Without arguments: stdin, or a prompt.
 
     CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S), CREATE, DROP and SHOW SOURCE(S) are Headrace's;
@@ -46,7 +46,6 @@ def sql(context: click.Context, statement: str | None, files: tuple[Path, ...], 
       echo "REFRESH ALL STREAM TABLES" | headrace sql
       headrace sql
     """
-    asked = invocation(context)
     if statement is not None and files:
         raise click.UsageError("Give statements as an argument or with --file, not both.")
     if statement is not None or files:

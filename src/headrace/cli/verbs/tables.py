@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from headrace.cli.console import confirm, show
-from headrace.cli.invocation import invocation
+from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import tables as render
 from headrace.cli.verbs import options
@@ -26,9 +26,9 @@ from headrace.cli.verbs.options import query_text
 )
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.option("--or-replace", is_flag=True, help="Give an existing one this query.")
-@click.pass_context
+@pass_invocation
 def create(
-    context: click.Context,
+    asked: Invocation,
     name: str,
     query: str | None,
     file: Path | None,
@@ -46,7 +46,6 @@ def create(
       headrace create shop.big_orders -f big_orders.sql --schedule '1 minute'
       headrace create shop.revenue -f revenue.sql --or-replace
     """
-    asked = invocation(context)
     text = query_text(query, file)
     if text is None or not text.strip():
         raise click.UsageError("The query is missing: give it as an argument or with --file.")
@@ -75,9 +74,9 @@ def create(
     "--no-schedule", is_flag=True, help="As if it had never had one: it follows what reads it, or default_schedule."
 )
 @click.option("--mode", "-m", type=options.MODE, help="How it is refreshed.")
-@click.pass_context
+@pass_invocation
 def alter(
-    context: click.Context,
+    asked: Invocation,
     name: str,
     query: str | None,
     file: Path | None,
@@ -93,7 +92,6 @@ def alter(
       headrace alter shop.revenue --mode FULL --no-schedule
       headrace alter shop.revenue -f revenue_v2.sql
     """
-    asked = invocation(context)
     if schedule is not None and no_schedule:
         raise click.UsageError("--schedule and --no-schedule contradict each other.")
     changes: dict[str, Any] = {
@@ -113,8 +111,8 @@ def alter(
 @options.name
 @click.option("--if-exists", is_flag=True, help="No error when there is none.")
 @click.option("--cascade", is_flag=True, help="Drop the stream tables that read it, too.")
-@click.pass_context
-def drop(context: click.Context, name: str, if_exists: bool, cascade: bool) -> None:
+@pass_invocation
+def drop(asked: Invocation, name: str, if_exists: bool, cascade: bool) -> None:
     """Drop a stream table; refused while others read it, unless they go too.
 
     \b
@@ -122,7 +120,6 @@ def drop(context: click.Context, name: str, if_exists: bool, cascade: bool) -> N
       headrace drop shop.revenue
       headrace drop shop.orders_clean --cascade
     """
-    asked = invocation(context)
     with asked.open() as hr, following(asked, hr.events):
         dropped = hr.drop_stream_table(name, if_exists=if_exists, cascade=cascade)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}." if dropped else "There was none.")

@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Runner(Protocol):
-    """What applying needs of Spark."""
+    """Operations of Spark that applying a change needs."""
 
     def run(self, sql: str) -> list[Any]:
         """Run one statement."""
@@ -64,7 +64,7 @@ class Runner(Protocol):
 
 
 class Method(StrEnum):
-    """How a change reaches the stored table."""
+    """Ways to write a change to a stored table."""
 
     NOTHING = "NOTHING"
     OVERWRITE = "OVERWRITE"
@@ -188,7 +188,7 @@ def _delete_from_bag(
     read: Callable[[], TableMeta],
     failed: Callable[[tuple[str, ...]], None],
 ) -> None:
-    """Try the cheap deletes; their outcome, not a count beforehand, tells whether they were exact.
+    """Try the cheap deletes; their row counts show whether they were exact.
 
     Every row that must go is matched, so that a delete which removed exactly as many rows removed exactly those.
     """

@@ -1,4 +1,4 @@
-"""Comparing stored rows as Spark compares values: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0; and maps too.
+"""Compares stored rows as Spark does: NULL = NULL, NaN = NaN, -0.0 = 0.0, also maps.
 
 Spark's grouping and `<=>` do so, but cannot compare maps. A column therefore contributes *key expressions*; two rows
 are the same row exactly when all of them are equal in Spark's sense. Which of two rows that differ only in the sign of

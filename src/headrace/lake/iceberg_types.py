@@ -25,7 +25,7 @@ _PLAIN = {
 
 
 def ddl_type(iceberg: Any) -> str:
-    """The Spark DDL type that Spark shows for an Iceberg type (as the metadata's JSON writes it)."""
+    """Return the Spark DDL type of an Iceberg type as metadata's JSON has it."""
     if isinstance(iceberg, str):
         if iceberg.startswith("decimal"):
             return iceberg.replace(" ", "")

@@ -1,4 +1,4 @@
-"""Keeping Headrace's own tables small and quick: what is due, as statements to run in `staging` and publish.
+"""Plans maintenance of Headrace's tables, as statements in `staging` to be published.
 
 Expiring deletes files at once, before anything is published; it only ever names snapshots nobody may still read. Where
 publishing did not come to pass, the next time drops them from the metadata although their files are gone.
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When maintenance is due.
+    """Thresholds at which maintenance is due.
 
     Args:
         keep: How long a snapshot stays readable after it was replaced, for readers and `hr.at()`.
@@ -67,7 +67,7 @@ class Policy:
 
 
 class Runner(Protocol):
-    """What maintenance needs of Spark."""
+    """Operations of Spark that maintenance needs."""
 
     def run(self, sql: str) -> list[Any]:
         """Run one statement."""
@@ -77,7 +77,7 @@ class Runner(Protocol):
 def plan_maintenance(
     table: TableName, meta: TableMeta, *, needed: Set[int], now: dt.datetime, policy: Policy | None = None
 ) -> tuple[Task, ...]:
-    """What is due for a table: compaction first, since it makes older files expendable.
+    """Return the tasks due for a table; compaction first, as it frees older files.
 
     Args:
         table: The table, in `staging`.
@@ -102,7 +102,9 @@ def _scattered(snapshot: Snapshot, policy: Policy) -> bool:
 
 
 def expendable(meta: TableMeta, needed: Set[int], before: dt.datetime) -> tuple[int, ...]:
-    """Snapshots that can go: replaced before a time, not current, not needed, not tagged; oldest first.
+    """Return snapshots that can be expired, oldest first.
+
+    They were replaced before a time and are not current, needed or tagged.
 
     A snapshot is replaced when its successor is committed, so the one that was current at `before` stays.
     """
@@ -122,13 +124,13 @@ def expire(table: TableName, snapshots: Collection[int]) -> Task:
 
 
 def compact(table: TableName) -> Task:
-    """Rewrite small files and files with deleted rows; a `replace` snapshot, which consumers read as no change."""
+    """Rewrite small files and files with deleted rows, as a `replace` snapshot."""
     options = "'min-input-files', '2', 'delete-file-threshold', '1', 'remove-dangling-deletes', 'true'"
     return Task(Chore.COMPACT, table, _call(table, "rewrite_data_files", f"options => map({options})"))
 
 
 def trim_log(log: TableName, through: int) -> Task:
-    """Drop the change log's entries up to and including a version; whole files, so nothing is rewritten."""
+    """Drop the change log's entries up to a version; whole files, without rewriting."""
     return Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
 
 
@@ -140,7 +142,7 @@ def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = N
 
 
 def purge(metadata_location: str) -> tuple[str, ...]:
-    """Return statements that remove all files of a table which no catalog knows any more."""
+    """Return the statements that remove all files of a table no catalog has any more."""
     table = TableName(STAGING, (SYSTEM_NAMESPACE,), f"purge_{uuid.uuid4().hex}")
     return (
         f"CREATE NAMESPACE IF NOT EXISTS {quote(STAGING)}.{quote(SYSTEM_NAMESPACE)}",

@@ -55,7 +55,7 @@ class Target:
 
     @property
     def identity(self) -> tuple[Column, ...]:
-        """Return the columns that tell rows apart."""
+        """Return the columns that identify rows."""
         if self.key is None:
             return self.columns
         by_name = {c.name.lower(): c for c in self.columns}
@@ -64,7 +64,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What is known of one column's values among the rows a change removes.
+    """Measured distribution of a column's values among the rows a change removes.
 
     Args:
         nulls: How many are NULL.
@@ -80,7 +80,7 @@ class Spread:
 
     @property
     def width(self) -> int | None:
-        """How many whole numbers lie between the ends, both included; None where they are none or not measured."""
+        """Return how many integers lie between the ends, inclusive; None if not measured."""
         try:
             return int(self.high or "") - int(self.low or "") + 1
         except ValueError:
@@ -123,7 +123,7 @@ def is_cheap(column: Column) -> bool:
 
 
 def measures(columns: tuple[Column, ...], *, distinct: bool = True) -> dict[str, str]:
-    """Aggregates to ask of `materialize` for a change to a table of `columns`; `change_of` reads the answers.
+    """Return aggregates for `materialize` that `change_of` turns into a measured change.
 
     They ride on the job that computes the change, and tell by which columns its rows are found fastest.
 
@@ -190,7 +190,7 @@ def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
 
 
 def spread_out(change: Change, columns: tuple[Column, ...]) -> str:
-    """A hint that sends the rows a change removes to every task: Spark may not know how few they are.
+    """Return a broadcast hint for removed rows, whose small number Spark may not know.
 
     Args:
         change: The change.
@@ -240,7 +240,7 @@ def _has_nulls(spread: Spread | None) -> bool:
 
 
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
-    """Statement that deletes every row that agrees with a removed one in `columns`, all copies of it."""
+    """Return the statement that deletes all rows equal to removed ones in `columns`."""
     rows = f"SELECT {spread_out(change, columns)}1 FROM {removed_rows(change)}"
     exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"

@@ -48,7 +48,7 @@ class Snapshot:
 
     @property
     def rows(self) -> int | None:
-        """Return rows of this snapshot, None when its counters cannot tell.
+        """Return the number of rows of this snapshot; None when counters are not exact.
 
         Deletion vectors count every deleted position once. Position delete files (format v2) may count some twice
         or outlive their data file, and equality deletes count conditions, not rows; with those the sum is not known.
@@ -67,7 +67,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class TableMeta:
-    """An Iceberg table as one metadata file tells it.
+    """An Iceberg table as read from one metadata file.
 
     Args:
         metadata_location: The file this was read from.
@@ -99,7 +99,7 @@ class TableMeta:
         return self.schemas[self.schema_id]
 
     def ids_of(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Field ids of columns of the current schema, in the order of `names`; empty when one is not there."""
+        """Return field ids of columns in the order of `names`; empty if one is missing."""
         known = {c.name.lower(): i for c, i in zip(self.columns, self.field_ids[self.schema_id], strict=True)}
         ids = tuple(known.get(name.lower()) for name in names)
         return () if None in ids else tuple(i for i in ids if i is not None)
@@ -111,7 +111,7 @@ class TableMeta:
 
     @property
     def row_count(self) -> int | None:
-        """Return rows now: exact, or None when the counters cannot tell."""
+        """Return the present number of rows; None when counters are not exact."""
         if self.current is None:
             return 0
         rows = self.current.rows
@@ -155,7 +155,7 @@ def read_metadata(location: str, *, former: TableMeta | None = None) -> TableMet
 
 
 def read_json(location: str) -> Json:
-    """Read a metadata file of a table or a view as JSON; arguments and errors as for `read_metadata`."""
+    """Read a metadata file of a table or a view; arguments and errors as `read_metadata`."""
     try:
         data = read_bytes(location)
         parsed: Json = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
@@ -196,7 +196,7 @@ def read_bytes(location: str) -> bytes:
 
 
 def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -> TableMeta:
-    """Turn the JSON of a metadata file into a `TableMeta`; snapshots that another one has, too, are taken from it."""
+    """Parse a metadata file; reuse the snapshots of a former one of the same table."""
     known = former.snapshots if former is not None and former.uuid == data.get("table-uuid") else {}
     schemas = data.get("schemas") or [data["schema"]]
     current = data.get("current-snapshot-id")

@@ -52,7 +52,7 @@ class Remembered:
         return meta
 
     def _of(self, location: str) -> OrderedDict[str, TableMeta]:
-        """What is kept of the table whose folder a file is in."""
+        """Return the cached metadata of the table in whose folder a file is."""
         folder = location.rpartition("/")[0]
         kept = self._tables.setdefault(folder, OrderedDict())
         self._tables.move_to_end(folder)

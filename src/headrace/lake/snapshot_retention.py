@@ -1,4 +1,4 @@
-"""Which snapshots of a table that is written all the time are kept, so that there are never many.
+"""Chooses which snapshots of a table written all the time are kept.
 
 Iceberg writes all snapshots of a table anew with every commit, and whoever reads the table reads all of them. Of a
 mirror that follows its source by the second there would be half a million after a week. So the past is kept more and
@@ -21,7 +21,7 @@ EVERY = 128
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How much of the past is kept.
+    """How many snapshots are kept, by age.
 
     Args:
         few: So many snapshots are no burden, and all kept.

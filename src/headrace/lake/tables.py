@@ -52,7 +52,7 @@ def stored_names(name: TableName, suffix: str) -> Stored:
 
 
 def table_location(warehouse: str, table: TableName, suffix: str) -> str:
-    """The folder of a table: readable, and never used twice, because a rename does not move data."""
+    """Return a new table folder: readable, never reused, as renames move no data."""
     stem = table.table if suffix in table.table else f"{table.table}-{suffix}"
     parts = (re.sub(r"[^\w.-]", "_", part) for part in (*table.namespace, stem))
     return "/".join((warehouse.rstrip("/"), *parts))

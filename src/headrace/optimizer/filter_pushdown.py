@@ -46,7 +46,7 @@ def _rule(node: Relation) -> Relation:
 
 
 def _own_condition(node: OuterJoin | Existence) -> Relation:
-    """Conjuncts over the right side alone filter it; one over the left side decides about partners, and stays."""
+    """Push conjuncts over the right side alone below an existence test."""
     names = set(node.right.columns)
     right = tuple(c for c in conjuncts(node.condition) if c.columns and c.columns <= names)
     if not right:

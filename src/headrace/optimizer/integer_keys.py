@@ -1,4 +1,4 @@
-"""Say of semi-joins which keys are known to be whole numbers, which Spark looks up sooner than a value of any type."""
+"""Marks integer keys of semi-joins, which Spark looks up faster than other values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.algebra.types import is_integer
 
 
 def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
-    """Return the same tree, in which semi-joins know which of their keys are whole numbers.
+    """Return the tree with the integer keys of its semi-joins marked.
 
     Args:
         relation: The tree.

@@ -65,7 +65,7 @@ def _exact(type_: str | None) -> bool:
 
 
 def _of_one_row(call: AggregateCall) -> Scalar | None:
-    """What an aggregate function gives for a single row; None where that is not known."""
+    """Return an aggregate function's value over a single row; None if not known."""
     if call.more or call.within or call.inside != "{}" or call.type is None:
         return None
     if call.function == "count":

@@ -79,7 +79,7 @@ class Optimizer:
         return program
 
     def program(self, program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
-        """Rewrite the steps of a program, then what they read of sources, and what that changed once more."""
+        """Apply passes over steps, passes over reads, and passes over steps once more."""
         rewritten = last = self.steps(program, facts.types)
         for each in passes_over(Subject.READS, self.disabled):
             last = self._apply(each, last, facts)

@@ -16,7 +16,7 @@ Types = Mapping[str, str]
 
 
 class Phase(StrEnum):
-    """How often a pass runs."""
+    """How often a pass runs: at definition, per change, or per session."""
 
     LOGICAL = "logical"
     """Once per definition. What a companion stores follows from these passes."""
@@ -27,7 +27,7 @@ class Phase(StrEnum):
 
 
 class Subject(StrEnum):
-    """What a pass transforms."""
+    """The kind of object that a pass transforms."""
 
     QUERY = "query"
     """The query's tree, a `Relation`; given `QueryFacts`."""
@@ -45,7 +45,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryFacts:
-    """What passes over a query may rest on.
+    """Facts that passes over a query may use.
 
     Args:
         keys: Keys of the sources.
@@ -58,7 +58,7 @@ class QueryFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """What passes over a program may rest on.
+    """Facts that passes over a program may use.
 
     Args:
         changed: Sources that changed.

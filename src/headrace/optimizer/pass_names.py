@@ -1,4 +1,4 @@
-"""Names of passes: which there are, which decide what is stored, and which can be switched off."""
+"""Names of passes: all, those that decide what is stored, those that can be disabled."""
 
 from __future__ import annotations
 

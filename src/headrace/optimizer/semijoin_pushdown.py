@@ -105,7 +105,7 @@ def _same(join: Join | OuterJoin | Existence, types: Types) -> Pairs:
 
 
 def _cheap(keys: Relation) -> bool:
-    """Return whether keys may as well be read several times: they are stored, or a change of a source."""
+    """Return whether keys are cheap to read several times: stored, or a source's change."""
     match keys:
         case Stored():
             return True

@@ -52,7 +52,7 @@ def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
 
 
 def partners_at_any_time(tree: Relation, types: Mapping[str, str]) -> Mapping[Aggregate, Partners]:
-    """The aggregates of a query of which only groups with partners in a filtered source matter, whatever changes.
+    """Return aggregates of which only groups with partners in a filtered source matter.
 
     Args:
         tree: The query.
@@ -96,7 +96,7 @@ def _equal(node: Join | OuterJoin | Existence, change: Change) -> list[tuple[str
 
 
 def _groups(side: Relation, asked: Asked) -> tuple[Aggregate | None, Asked]:
-    """Return the aggregate that a side shows, and what is asked of its keys."""
+    """Return a side's aggregate, and the keys by which it is looked up."""
     while isinstance(side, Project | Filter):
         if isinstance(side, Project):
             own = dict(side.items)
@@ -133,7 +133,7 @@ def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relati
 
 
 def _is_small(scan: Scan, groups: Aggregate, change: Change) -> bool:
-    """Return whether a source is far smaller than what is grouped; where no sizes are known at all, it is tried."""
+    """Return whether a source is far smaller than the grouped relation; True if unknown."""
     if not change.sizes:
         return True
     rows = change.sizes.get(scan.source)

@@ -1,4 +1,4 @@
-"""Notes failed refreshes in the catalog, and says what follows from them: another try, or none."""
+"""Records failed refreshes in the catalog and plans a retry or suspends the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance while nothing else is to be done: one scheduler at a time, and out of the way when something is."""
+"""Runs maintenance while nothing is due: one scheduler at a time, interruptible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lands what databases commit while schedules run, in a thread of its own: a slow server holds no refresh up."""
+"""Lands database sources on a thread of its own; a slow server delays no refresh."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def landing(
 def land_once(
     land: Land, events: Events, told: HeadraceError | None = None, ended: threading.Event | None = None
 ) -> HeadraceError | None:
-    """Land everything; tell a failure unless it is the one that was told last. Its reason is told once.
+    """Land everything; report a failure unless it is the one reported last.
 
     Args:
         land: Lands.

@@ -1,4 +1,4 @@
-"""The loop that keeps stream tables fresh: looks at the state, lets units wait in line, starts them in threads.
+"""The scheduler's loop: reads the state, queues units, starts them on threads.
 
 Everything that one look finds due reads one cut of the sources, however long it takes. Looks go on while units run: a
 slow one delays only what reads from it. While nothing moves, a look is three small queries.
@@ -55,7 +55,7 @@ SPARING = 4
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What became of a unit."""
+    """The outcome of a unit."""
 
     unit: TableName
     results: tuple[RefreshResult, ...] = ()
@@ -116,13 +116,13 @@ class Scheduler:
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
-        """What would be refreshed now, in which order, and why; and what waits."""
+        """Return what would be refreshed now, in order and with reasons, and what waits."""
         state = self._look()
         now = self.clock.now()
         return planned(state, plan_cycle(state, now), now)
 
     def run(self, stopping: threading.Event, *, once: bool = False) -> RunSummary:
-        """Keep tables fresh until told to stop.
+        """Keep tables fresh until stopped.
 
         Args:
             stopping: Set to let what runs end, and start nothing more.
@@ -228,7 +228,10 @@ class Scheduler:
         return quiet and (self._next is None or self.clock.now() < self._next)
 
     def _pulse(self, state: SchedulerState) -> object | None:
-        """Differs when something moved; None where only asking Spark could tell."""
+        """Return a value that differs when something moved; None if only Spark could tell.
+
+        That is so where a source is in another catalog.
+        """
         if any(base.catalog != LAKE for base in state.bases):
             return None
         pointers = self.catalog.pointers(LAKE, state.bases)

@@ -1,4 +1,4 @@
-"""What a scheduler has done by others, as a protocol: it knows neither Spark nor how a table is refreshed."""
+"""Protocols of the scheduler's workers; it depends on neither Spark nor refreshing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Worker(Protocol):
         ...
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
-        """Expire, compact and trim what is stored, table by table, asking before each whether it is its turn.
+        """Expire, compact and trim stored tables; check `wanted` before each.
 
         Raises:
             HeadraceError: What went wrong.
@@ -44,7 +44,7 @@ class Worker(Protocol):
         ...
 
     def restart(self) -> bool:
-        """End Spark and start it anew, while nothing uses it; does nothing and returns False where it is not ours.
+        """Restart Spark while nothing uses it; return False for a session not ours.
 
         Raises:
             HeadraceError: It does not start.
@@ -71,7 +71,7 @@ class Planned(Record):
 
 @dataclass(frozen=True, slots=True)
 class RunSummary(Record):
-    """What a scheduler did while it ran.
+    """Counts and results of one run of a scheduler.
 
     Args:
         refreshed: Units that were refreshed.

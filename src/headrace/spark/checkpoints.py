@@ -53,7 +53,9 @@ def counted(frame: DataFrame, rows: int) -> DataFrame:
 
 
 def free(frame: DataFrame) -> None:
-    """Drop the rows of a checkpoint; nothing may read it afterwards. Never fails, and does nothing over Spark Connect.
+    """Drop a checkpoint's rows; never fails.
+
+    Nothing may read it afterwards. Over Spark Connect it does nothing.
 
     Args:
         frame: What `localCheckpoint` returned.

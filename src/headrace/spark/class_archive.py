@@ -42,7 +42,7 @@ def java_options(settings: Settings) -> tuple[str, ...]:
 
 
 def prepare(settings: Settings, events: Events | None = None) -> bool:
-    """Make the archive if it is missing: runs a small Spark session in another process, about half a minute.
+    """Make the class archive if it is missing, by a small session in another process.
 
     A convenience, so it never fails: without an archive Spark merely starts slower.
 

@@ -1,4 +1,4 @@
-"""A small Spark session whose Java writes down the classes it loaded: `python -m headrace.spark.class_archive_session`.
+"""Runs a small Spark session whose Java writes the archive of the classes it loaded.
 
 Run by `headrace.spark.class_archive` in a process of its own, because the archive is written when that Java ends.
 """

@@ -1,4 +1,4 @@
-"""Ends Spark sessions, whatever state their driver is in: alive, hung, half stopped, or dead.
+"""Ends Spark sessions whose driver is alive, hung, half stopped or dead.
 
 PySpark keeps the gateway to its JVM for the life of the Python process, and offers nothing that forgets one whose JVM
 has died: the next session would be asked for from the dead. So this is the one place that reaches behind its public
@@ -20,7 +20,9 @@ PATIENCE_SECONDS = 10.0
 
 
 def stop(session: SparkSession, *, remote: bool) -> None:
-    """Stop a session that this process started; a JVM that is well stays for the next one. Never fails.
+    """Stop a session that this process started; never fails.
+
+    A JVM that is well stays for the next session.
 
     Args:
         session: The session.
@@ -36,7 +38,7 @@ def stop(session: SparkSession, *, remote: bool) -> None:
 
 
 def end(session: SparkSession) -> None:
-    """End a classic session that this process started, and its JVM; the next session starts another one.
+    """End a classic session that this process started, and its JVM.
 
     Nothing may use the session meanwhile. Never fails.
     """

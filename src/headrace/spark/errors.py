@@ -18,7 +18,7 @@ from headrace.spark.python_errors import python_failure
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How one kind of failure is told.
+    """Error class, code, message and hint for one kind of failure.
 
     Args:
         code: Headrace's code.
@@ -324,7 +324,7 @@ def _whole(error: BaseException) -> str:
 
 
 def _texts(error: BaseException) -> str:
-    """What the exception and its causes say, for recognising; `Caused by` lines included, never shown."""
+    """Return the messages of an exception and its causes, for recognising it only."""
     texts = []
     for current in _chain(error):
         texts.append(f"{type(current).__name__}: {current}")
@@ -396,5 +396,5 @@ def _place(error: Exception, sql: str | None) -> Place | None:
 
 
 def _rests(sql: str, start: int) -> tuple[str, str]:
-    """What follows a position; and what Java takes for that, which counts an emoji as two."""
+    """Return the rest of a text from a position in characters, and in Java's UTF-16 units."""
     return sql[start:], sql.encode("utf-16-le")[2 * start :].decode("utf-16-le", "replace")

@@ -75,7 +75,7 @@ def parse_version(text: str) -> int | None:
 
 
 def install_hint(system: str | None = None, which: Mapping[str, str] | None = None) -> str:
-    """How to install Java 17 here, as the exact command.
+    """Return the exact command that installs Java 17 here.
 
     Args:
         system: `Linux`, `Darwin` or `Windows`; this machine's when None.

@@ -49,7 +49,7 @@ class LiteralRows:
 
 
 def literal_rows(frame: DataFrame) -> LiteralRows | None:
-    """Compute a frame into the driver, as a frame that reads nothing else; None if the rows are too many or too long.
+    """Compute a frame into the driver as literal rows; None if they are too many.
 
     Args:
         frame: A frame of Spark in this process (not over Spark Connect).
@@ -76,7 +76,7 @@ def literal_rows(frame: DataFrame) -> LiteralRows | None:
 
 
 def planned_rows(frame: DataFrame, session: SparkSession) -> tuple[LiteralRows, int] | None:
-    """Return the rows of a frame that Spark knows once it has planned it, as literal rows.
+    """Return literal rows of a frame whose rows are known after planning, else None.
 
     And about how many bytes they take.
 
@@ -112,7 +112,7 @@ def _frame_of(session: SparkSession, java: Classes, output: Any, rows: Any) -> D
 
 @contextmanager
 def _configured(session: SparkSession, java: Classes) -> Iterator[None]:
-    """Have planning and tasks know the session's options, as Spark does around the actions of its API."""
+    """Make the session's options visible to planning and tasks, as Spark's actions do."""
     context: Any = session.sparkContext._jsc.sc()
     own, active = context.getLocalProperties(), java.sessions.getActiveSession()
     told = own.clone()

@@ -1,4 +1,4 @@
-"""Runs SQL on Spark by its public DataFrame and SQL API; what needs more than that is in files of its own.
+"""Runs SQL on Spark by its public API; what needs internals is in files of its own.
 
 Classic Spark and Spark Connect behave alike. `checkpoints` and `local_relation` reach into the JVM where there is one.
 """
@@ -52,7 +52,7 @@ class JobGroup:
 
 @dataclass(slots=True)
 class _Shared:
-    """What the runners of one application share."""
+    """State shared by the runners of one application."""
 
     children: dict[Semantics, SparkRunner] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Shared:
 
 
 class SparkRunner:
-    """Runs SQL in one session; safe to use from several threads as long as temporary names are unique.
+    """Runs SQL in one session; thread-safe while temporary names are unique.
 
     Args:
         session: The Spark session, classic or Connect.
@@ -171,7 +171,7 @@ class SparkRunner:
         *,
         few: bool = False,
     ) -> dict[str, Any]:
-        """Compute a query once, keep its rows (memory, then disk), and make them readable as view `name`.
+        """Compute a query once and keep its rows as view `name` (memory, then disk).
 
         Spark forgets what it kept when a table that the query reads is written through the same catalog in this
         session, and computes it again: the query must name snapshots, or read what nobody writes meanwhile.
@@ -258,7 +258,9 @@ class SparkRunner:
             return _observed(watch, frame, measures)
 
     def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
-        """Drop snapshots from an Iceberg table's metadata; their files stay. False where that is not possible.
+        """Drop snapshots from an Iceberg table's metadata, not their files.
+
+        Returns False where that is not possible.
 
         Args:
             table: The table.
@@ -271,16 +273,16 @@ class SparkRunner:
         return True
 
     def literal_count(self, name: str) -> int | None:
-        """Return how many rows are held as literal rows under a name; None where nothing was materialized so."""
+        """Return the number of literal rows held under a name, else None."""
         held = self._frames.get(name)
         return held if isinstance(held, int) else None
 
     def kept_count(self, name: str) -> int | None:
-        """Return how many rows are kept under a name, in whichever way; None where that is not known."""
+        """Return the number of rows kept under a name, None if not known."""
         return self._counts.get(name, self.literal_count(name))
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
-        """Keep the rows of a query as view `name` if they are known without running anything, and few.
+        """Keep a query's rows as view `name` if planning alone yields them, and few.
 
         Args:
             name: Temporary view, unique within the application.
@@ -312,7 +314,7 @@ class SparkRunner:
 
     @contextmanager
     def _without_constraints(self) -> Iterator[None]:
-        """Have Spark forget what it knows of a plan's values.
+        """Disable Spark's propagation of constraints while the block runs.
 
         It takes that along to a checkpoint, also where it is about columns that the checkpoint does not have; the next
         union over it then fails in the optimizer (`key not found`). Other threads' plans do without it meanwhile.
@@ -419,7 +421,7 @@ def _force(frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _measures(aggregates: Mapping[str, str]) -> SparkColumn:
-    """All aggregates as one expression: handing over each by itself takes a millisecond for each."""
+    """Return all aggregates as one struct; each column returned costs a millisecond."""
     from pyspark.sql import functions as f
 
     return f.expr(f"struct({', '.join(f'{text} AS {quote(alias)}' for alias, text in aggregates.items())})").alias(

@@ -219,7 +219,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _silence_pyspark() -> None:
-    """PySpark prints every failing query's exception, as JSON with its Java trace, before raising it."""
+    """Silence PySpark's loggers, which print every failing query's exception as JSON."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

@@ -1,4 +1,4 @@
-"""Groups that few are asked for are kept, although they are asked for by key.
+"""Restricts kept groups to those that few keys of a filtered source ask for.
 
 L ⋈_{a=k} γ_k(R) where L has only a filtered source's values of a: σ(P). Then γ_k(R) may as well be γ_k(R ⋉ σ(P)), of
 few groups, so that keeping them costs little (`inner_aggregates`) and saves reading R for each group touched. In TPC-H
@@ -31,7 +31,7 @@ _PARTNER = "__hr_partner_"
 
 
 def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
-    """Restrict such aggregates to the groups that are asked for.
+    """Restrict aggregates to the groups with partners in a filtered source.
 
     Args:
         tree: The query.

@@ -24,7 +24,7 @@ Types = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one aggregate, or the root, keeps in the companion.
+    """Columns of the companion that belong to one aggregate, or to the root.
 
     Args:
         place: Name of the `Stored` leaf that programs read it by.

@@ -1,4 +1,4 @@
-"""Outer joins whose groups are grouped again: they are grouped before they are joined, and the right side's are kept.
+"""Eager aggregation: groups before an outer join what is grouped again after it.
 
 γ_B(γ_k(L ⟕_{a=f} R)), how many customers have how many orders: for the groups that a change of R touches, and for
 which rows of L are padded, all of R would have to be read. With k ⊇ a columns of L, and calls over R alone,
@@ -44,7 +44,7 @@ def grouped_again(tree: Relation) -> frozenset[Aggregate]:
 
 
 def aggregate_before_join(tree: Relation, types: Mapping[str, str]) -> Relation:
-    """Group both sides of an outer join whose groups are grouped again, where the right side's groups can be kept.
+    """Group both sides of an outer join before it, where the right groups can be kept.
 
     Args:
         tree: The query, types filled in.
@@ -65,7 +65,7 @@ def _grouped_before_joined(tree: Relation) -> Relation:
 
 
 def _below_root(tree: Relation) -> Relation | None:
-    """What the aggregate at the root reads, without the filters and projections between."""
+    """Return the root aggregate's input, below filters and projections."""
     root = root_of(tree) or grouped(tree)
     node = root.aggregate.input if root is not None else None
     while isinstance(node, Project | Filter):
@@ -133,7 +133,7 @@ def _between_groups(join: OuterJoin, keys: Mapping[str, str], calls: tuple[Aggre
 
 
 def _beside(call: AggregateCall) -> Scalar:
-    """What a call gives, by how many rows the left side's group has, and what the call gives over the right side's."""
+    """Combine a call's result over the right side with the left group's row count."""
     if call.argument is None:
         return compose("{n} * COALESCE({m}, 1)", n=column(_ROWS), m=column(_MET))
     if call.function == "count":

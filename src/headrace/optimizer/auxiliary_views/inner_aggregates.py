@@ -35,7 +35,7 @@ Types = Mapping[str, str]
 
 
 def keep_aggregates(views: AuxiliaryViews, tree: Relation, types: Types) -> AuxiliaryViews:
-    """Keep the groups of aggregates below other operators that would be computed as a whole otherwise.
+    """Keep groups of inner aggregates that would otherwise be computed as a whole.
 
     Args:
         views: What else the companion keeps.
@@ -169,7 +169,7 @@ class _Instead:
     parts: tuple[Part, ...]
 
     def within(self, relation: Relation) -> Relation:
-        """A relation that reads the companion, from the outside in: what is kept may be over what is kept."""
+        """Return a relation that reads the companion, outermost kept part first."""
         if isinstance(relation, Aggregate) and relation in self.places:
             relation = self.places[relation]
         if isinstance(relation, Stored):

@@ -1,4 +1,4 @@
-"""A recursion below other operators: the companion keeps its rows, so that they are followed as those of a table are.
+"""Keeps the rows of a recursion below other operators in the companion.
 
 Wherever the rules ask for the recursion as it was, they are given the companion R; as it is, R ⊎ ΔR: the rows of R that
 did not change, and the others as often as they are there now. ΔR is found as if the recursion stood at the root. What

@@ -1,4 +1,4 @@
-"""Whether, and how, the groups of an aggregate below other operators can be kept in the companion."""
+"""Decides which inner aggregates can keep their groups in the companion, and how."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def recurses(tree: Relation) -> bool:
 
 
 def keepable(node: Aggregate, types: Mapping[str, str]) -> Root | None:
-    """Plan the accumulators of an aggregate below other operators; None where its groups cannot be kept.
+    """Plan the accumulators of an inner aggregate; None where its groups cannot be kept.
 
     Args:
         node: The aggregate.

@@ -10,7 +10,7 @@ from headrace.ivm.query_root import Root
 
 @dataclass(frozen=True, slots=True)
 class AuxiliaryViews:
-    """What a companion keeps besides the accumulators of an aggregate at the root.
+    """Parts of the companion besides the root aggregate's accumulators.
 
     Args:
         groups: The aggregate below ORDER BY … LIMIT at the root, all of whose groups are kept.

@@ -1,4 +1,4 @@
-"""ORDER BY … LIMIT over GROUP BY: the companion keeps all groups, and the first of them are looked up there.
+"""ORDER BY … LIMIT over GROUP BY: keeps all groups and takes the first of them.
 
 τ(γ(R)) after a change is τ of the companion after it: its groups that were not touched, and the touched ones as they
 are now. So no change, however many of the first rows it takes away, makes the sources be read again. What is taken back

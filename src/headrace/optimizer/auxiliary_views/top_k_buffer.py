@@ -1,4 +1,4 @@
-"""ORDER BY … LIMIT at the root: the companion keeps the first rows, and as many again in reserve.
+"""ORDER BY … LIMIT at the root: keeps the first rows, and as many again in reserve.
 
 The companion is C, the first |C| rows of the input R, however many that is. A change that loses rows takes those among
 them away; a row that comes enters where it is not behind all of C, for between the last of C and it there may be rows
@@ -90,7 +90,7 @@ def _first(tree: TopK, rows: Relation) -> TopK:
 
 
 def _followed(tree: TopK, kept: Stored, moved: Stored) -> Relation:
-    """Return the first rows after a change, as far as those kept tell."""
+    """Return the first rows after a change, as far as the kept ones determine them."""
     same = tuple((name, name) for name in tree.columns)
     lost = SemiJoin(Filter(moved, compose("{w} < 0", w=column(WEIGHT))), kept, same)
     came = _first(tree, Filter(moved, compose("{w} > 0", w=column(WEIGHT))))
@@ -105,7 +105,7 @@ def _followed(tree: TopK, kept: Stored, moved: Stored) -> Relation:
 
 
 def _known(tree: TopK) -> Scalar:
-    """Whether nothing unseen stands before a row: it is not behind all that were kept, or these were all there were."""
+    """Return the condition that no unkept row can stand before a row."""
     return compose("{b} > 0 OR {a} < {k}", b=column(_BEHIND), a=column(_ALL), k=literal(_wanted(tree)))
 
 

@@ -1,4 +1,4 @@
-"""Which groups below other operators a refresh would have to compute over all rows of what they read.
+"""Finds inner groups that a refresh would have to compute over all their input.
 
 Rules ask for an input as it was and as it is. Mostly they ask for the rows that have some keys, which are pushed down
 to the sources. Where groups are asked for by something that does not tell their keys, all of them are computed, twice:
@@ -40,7 +40,7 @@ EVERYTHING: Asked = frozenset()
 
 
 def read_whole(tree: Relation, types: Mapping[str, str], *, first_rows_kept: bool) -> frozenset[Aggregate]:
-    """The aggregates, but for the one whose groups the root's companion keeps, that are asked for as a whole.
+    """Return inner aggregates read as a whole, without the one the root keeps.
 
     Args:
         tree: The query.
@@ -54,7 +54,7 @@ def read_whole(tree: Relation, types: Mapping[str, str], *, first_rows_kept: boo
 
 
 class _Reader:
-    """Walks down, with what each node is asked for."""
+    """Walks down the tree with the columns by which each node is looked up."""
 
     def __init__(self, kept: Aggregate | None, types: Mapping[str, str], first_rows_kept: bool) -> None:
         self.kept = kept
@@ -63,7 +63,7 @@ class _Reader:
         self.whole: set[Aggregate] = set()
 
     def visit(self, node: Relation, asked: frozenset[Asked], *, at_root: bool = False) -> None:
-        """Look at a node that is asked for its rows by some columns, in one way or several."""
+        """Visit a node that is looked up by some columns, in one way or several."""
         match node:
             case Project():
                 values = {name: as_column(scalar) for name, scalar in node.items}
@@ -140,7 +140,10 @@ def _among(asked: frozenset[Asked], node: Relation) -> frozenset[Asked]:
 
 
 def _inside(asked: Asked, side: Relation, equal: set[Asked]) -> Asked:
-    """What one side of a join is asked for when the join is: by its own columns, or those that its partner's equal."""
+    """Return the columns by which one side of a join is looked up.
+
+    They are its own, or those that equal its partner's.
+    """
     own = asked & set(side.columns)
     if own or not asked:
         return own
@@ -148,7 +151,7 @@ def _inside(asked: Asked, side: Relation, equal: set[Asked]) -> Asked:
 
 
 def _equals(conditions: Iterable[Scalar], inputs: Sequence[Relation]) -> list[defaultdict[int, set[str]]]:
-    """Of each input of a join: its columns that equal some of another input's, by that input's place."""
+    """Return, for each input of a join, its columns equated to another input's."""
     home = {name: place for place, each in enumerate(inputs) for name in each.columns}
     found = [defaultdict[int, set[str]](set) for _ in inputs]
     for a, b, _ in (pair for each in conditions for pair in equalities(each, home, home)):

@@ -30,7 +30,7 @@ from headrace.optimizer.sideways.value_domains import Domains, terms, united
 
 
 def share_reads(program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
-    """Note which rows near changes a program reads, and read those from common steps that are collected for several.
+    """List the semi-joins a program reads; read shared ones from common steps.
 
     Args:
         program: The program, its steps rewritten.
@@ -42,7 +42,7 @@ def share_reads(program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
 
 
 def together(needs: Iterable[Need]) -> Need:
-    """What serves all of some needs of one source by the same columns."""
+    """Combine needs of one source by the same columns into one."""
     every = list(needs)
     fields = {name: type_ for need in every for name, type_ in need.fields.items()}
     return Need(frozenset[Key]().union(*(need.follows for need in every)), dict(sorted(fields.items())))
@@ -85,7 +85,7 @@ class SharedSemijoins:
     types: Mapping[str, str]
 
     def needs(self, program: DeltaProgram) -> dict[Key, Need]:
-        """What a program reads of sources near changes, as far as it follows changes as they are."""
+        """Return the semi-joins with changes that a program reads of its sources."""
         found: dict[Key, Need] = {}
 
         def use(reading: Reading) -> Relation:

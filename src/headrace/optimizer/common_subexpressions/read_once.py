@@ -1,4 +1,4 @@
-"""What is near a change is read once, however often a program asks for it.
+"""Reads a source's rows near a change once, however often a program needs them.
 
 Rules ask for the rows of a source that have a change's keys: as they are, as they were, for one side of a join and for
 the other, one scan each. All of these are among N = S′ ⋉ K, with K all the keys that any of them asks for, and the rows
@@ -129,7 +129,7 @@ class _Program:
         return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
 
     def _exact(self, source: TableName, wanted: list[tuple[Reading, Demand]]) -> bool:
-        """Whether rows as they were can be told from rows as they are: equal ones must be the same in every respect."""
+        """Return whether former rows follow from present ones, as equal rows are identical."""
         if source not in self.changed:
             return True
         used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
@@ -160,7 +160,7 @@ class _Program:
 
 
 def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
-    """What a scan reads, from a step that has rows near a change of its source.
+    """Return a scan's rows, taken from a step with the source's rows near a change.
 
     Args:
         near: The step.
@@ -181,10 +181,10 @@ def looked_into(step: Step) -> bool:
 
 
 def same_when_equal(type_: str) -> bool:
-    """Whether equal values of a type cannot be told apart: 0.0 and -0.0 can, and so can 'a' and 'A' in some order."""
+    """Return whether equal values are identical, unlike 0.0 and -0.0 or collated texts."""
     return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
 
 
 def _quick(condition: Scalar) -> bool:
-    """Whether a condition is decided sooner than a key is looked up; others are left to those who read what is near."""
+    """Return whether a condition is cheaper than a lookup; others stay with their readers."""
     return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)

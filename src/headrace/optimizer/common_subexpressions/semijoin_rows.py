@@ -91,7 +91,7 @@ class _Rows:
         return Project(summed, (*identity(self.names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
     def enclosure(self) -> DeltaCoverage:
-        """Return those that changed, and what tells whether these are all."""
+        """Return the changed rows, and the test whether they are all there are."""
         changed = Project(self._all(Moment.CHANGE), (*identity(self.names), (_NET, column(WEIGHT))))
         net = Aggregate(changed, self.names, (total(_NET),))
         after, before = (compose(f"greatest({sign}{{n}}, 0L)", n=column(_NET)) for sign in ("", "-"))
@@ -109,7 +109,7 @@ class _Rows:
 
 
 def _number(key: Key, keys: Relation, fields: Mapping[str, str]) -> tuple[str, Relation] | None:
-    """What `Step.numbers` is of rows near keys."""
+    """Return an integer key column and its values, for `Step.numbers`, if there is one."""
     for name, own in zip(key[1], keys.columns, strict=True):
         if is_integer(fields.get(name)):
             return name, Project(keys, ((own, column(own)),))

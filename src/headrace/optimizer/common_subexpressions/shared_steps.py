@@ -18,7 +18,9 @@ from headrace.ivm.program import DeltaProgram, Step, free_name
 
 
 def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:
-    """Make a step of every part that several places need; the program may have steps then that none reads.
+    """Make a step of every part needed in several places.
+
+    The program may have steps afterwards that none reads.
 
     Args:
         program: What rules gave.
@@ -65,7 +67,7 @@ def _read(relation: Relation) -> set[str]:
 
 
 def _repeated(steps: list[Step], changes: Set[Relation]) -> Relation | None:
-    """The largest relation that is worth a step and occurs several times where it is needed in any case."""
+    """Return the largest relation worth a step that several unconditional places need."""
     # a tree's hash looks at all of it, so only nodes that can be among the changes are looked up
     shapes = {(type(each), _size(each)) for each in changes}
     counts: Counter[Relation] = Counter()

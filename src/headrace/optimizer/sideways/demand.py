@@ -33,7 +33,7 @@ from headrace.optimizer.sideways.value_domains import Domains, Names
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Rows that matter: those whose columns have one of some combinations of values, NULL being one like any other.
+    """Combinations of values of some columns to which rows are restricted; NULL is a value.
 
     Args:
         columns: The columns.
@@ -134,7 +134,10 @@ class Tracing:
         return over(join, seen, self.visit(join.right, right))
 
     def _across(self, side: Relation, demands: Demands, equal: tuple[tuple[str, str], ...]) -> Demands:
-        """What the rows of one side say about the other: all pairs of equal columns together, else each by itself."""
+        """Return demands on one side of a join implied by the other side's.
+
+        All pairs of equal columns together, else each by itself.
+        """
         pairs = tuple(dict(equal).items())
         for chosen in (pairs, *((pair,) for pair in pairs)) if pairs else ():
             here = tuple(a for a, _ in chosen)

@@ -1,4 +1,4 @@
-"""What values columns of a derived relation can have, as a relation that is cheap to read, if they come from a change.
+"""Derives a cheap relation with all values columns can have, if they come from a change.
 
 Every row that a rule asks for is near a change: its key is in a column of the change itself, or of a step computed
 from it. Following columns back through joins and semi-joins finds where a key comes from: π_a(L ⋈_{a=b} R) ⊆ π_b(R).
@@ -61,7 +61,7 @@ class Domains:
     _above: list[Relation] = field(default_factory=list)
 
     def of(self, node: Relation, columns: Names) -> Relation | None:
-        """A relation of as many columns that has all combinations of their values, perhaps more; None if none is known.
+        """Return a relation with at least all combinations of columns' values, else None.
 
         Args:
             node: The relation.
@@ -102,7 +102,7 @@ class Domains:
         return None
 
     def _step(self, node: Relation) -> Stored | None:
-        """The step that has the rows of a relation, such as a join: they are fewer than those of what is joined."""
+        """Return the step with the rows of a relation, which are fewer than those of its inputs."""
         return next((Stored(name, node.columns) for name in sorted(self.always) if self.steps[name] == node), None)
 
     def _small(self, node: Relation) -> bool:
@@ -185,7 +185,7 @@ def terms(values: Relation) -> Iterator[Relation]:
 
 
 def _named(values: Relation) -> Relation:
-    """Keys under names that do not depend on where they come from, so that equal ones are seen to be equal."""
+    """Return keys under canonical names, so that equal ones compare equal."""
     names, count = values.columns, len(values.columns)
     while isinstance(values, Project) and None not in (read := [as_column(dict(values.items)[n]) for n in names]):
         values, names = values.input, tuple(filter(None, read))

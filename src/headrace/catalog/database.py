@@ -1,4 +1,4 @@
-"""Connections and transactions: the one place where SQLite and PostgreSQL differ in how they are opened and locked."""
+"""Connections and transactions, with the differences between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that the block commits itself, to tell a failed commit from a failed statement."""
+        """Open a transaction that the block commits itself.
+
+        So a failed commit can be distinguished from a failed statement.
+        """
         with self._turn, self._writing.connect() as connection:
             yield connection
 
@@ -143,7 +146,7 @@ def _sqlite_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
 
 
 def _write_ahead(raw: sqlite3.Connection, busy_timeout: dt.timedelta) -> None:
-    """Turn the journal into a write-ahead log, which a file is told once and keeps.
+    """Switch SQLite's journal to a write-ahead log, a setting that the file keeps.
 
     SQLite reads the file's mode before it locks the file to change it, and a reader that wants to write never waits for
     its turn: of two that open a new file at once, one is told at once that it is busy, however long it would wait.

@@ -1,4 +1,4 @@
-"""The catalog's one door: readers, writers, leases and publishing, each in its own module, behind one object."""
+"""`Catalog`: readers, writers, leases and publishing behind one object."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
             return _writer.create_stream_table(connection, definition, self._clock.now())
 
     def replace_stream_table(self, definition: Definition) -> StreamTable:
-        """Give a stream table a new definition: generation + 1, status NEW, no frontier; id and versions stay.
+        """Redefine a stream table: next generation, status NEW, no frontier.
+
+        Its id and versions stay.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`.
@@ -248,7 +250,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
         *,
         is_dead: Callable[[str], bool] | None = None,
     ) -> tuple[Lease, ...]:
-        """Lease all the resources, or none; expired leases of others are taken over with the next token.
+        """Lease all resources or none; take over expired leases with the next token.
 
         Args:
             resources: Names from `resource_of`, each once, in any order.
@@ -289,7 +291,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
         return _publish(self._database, publication, self._clock.now())
 
     def settle(self, uuid: str) -> PublicationRecord | None:
-        """What became of a publication whose outcome is unknown: its record, or None when it never happened.
+        """Return the record of a publication of unknown outcome; None if it never happened.
 
         Waits for a publisher that is still at it, so that None is final: it cannot happen afterwards.
         """
@@ -297,7 +299,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
             return _settle(connection, uuid)
 
     def retired(self, before: dt.datetime) -> tuple[Retired, ...]:
-        """Stored tables that nothing shows since a time before, whose files may be removed; oldest first."""
+        """Return stored tables unused since before a time, oldest first, to be purged."""
         with self._database.read() as connection:
             return _retired.retired(connection, before)
 

@@ -1,4 +1,4 @@
-"""Database errors in Headrace's words: which of the few stories a driver's exception tells."""
+"""Translates database exceptions into Headrace's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at a catalog database from outside, for the doctor: reads only, never creates and never migrates."""
+"""Inspects a catalog database for the doctor; reads only, never creates or migrates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def revision_of(url: str) -> tuple[str, str | None]:
 
 
 def clock_difference(url: str) -> float:
-    """Seconds by which this machine's clock is ahead of a PostgreSQL server's, give or take half a round trip.
+    """Return by how many seconds this clock is ahead of a PostgreSQL server's.
+
+    It is exact to half a round trip.
 
     Raises:
         EnvironmentFault: `CATALOG_UNREACHABLE`.

@@ -1,4 +1,4 @@
-"""Opening a catalog: is it there, is it ours, is it of this age; and bringing an older one up to date.
+"""Opens a catalog: checks that it exists, is Headrace's and of this version; migrates it.
 
 The usual case, a catalog that is up to date, costs two small queries; Alembic is imported only to migrate.
 """

@@ -19,14 +19,14 @@ Json = Mapping[str, Any]
 
 
 class RelationKind(StrEnum):
-    """Who writes a relation: somebody else, or Headrace."""
+    """The writer of a relation: Headrace, or somebody else."""
 
     SOURCE = "source"
     STREAM = "stream"
 
 
 class RefreshMode(StrEnum):
-    """How the user wants a stream table refreshed."""
+    """The refresh mode that the user set for a stream table."""
 
     AUTO = "AUTO"
     FULL = "FULL"
@@ -34,7 +34,7 @@ class RefreshMode(StrEnum):
 
 
 class RanAs(StrEnum):
-    """How a refresh ran."""
+    """The mode in which a refresh ran."""
 
     FULL = "FULL"
     DIFFERENTIAL = "DIFFERENTIAL"
@@ -42,7 +42,7 @@ class RanAs(StrEnum):
 
 
 class Status(StrEnum):
-    """Life of a stream table: defined but never published, published, or stopped until somebody acts."""
+    """The status of a stream table: never published, published, or stopped."""
 
     NEW = "NEW"
     ACTIVE = "ACTIVE"
@@ -50,7 +50,7 @@ class Status(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a refresh ended."""
+    """The outcome of a refresh."""
 
     OK = "ok"
     FAILED = "failed"
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What makes a stream table what it is; written by create and replace.
+    """A stream table's definition, as written by create and replace.
 
     Args:
         name: The stream table; always in `lake`.
@@ -85,7 +85,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """A stream table as the catalog knows it; the fields of `Definition`, and its life.
+    """A stream table in the catalog: the fields of `Definition`, and its status.
 
     Args:
         id: Stays the same over replace and alter, and ends with a drop.
@@ -243,7 +243,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a stream table reflected from a moment on.
+    """The frontier that a stream table reflected from a moment on.
 
     Args:
         stream: The stream table.
@@ -335,7 +335,7 @@ class ForeignWrite:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingState:
-    """What schedulers know of a stream table besides its contents.
+    """Pauses, failures, fuse and skipped rows of a stream table.
 
     Args:
         paused_at: Since when somebody wants it left alone.
@@ -363,7 +363,10 @@ class SchedulingState:
 
     @property
     def held_up(self) -> str | None:
-        """Why it is left alone: `stopped by its fuse`, `paused`, `suspended`, `retrying`; None when it is not."""
+        """Return why a table is not refreshed; None when nothing stops it.
+
+        One of `stopped by its fuse`, `paused`, `suspended`, `retrying`.
+        """
         if self.fuse_at is not None:
             return "stopped by its fuse"
         if self.paused_at is not None:
@@ -375,7 +378,7 @@ class SchedulingState:
 
 @dataclass(frozen=True, slots=True)
 class GroupEpoch:
-    """How often a group was published.
+    """Number of a group's publications.
 
     Args:
         name: The group.

@@ -18,7 +18,7 @@ MANY = 200
 
 
 def stored_name(name: TableName) -> str:
-    """A name as the catalog writes it: always with its catalog, parts quoted where a dot could not be told."""
+    """Return a name as stored: with its catalog, parts quoted where they are ambiguous."""
     return ".".join(p if p.replace("_", "a").replace("-", "a").isalnum() else quote(p) for p in name.parts)
 
 
@@ -50,7 +50,7 @@ def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[Tab
 
 @dataclass(frozen=True, slots=True)
 class RelationHead:
-    """What numbering needs to know of a relation.
+    """A relation's id and newest version, from which its next one is numbered.
 
     Args:
         head: Its newest version; -1 while it has none.
@@ -86,7 +86,10 @@ _INSERT = t.insert_or_skip(t.relation, "name", "catalog_name", "table_namespace"
 
 
 def lock_relations(connection: Connection, ids: Iterable[int]) -> None:
-    """Keep others from changing relations until the transaction ends; foreign keys to them are left alone."""
+    """Keep others from changing relations until the transaction ends.
+
+    Foreign keys to them can still be added.
+    """
     rows = sa.select(t.relation.c.id).where(t.relation.c.id.in_(sorted(ids))).order_by(t.relation.c.id)
     connection.execute(rows.with_for_update(key_share=True)).all()
 

@@ -1,4 +1,4 @@
-"""The catalog's tables, as SQLAlchemy Core knows them; the migrations make them.
+"""The catalog's tables in SQLAlchemy Core; the migrations create them.
 
 Headrace's own tables begin with `hr_`. Iceberg's two tables live beside them in the same database: Iceberg's SQL
 catalog owns their shape, so they are in a metadata of their own and no migration alters them.
@@ -20,7 +20,7 @@ REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "00
 
 
 class UtcTime(sa.types.TypeDecorator[dt.datetime]):
-    """An aware time in UTC: `timestamptz` on PostgreSQL, ISO text of fixed width (so that it sorts) on SQLite."""
+    """An aware time in UTC: `timestamptz` on PostgreSQL, sortable ISO text on SQLite."""
 
     impl = sa.String(32)
     cache_ok = True

@@ -228,7 +228,9 @@ class Scheduler:
         return quiet and (self._next is None or self.clock.now() < self._next)
 
     def _pulse(self, state: SchedulerState) -> object | None:
-        """Return a value that differs when something moved; None if only Spark could tell.
+        """Return a value that differs when something moved.
+
+        None where a source is in another catalog, of which only Spark could tell.
 
         That is so where a source is in another catalog.
         """
@@ -319,7 +321,7 @@ class Scheduler:
             raise
 
     def _wait(self) -> list[_Ended]:
-        """What ended, waiting for the time of a look at most."""
+        """Return the units that ended, waiting at most until the next look."""
         found: list[_Ended | None] = []
         soon = self._look_after - time.monotonic()
         patience = self.rules.poll
@@ -358,7 +360,10 @@ class Scheduler:
         return ()
 
     def _give_up(self, failed: TableName) -> None:
-        """What waits for a failed unit is given up, but for tables that want no consistency: these go on without it."""
+        """Give up units that wait for a failed one.
+
+        Tables that need no consistency go on without it.
+        """
         assert self._state is not None
         for unit in self._dispatch.fail(failed):
             if waits(self._state, unit):
@@ -372,7 +377,7 @@ class Scheduler:
         self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
 
     def _beat(self) -> bool:
-        """Say that this scheduler lives, now and then; returns whether somebody asked it to end.
+        """Renew this scheduler's registration when due; return whether it must drain.
 
         Raises:
             UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,

@@ -51,7 +51,7 @@ class LostSpark:
 
     @contextmanager
     def using(self, *, wait: bool = True) -> Iterator[bool]:
-        """While Spark is used, which keeps it from being started anew. A `SPARK_LOST` that leaves the block is noticed.
+        """Keep Spark from being restarted during the block; note a `SPARK_LOST` leaving it.
 
         Args:
             wait: Wait while it is being started; otherwise the block is told that it must do without.

@@ -1,4 +1,4 @@
-"""An outage of the catalog: told once, asked again ever less often, and told when it is over."""
+"""Handles an outage of the catalog: reports its begin and end, retries ever less often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Return whether the catalog did not answer when it was asked last; then nothing should be started."""
+        """Return whether the catalog failed to answer last; nothing may start then."""
         return self._failures > 0
 
     def failed(self, error: HeadraceError) -> float:

@@ -11,7 +11,7 @@ from headrace.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a scheduler works.
+    """Options of a scheduler.
 
     Args:
         slots: Refreshes at once.

@@ -1,4 +1,4 @@
-"""What a scheduler decides from: stream tables, how they hang together, where each stands; from the catalog alone."""
+"""The state a scheduler decides from, read from the catalog: tables, graph, freshness."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def read_scheduler_state(
 
 
 def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
-    """Of the members of a cycle none is fresher than any other: what one has not seen, the others lack."""
+    """Give members of a cycle equal freshness: each lacks what another has not seen."""
     since = [at for name in cycle if (at := found[name].standing.behind_since) is not None]
     for name in cycle if since else ():
         standing = replace(found[name].standing, behind_since=min(since))
@@ -143,7 +143,7 @@ def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
 
 
 class _Lags:
-    """When changes were committed that tables do not reflect."""
+    """Commit times of changes that tables do not reflect."""
 
     def __init__(
         self,
@@ -169,7 +169,10 @@ class _Lags:
         return min(times, default=None)
 
     def news(self, name: TableName) -> bool:
-        """Whether what a table may read has moved, or it was never loaded; nothing is news where no versions agree."""
+        """Return whether a table is not loaded, or what it may read has moved.
+
+        Nothing is news where no versions agree.
+        """
         if name in self.aligned and self.aligned[name].versions is None:
             return False
         if name in self.frontiers and name in self.aligned:
@@ -202,7 +205,9 @@ class _Lags:
 def effective_schedules(
     cut: Grouping, tables: Mapping[TableName, StreamTable], default: Schedule
 ) -> dict[TableName, Schedule]:
-    """What decides about each table: its own schedule; DOWNSTREAM where something scheduled reads it, else the default.
+    """Return each table's effective schedule.
+
+    It is its own one; else DOWNSTREAM where something scheduled reads it; else the default.
 
     A table whose readers are all refreshed by hand is, too. The members of a cycle are refreshed together: what reads
     any of them reads all, and a member with a schedule of its own decides for those without.
@@ -223,13 +228,16 @@ def effective_schedules(
 
 
 def targets(state: SchedulerState) -> dict[TableName, int]:
-    """The lag that tables are to keep, in seconds: their own, stretched by their tier, or the strictest of what reads
-    them. What is refreshed on change has none (its duration is a pause), nor has what is frozen."""
+    """Return the target lag of tables in seconds.
+
+    It is their own, stretched by their tier, or the strictest of what reads them. What is refreshed on change has none
+    (its duration is a pause), nor has what is frozen.
+    """
     return _strictest(state, (Kind.LAG,))
 
 
 def patience(state: SchedulerState) -> dict[TableName, int]:
-    """How many seconds tables may lack a change before they are to go first: their targets, or the pauses they keep."""
+    """Return the seconds tables may lack a change before they go first: target or pause."""
     return _strictest(state, (Kind.LAG, Kind.ON_CHANGE))
 
 

@@ -1,4 +1,4 @@
-"""What users decide while schedules run (pauses, gates, fuses …), told to whoever is told of everything else.
+"""Emits events for decisions that users make while schedules run (pauses, gates, fuses).
 
 Who decides is another process, as a rule, and leaves a line in the log of events. Of several schedulers the one that
 began first reads it out, so that a webhook hears of it once.
@@ -46,7 +46,7 @@ class Decisions:
             self.tell()
 
     def tell(self) -> None:
-        """Tell what was decided since the last time; an outage is told by others."""
+        """Emit the decisions since the last call; an outage is reported elsewhere."""
         if self._after is not None and (not self.reads_out or time.monotonic() < self._look_after):
             return
         with suppress(HeadraceError):

@@ -57,7 +57,7 @@ def release(connection: Connection, leases: Sequence[Lease], now: dt.datetime) -
 
 
 def check(connection: Connection, leases: Sequence[Lease]) -> None:
-    """Lock the rows of leases until the transaction ends, and see that they are still their holder's.
+    """Lock the rows of leases until the transaction ends, and check that they are valid.
 
     An expired lease that nobody took over is still good: the token decides, not the clock.
 
@@ -71,7 +71,7 @@ def check(connection: Connection, leases: Sequence[Lease]) -> None:
 
 
 def lock(connection: Connection, resources: Iterable[str], now: dt.datetime) -> list[Lease]:
-    """Keep others from acquiring resources until the transaction ends; returns their leases, held or not."""
+    """Keep others from acquiring resources until the transaction ends; return all leases."""
     wanted = sorted(set(resources))
     _create_rows(connection, wanted, now)
     return _lock(connection, wanted)

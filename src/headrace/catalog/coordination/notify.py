@@ -1,4 +1,4 @@
-"""Tells schedulers on PostgreSQL at once that definitions or pauses changed, by LISTEN and NOTIFY.
+"""Wakes schedulers by PostgreSQL's LISTEN and NOTIFY when definitions or pauses change.
 
 A notification is only a nudge: who is nudged looks, and who misses one (its connection broke) looks soon anyway, as
 everybody does on SQLite, which has nothing of the kind.

@@ -1,4 +1,4 @@
-"""What schedulers ask and tell the catalog; a part of `Catalog`."""
+"""Scheduling states, schedulers and events; a part of `Catalog`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SchedulerCatalog:
             )
 
     def scheduling_states(self) -> dict[TableName, SchedulingState]:
-        """What is known of stream tables that were paused or failed."""
+        """Return the scheduling states of stream tables that were paused or failed."""
         with self._database.read() as connection:
             return scheduler_rows.read(connection)
 
@@ -66,7 +66,7 @@ class SchedulerCatalog:
             wake(connection)
 
     def unpause(self, names: Sequence[TableName], failed: Sequence[TableName] = ()) -> None:
-        """Have schedulers refresh stream tables again, at once: ends pauses, waits for retries, and suspensions.
+        """End pauses, suspensions and waits for a retry of stream tables.
 
         Args:
             names: The stream tables.
@@ -98,7 +98,7 @@ class SchedulerCatalog:
             return scheduler_rows.note_failure(connection, names, code, message, retry_at, self._clock.now())
 
     def blow_fuse(self, name: TableName, evidence: Json) -> None:
-        """Note that a change was too large to be applied without being asked; ended by the next publication.
+        """Record a change beyond its fuse's limit; the next publication ends it.
 
         Args:
             name: The stream table.
@@ -202,7 +202,7 @@ class SchedulerCatalog:
             return tuple(s for s in scheduler_rows.schedulers(connection) if s.expires_at > now)
 
     def listening(self, woken: Callable[[], None]) -> AbstractContextManager[None]:
-        """Have a function called when definitions or pauses change, or somebody asks to drain, while a block lasts.
+        """Call a function during the block when definitions, pauses or drains change.
 
         On SQLite it is never called: who uses it looks now and then, and has to anyway.
 

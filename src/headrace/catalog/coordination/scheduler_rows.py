@@ -1,4 +1,4 @@
-"""Pauses, retries and suspensions of stream tables, epochs of groups, schedulers, events: the rows.
+"""Rows of scheduling states, epochs of groups, schedulers and events.
 
 Each function works inside the caller's transaction.
 """
@@ -25,7 +25,7 @@ _WHOLE: dict[str, Any] = {"fuse_at": None, "fuse_json": None}
 
 
 def read(connection: Connection) -> dict[TableName, SchedulingState]:
-    """What is known of stream tables that gave cause."""
+    """Read the scheduling states of stream tables that have one."""
     query = sa.select(t.relation.c.name, t.care).join(t.relation, t.relation.c.id == t.care.c.stream_id)
     return {
         parse_name(row["name"]): SchedulingState(
@@ -64,7 +64,7 @@ def note_failure(
     retry_at: Callable[[int], dt.datetime | None],
     now: dt.datetime,
 ) -> int:
-    """Count a failure of stream tables that were refreshed together; returns how many there were in a row."""
+    """Count a failure of tables refreshed together; return how many came in a row."""
     known = read(connection)
     failures = 1 + max((known.get(name, SchedulingState()).failures for name in names), default=0)
     again = retry_at(failures)
@@ -84,7 +84,7 @@ def forgive(connection: Connection, names: Sequence[TableName]) -> None:
 
 
 def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
-    """A refresh that was published, by whom ever, ends the row of failures, and replaces a blown fuse."""
+    """End the row of failures, and a blown fuse, of published stream tables."""
     troubled = sa.or_(t.care.c.failures > 0, t.care.c.fuse_at.is_not(None))
     mended = sa.update(t.care).where(t.care.c.stream_id.in_(stream_ids), troubled)
     connection.execute(mended.values({**_CLEAN, **_WHOLE}))
@@ -93,7 +93,9 @@ def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
 def note_skipped(
     connection: Connection, skipped: Mapping[int, int], recomputed: Sequence[int], now: dt.datetime
 ) -> None:
-    """Note which stream tables differ from their queries: those with skipped rows do, recomputed ones no longer.
+    """Record which stream tables differ from their queries by skipped rows.
+
+    Recomputed ones differ no longer.
 
     Args:
         connection: Inside the transaction.
@@ -156,7 +158,7 @@ def schedulers(connection: Connection, *, locked: bool = False) -> tuple[Schedul
 
 
 def register(connection: Connection, owner: str, until: dt.datetime, now: dt.datetime) -> None:
-    """Say that a scheduler runs; the first of a SQLite catalog alone (see `SchedulerCatalog.register_scheduler`)."""
+    """Register a scheduler; a SQLite catalog allows only one."""
     connection.execute(sa.delete(t.scheduler).where(t.scheduler.c.expires_at <= now))
     row = {"owner": owner, "started_at": now, "expires_at": until, "draining": False}
     connection.execute(sa.insert(t.scheduler).values(row))

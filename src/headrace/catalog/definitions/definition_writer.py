@@ -1,4 +1,4 @@
-"""Changes to definitions, and history without a publication. Each function works inside the caller's transaction."""
+"""Writes definitions, and history without publication, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def alter_stream_table(
 
 
 def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tuple[StreamTable, ...]:
-    """Forget stream tables and return what they were; a relation that others read stays, as a source.
+    """Delete stream tables and return them; a relation that others read stays.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`; then none is dropped.

@@ -48,7 +48,7 @@ def read_streams(connection: Connection, name: TableName | None = None) -> tuple
 
 @lru_cache(maxsize=4096)
 def _details(text: str) -> Mapping[str, Any]:
-    """A definition's details, which nobody changes: of hundreds of tables, read for each refresh, few are others."""
+    """Parse a definition's details; cached, since few change between refreshes."""
     found: dict[str, Any] = json.loads(text)
     return found
 

@@ -57,7 +57,7 @@ def _lock(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
 
 
 def _old(connection: Connection, stream_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    """What the frontiers were: by stream table's id, by source's id."""
+    """Return the former frontiers: by stream table's id, by source's id."""
     found: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for stream_id, source_id, version in connection.execute(
         sa.select(t.frontier).where(t.frontier.c.stream_id.in_(stream_ids))

@@ -1,4 +1,4 @@
-"""Changes to rows of `iceberg_tables`, gathered first and written in at most three statements.
+"""Collects changes to rows of `iceberg_tables`; writes them in three statements at most.
 
 Each update and delete names the pointer it replaces, so that an Iceberg commit that came in between is never lost,
 whatever the database's isolation.

@@ -25,19 +25,19 @@ Rows = dict[tuple[str, Key], PointerRow]
 
 @dataclass(slots=True)
 class _State:
-    """Rows of `iceberg_tables`, and what Headrace knows of its own last publications."""
+    """Rows of `iceberg_tables`, and the pointers Headrace published last."""
 
     rows: Rows
     ours: dict[Key, str]
 
 
 def known_pointers(connection: Connection, publication: Publication) -> dict[Key, str]:
-    """What Headrace itself published last under the names of a publication."""
+    """Return the pointers Headrace last published under a publication's names."""
     return published_pointers.read(connection, keys) if (keys := _keys(publication)) else {}
 
 
 def move_pointers(connection: Connection, publication: Publication, ours: dict[Key, str], now: dt.datetime) -> None:
-    """Apply a publication's deletes, renames and swaps; what nothing shows afterwards is retired.
+    """Apply a publication's deletes, renames and swaps; retire unused tables.
 
     Args:
         connection: The transaction.

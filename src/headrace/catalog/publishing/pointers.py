@@ -1,4 +1,4 @@
-"""Rows of Iceberg's `iceberg_tables`: what `lake` and `staging` point at, and where they disagree."""
+"""Pointers of `lake` and `staging`, as rows of Iceberg's `iceberg_tables`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read(connection: Connection, catalog: str, names: Iterable[TableName] | None
 
 
 def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -> dict[tuple[str, Key], PointerRow]:
-    """Rows of stored tables in some catalogs, locked until the transaction ends, in an order that avoids deadlocks."""
+    """Lock the rows of stored tables in an order that avoids deadlocks, and return them."""
     wanted = set(keys)
     query = (
         sa.select(_C.catalog_name, _C.table_namespace, _C.table_name)
@@ -85,7 +85,7 @@ def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -
 
 
 def dirty(connection: Connection, names: Iterable[TableName] | None = None) -> tuple[TableName, ...]:
-    """Tables, of all or of some, whose `staging` pointer differs from their `lake` pointer, or has none to follow.
+    """Return tables whose `staging` pointer differs from `lake`, or has no counterpart.
 
     One without a `staging` pointer, where it was published, is what is left of a replacement that ended too early.
     """

@@ -129,7 +129,7 @@ class Publication:
 
 
 def invalid(detail: str) -> InternalError:
-    """The error for a publication that contradicts the catalog: whoever built it did not know its state."""
+    """Return the error for a publication that contradicts the catalog."""
     return InternalError(
         "PUBLICATION_INVALID", "A publication does not fit the catalog; nothing was published.", detail=detail
     )

@@ -45,7 +45,7 @@ def publish(database: Database, publication: Publication, now: dt.datetime) -> P
 
 
 def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
-    """What became of a publication; see `Catalog.settle`."""
+    """Return the record of a publication, if it happened; see `Catalog.settle`."""
     versions.stand_in_line(connection)
     return versions.publication(connection, uuid)
 
@@ -85,7 +85,10 @@ def _named(publication: Publication) -> set[TableName]:
 
 
 def _open(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
-    """Number the publication. Its time never goes back, even when hosts with different clocks take turns."""
+    """Number the publication.
+
+    Its time never goes back, even when hosts with different clocks take turns.
+    """
     last = next(iter(versions.publications(connection, 1)), None)
     moment = now if last is None else max(now, last.published_at)
     values = {"uuid": publication.uuid, "published_at": moment}

@@ -1,4 +1,4 @@
-"""Recovery: `staging` pointers of refreshes that did not publish go back to what `lake` shows."""
+"""Recovery: resets `staging` pointers of unpublished refreshes to those of `lake`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored tables that nothing shows any more, remembered until maintenance has removed their files.
+"""Stored tables no longer shown, recorded until maintenance has removed their files.
 
 They are rows of `iceberg_tables` under a catalog name of their own, which no Iceberg catalog is configured with, and
 are written in the transaction that takes a table away, so that none is forgotten.
@@ -22,7 +22,7 @@ _C = t.iceberg_tables.c
 
 
 def key_of_retired(now: dt.datetime, key: Key) -> Key:
-    """Return where a table retired now is remembered; the time comes first, for reading them in order."""
+    """Return the key under which a table retired now is recorded; it sorts by time."""
     return now.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
 
 

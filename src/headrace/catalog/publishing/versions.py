@@ -21,7 +21,10 @@ _ALL = sa.select(t.relation.c.name, t.version).join(t.relation, t.relation.c.id 
 
 
 def stand_in_line(connection: Connection) -> None:
-    """Keep others from publishing until the transaction ends; readers do not notice. On SQLite every writer does so."""
+    """Keep others from publishing until the transaction ends; readers are not blocked.
+
+    On SQLite every writer does so.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE"))
 
@@ -55,7 +58,7 @@ def later_than(connection: Connection, name: TableName, after: int) -> tuple[Ver
 
 
 def first_shown(connection: Connection, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
-    """When snapshots of a relation were published first; those that never were are left out."""
+    """Return when snapshots of a relation were first published; others are left out."""
     found: dict[int, dt.datetime] = {}
     every = sorted(snapshots)
     for start in range(0, len(every), _AT_ONCE):
@@ -72,7 +75,10 @@ def first_shown(connection: Connection, name: TableName, snapshots: Collection[i
 def committed_since(
     connection: Connection, since: dt.datetime, limit: int
 ) -> dict[TableName, list[tuple[int, dt.datetime]]]:
-    """By source, versions and when they were committed, since a time, oldest first; of all sources the newest."""
+    """Return, by source, versions and their commit times since a time, oldest first.
+
+    Where they exceed the limit, the newest of all sources are kept.
+    """
     query = (
         sa.select(t.relation.c.name, t.version.c.version, t.version.c.committed_at)
         .join(t.relation, t.relation.c.id == t.version.c.relation_id)
@@ -89,7 +95,7 @@ def committed_since(
 def made_since(
     connection: Connection, names: Collection[TableName], publication: int
 ) -> dict[TableName, list[tuple[int, int]]]:
-    """By stream table, publications since one and the versions of it that they made, oldest first.
+    """Return, by stream table, publications since one and the versions they made.
 
     More tables than those asked for may be returned when there are many.
     """
@@ -135,7 +141,7 @@ def publications(connection: Connection, limit: int | None) -> tuple[Publication
 
 
 def published_at(connection: Connection, publication_id: int) -> dt.datetime:
-    """When a publication was made.
+    """Return when a publication was made.
 
     Raises:
         UserError: `PUBLICATION_NOT_FOUND`.
@@ -154,7 +160,7 @@ def published_at(connection: Connection, publication_id: int) -> dt.datetime:
 def _newest(
     condition: sa.ColumnElement[bool], of: sa.ColumnElement[bool] | None = None
 ) -> sa.Select[tuple[object, ...]]:
-    """Of each relation the newest version that meets a condition, looked for from its end: others are many.
+    """Select each relation's newest version under a condition, searching from the end.
 
     Args:
         condition: Of versions.

@@ -19,7 +19,7 @@ class SafeguardCatalog:
     _clock: Clock
 
     def close_gates(self, sources: Sequence[TableName]) -> dict[TableName, Gate]:
-        """Hold sources back at their newest known versions, all at once; one that is held back already stays there.
+        """Hold sources at their newest known versions; already closed gates stay.
 
         Args:
             sources: Relations that have a version; others are left out.

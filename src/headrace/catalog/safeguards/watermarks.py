@@ -1,4 +1,4 @@
-"""Watermarks: up to which moment sources are complete, as their users say, and which sources must agree about that."""
+"""Watermarks: up to which moment sources are complete, and groups of sources."""
 
 from __future__ import annotations
 

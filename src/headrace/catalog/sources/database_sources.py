@@ -1,4 +1,4 @@
-"""Database sources and their mirrors: rows as records, and what changes them, inside the caller's transaction."""
+"""Rows of database sources and mirrors, read and changed in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headrace.names import TableName
 
 
 class SourceStatus(StrEnum):
-    """Life of a database source: installed, landing, put on hold by a user, or stopped until somebody acts."""
+    """The status of a database source: installed, landing, paused, or stopped."""
 
     NEW = "NEW"
     ACTIVE = "ACTIVE"
@@ -292,7 +292,7 @@ def _write_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
 
 
 def drop(connection: Connection, names: Sequence[str]) -> None:
-    """Forget sources and their mirrors; relations that stream tables read stay, as tables that are gone."""
+    """Delete sources and mirrors; relations that stream tables read stay as gone tables."""
     for name in names:
         source = one(connection, name)
         _forget_mirrors(connection, source.mirrors)

@@ -1,4 +1,4 @@
-"""What is remembered of how a database source does: its last failure, looks at it, inside the caller's transaction."""
+"""Health of database sources: last failure and looks, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def failure_of(health: Mapping[str, Any] | None) -> SourceFailure | None:
 
 
 def note_failure(connection: Connection, name: str, error: HeadraceError, now: dt.datetime) -> None:
-    """Remember a failure; one that goes on keeps when it began. Nothing when there is no such source."""
+    """Record a failure; a continuing one keeps its begin.
+
+    Nothing happens when there is no such source.
+    """
 
     def noted(health: dict[str, Any]) -> dict[str, Any]:
         before = failure_of(health)
@@ -87,7 +90,7 @@ def looks_of(health: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], ...]:
 
 
 def note_looks(connection: Connection, name: str, looks: Sequence[Mapping[str, Any]]) -> None:
-    """Remember looks at the source's server in place of those before. Nothing when there is no such source."""
+    """Replace the recorded looks at a source's server, if the source exists."""
     _change(connection, name, lambda health: {**health, _LOOKS: [dict(look) for look in looks]})
 
 

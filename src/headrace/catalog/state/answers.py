@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 
 
 def _alone(ask: Callable[Concatenate[Reader, Given], Found]) -> Callable[Concatenate[Answers, Given], Found]:
-    """Turn a question to a reader into one that is asked in a transaction of its own; it keeps its docstring."""
+    """Wrap a reader's method to run in a transaction of its own; it keeps its docstring."""
 
     @wraps(ask)
     def answer(self: Answers, /, *args: Given.args, **more: Given.kwargs) -> Found:
@@ -26,7 +26,9 @@ def _alone(ask: Callable[Concatenate[Reader, Given], Found]) -> Callable[Concate
 
 
 class Answers:
-    """The readers of `Catalog`; answers to two calls may be of two states, those of one `reading()` are not.
+    """Reading methods of `Catalog`, each in a transaction of its own.
+
+    Answers to two calls may be of two states, those of one `reading()` are not.
 
     Args:
         database: The opened database.

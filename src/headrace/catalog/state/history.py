@@ -25,7 +25,10 @@ PAST = 200
 def read(
     connection: Connection, name: TableName | None, limit: int | None, *, succeeded: bool = False
 ) -> tuple[HistoryEntry, ...]:
-    """Entries of one stream table or of all, newest first; of refreshes that ended well only, if asked for."""
+    """Return history entries of one stream table or of all, newest first.
+
+    Only of refreshes that ended well, if asked for.
+    """
     query = _newest_first(one=name is not None, limited=limit is not None, succeeded=succeeded)
     given = {"stream": None if name is None else stored_name(name), "most": limit}
     return tuple(_entry(row) for row in connection.execute(query, given).mappings())
@@ -48,7 +51,10 @@ def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, 
 
 
 def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
-    """What stream tables reached since a time, of all of them the newest, oldest first."""
+    """Return the frontiers that stream tables reached since a time, oldest first.
+
+    Where they exceed the limit, the newest are kept.
+    """
     first = sa.select(sa.func.min(t.publication.c.id)).where(t.publication.c.published_at >= since)
     # of histories that are far longer: from their end only as far back as publications are numbered after that time
     recent = t.history.c.publication_id >= first.scalar_subquery()
@@ -106,7 +112,7 @@ def write(
     ids: Mapping[TableName, int],
     publication_id: int | None = None,
 ) -> None:
-    """Append entries; stream tables that do not exist (any more), and have no id, are named all the same."""
+    """Append entries; tables without an id, as dropped ones, are stored by name."""
     if not entries:
         return
     rows = [_row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id} for e in entries]

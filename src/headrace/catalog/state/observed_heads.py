@@ -98,7 +98,7 @@ def _new_schemas(connection: Connection, observations: Sequence[Observation]) ->
 
 
 def _note(connection: Connection, observations: Sequence[Observation], ids: dict[TableName, int]) -> None:
-    """Keep what was seen of each table itself: its UUID and its columns, where the observer knew them."""
+    """Record the observed UUID and columns of each table, where they are known."""
     for observation in observations:
         seen: dict[str, object] = {}
         if observation.table_uuid is not None:

@@ -1,4 +1,4 @@
-"""Everything the catalog answers, each from a query or two, whatever the number of stream tables.
+"""Reads the catalog: each method by one or two queries, however many tables there are.
 
 A `Reader` lives inside one read transaction, so all its answers agree with each other.
 """
@@ -168,7 +168,7 @@ class Reader:
         return versions.later_than(self._connection, name, after)
 
     def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
-        """When snapshots of a relation were published first; those that never were are left out."""
+        """Return when snapshots of a relation were first published; others are left out."""
         return versions.first_shown(self._connection, name, snapshots)
 
     def version_as_of(self, name: TableName, when: dt.datetime | int) -> Version | None:
@@ -194,7 +194,7 @@ class Reader:
         return versions.publication(self._connection, uuid)
 
     def published_at(self, publication: int) -> dt.datetime:
-        """When a publication (by id) was made.
+        """Return when a publication (by id) was made.
 
         Raises:
             UserError: `PUBLICATION_NOT_FOUND`.

@@ -16,7 +16,7 @@ PASSING = frozenset({"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CH
 
 
 def pause(failures: int, luck: float) -> float:
-    """Seconds until the next try: doubling, with up to a half more by chance, so that tables do not keep step.
+    """Return the seconds until the next try: doubling, with random jitter of up to a half.
 
     Args:
         failures: How many there were in a row, at least 1.

@@ -1,4 +1,4 @@
-"""Which unit starts next: a state machine without clock, threads or catalog, so that thousands can be simulated.
+"""Chooses which unit starts next: a state machine without clock, threads or catalog.
 
 Greedy: a unit starts the moment its inputs are done and a slot is free. There are no levels to wait for, so a straggler
 delays only what reads from it. Among those that may start, the most urgent one goes first, as a rule the one with the
@@ -18,7 +18,7 @@ Unit = TypeVar("Unit", bound=Hashable)
 
 
 class Dispatch(Generic[Unit]):
-    """What waits, what runs, and what may start.
+    """Units that wait and run, and which of them may start.
 
     Args:
         slots: How many units run at once.
@@ -40,7 +40,7 @@ class Dispatch(Generic[Unit]):
     def draw(
         self, dag: Dag[Unit], left: Mapping[Unit, float], pools: Mapping[Unit, str] | None = None
     ) -> tuple[Unit, ...]:
-        """Say how units hang together; what waits already keeps waiting for those of its producers that it waited for.
+        """Set the graph of units; waiting ones keep the producers they already wait for.
 
         Args:
             dag: Who reads whom.
@@ -70,7 +70,7 @@ class Dispatch(Generic[Unit]):
 
     @property
     def running(self) -> frozenset[Unit]:
-        """What runs."""
+        """Return the running units."""
         return frozenset(self._running)
 
     @property
@@ -83,7 +83,10 @@ class Dispatch(Generic[Unit]):
         return unit in self._waiting or unit in self._running
 
     def add(self, wanted: Iterable[Unit]) -> None:
-        """Let units wait for their turn; each waits for those it reads that wait or run. Those known are left alone."""
+        """Queue units, each behind those it reads that wait or run.
+
+        Units already queued or running stay as they are.
+        """
         new = [unit for unit in dict.fromkeys(wanted) if not self.knows(unit)]
         self._waiting |= {unit: set() for unit in new}
         for unit in new:

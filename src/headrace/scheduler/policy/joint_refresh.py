@@ -1,4 +1,4 @@
-"""What is refreshed along with others, so that what is read together comes to agree: a pure function.
+"""Chooses what to refresh along with others so that what is read together agrees. Pure.
 
 Members of an aligned diamond keep their own schedules, and so would hardly ever reflect the same version of what they
 have in common. So whenever a slower one is refreshed, the quicker ones are, too, against the same cut.

@@ -1,4 +1,4 @@
-"""What holds up a stream table that is beyond its target lag though nobody stopped it; in words, and pure."""
+"""Explains in words why a stream table is beyond its target lag. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.scheduler.scheduler_state import SchedulerState
 def late_because(
     state: SchedulerState, name: TableName, target: float, now: dt.datetime, *, scheduled: bool, running: Set[TableName]
 ) -> str | None:
-    """Why a table is later than it should be; None when it is not.
+    """Return why a table is later than its target; None when it is not.
 
     Args:
         state: State of the scheduler.
@@ -44,7 +44,7 @@ def late_because(
 
 
 def _slower(state: SchedulerState, name: TableName, target: float, now: dt.datetime) -> bool:
-    """Return whether a table is refreshed by itself, and less often than the target asks for, and is behind."""
+    """Return whether a table, behind, has a schedule of its own slower than the target."""
     table = state.tables[name]
     by_itself = table.schedule.kind is not Kind.DOWNSTREAM or state.grouping.options[name].factor is None
     return by_itself and table.news and interval(state, name, now) > target

@@ -1,4 +1,4 @@
-"""What is to be refreshed now, and why, or why not: a pure function of the state and the time."""
+"""Plans a cycle: what to refresh now and why, what is held and why. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.scheduler.scheduler_state import SchedulerState, Table
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why a unit is not refreshed although it is behind.
+    """The reason why a unit is not refreshed although it is behind.
 
     Args:
         table: The stream table that holds it up: a member, or one that a member reads.
@@ -32,7 +32,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What is to be done at a moment.
+    """Units to refresh at a moment, units held, and the next moment to plan.
 
     Args:
         wanted: Units to refresh, with the reason in words, producers first.
@@ -87,7 +87,7 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
 
 
 def holds(state: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
-    """The units that would not be refreshed now, whether they are due or not: those in trouble, and what reads them."""
+    """Return the units that would not be refreshed now, due or not, with reasons."""
     units = state.grouping.units
     found: dict[TableName, Hold] = {}
     for unit in units.dag.order():
@@ -103,7 +103,10 @@ def holds(state: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:
 
 
 def unit_due_at(state: SchedulerState, unit: TableName, now: dt.datetime) -> dt.datetime | None:
-    """When a unit is due for its own sake: its table, or any or all of its members as its policy says."""
+    """Return when a unit is due by its own schedule.
+
+    A group is due when any or all of its members are, by its policy.
+    """
     given = _due_times(state, unit, now).values()
     if not given:
         return None
@@ -119,7 +122,7 @@ def not_due_yet(state: SchedulerState, unit: TableName, now: dt.datetime) -> tup
 
 
 def _due_times(state: SchedulerState, unit: TableName, now: dt.datetime) -> dict[TableName, dt.datetime]:
-    """When the members of a unit are due, each for its own sake; without those that are not at all."""
+    """Return when members of a unit are due by their own schedules; others are left out."""
     found = {}
     for name in state.grouping.units.members[unit]:
         table, factor = state.tables[name], state.grouping.options[name].factor
@@ -129,7 +132,7 @@ def _due_times(state: SchedulerState, unit: TableName, now: dt.datetime) -> dict
 
 
 def reason(state: SchedulerState, unit: TableName, now: dt.datetime) -> str:
-    """Why a unit is due, in words."""
+    """Return in words why a unit is due."""
     behind = [n for n in state.grouping.units.members[unit] if state.tables[n].schedule.kind is not Kind.DOWNSTREAM]
     name = max(behind, key=lambda n: state.tables[n].standing.lag(now), default=unit)
     table = state.tables[name]
@@ -141,7 +144,7 @@ def reason(state: SchedulerState, unit: TableName, now: dt.datetime) -> str:
 def _hold(
     state: SchedulerState, unit: TableName, pulled: tuple[TableName, ...], troubles: Mapping[TableName, Hold]
 ) -> Hold | None:
-    """Why a unit is not refreshed: its own trouble, or that of what it reads or pulls along, if it waits for that."""
+    """Return why a unit is held: by its own trouble, or by that of one it waits for."""
     if unit in troubles:
         return troubles[unit]
     above = (troubles[a] for a in (*pulled, *state.grouping.units.dag.producers(unit)) if a in troubles)
@@ -182,7 +185,7 @@ def _follows(state: SchedulerState, unit: TableName) -> bool:
 
 
 def _pulled(state: SchedulerState, unit: TableName, fruitful: set[TableName]) -> tuple[TableName, ...]:
-    """The units above that have something to bring and no schedule of their own, over units of that kind alone."""
+    """Return units above with changes and no schedule of their own, over such units only."""
     found: list[TableName] = []
     queue = [unit]
     while queue:
@@ -200,7 +203,7 @@ def _loaded_before(
     wanted: Collection[TableName],
     held: Mapping[TableName, Hold],
 ) -> tuple[list[TableName], Hold | None]:
-    """Of the units that one pulls along, producers first, those that have something to read; and why it has nothing."""
+    """Return pulled units that can be refreshed, producers first; and why none can."""
     before: list[TableName] = []
     known = dict(held)
     for one in (*pulled, unit):
@@ -214,7 +217,7 @@ def _loaded_before(
 def _nothing_to_read(
     state: SchedulerState, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
 ) -> Hold | None:
-    """That a unit reads what was never loaded and is not among the units that are refreshed before it."""
+    """Return a hold for a unit that reads a table neither loaded nor about to be."""
     for name in _never_loaded(state, unit):
         above = state.grouping.units.unit_of[name]
         if above not in before:
@@ -230,8 +233,10 @@ def _never_loaded(state: SchedulerState, unit: TableName) -> list[TableName]:
 
 
 def waits(state: SchedulerState, unit: TableName) -> bool:
-    """Whether a unit waits for what it reads; a table that keeps none of its diamonds together does not, once all of
-    that was loaded."""
+    """Return whether a unit waits for what it reads.
+
+    A table that keeps none of its diamonds together does not, once all of that was loaded.
+    """
     if _never_loaded(state, unit):
         return True
     grouping = state.grouping

@@ -42,7 +42,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What one scheduler gets.
+    """One scheduler's share of the slots and pools.
 
     Args:
         share: In the end, when the others have given back what they have too much.
@@ -63,7 +63,7 @@ class Portion:
 def portion(
     total: Slots, running: Slots, owner: str, alive: Sequence[SchedulerRecord], *, ending: bool = False
 ) -> Portion:
-    """What a scheduler gets.
+    """Compute one scheduler's share of the slots and pools.
 
     Args:
         total: What there is for all.
@@ -90,7 +90,7 @@ def portion(
 
 
 def share(slots: int, place: int, schedulers: int) -> int:
-    """Return how many refreshes a scheduler may run, so that all together run no more than one alone would.
+    """Return one scheduler's slots; all shares together add up to `slots`.
 
     Args:
         slots: Refreshes at once, over all; those of a pool alike.

@@ -1,4 +1,4 @@
-"""Which unit is to start before others: the one with the longest way behind it, and what is late so much the sooner."""
+"""Ranks units by the longest path of work behind them; late ones come sooner."""
 
 from __future__ import annotations
 

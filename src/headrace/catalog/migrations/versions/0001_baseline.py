@@ -1,4 +1,4 @@
-"""Definitions, versions, frontiers, publications, history, leases; and Iceberg's tables where it made none yet."""
+"""Definitions, versions, frontiers, publications, history, leases; Iceberg's tables."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Measurements per refresh, and what Headrace published last, which tells a foreign writer at any time."""
+"""Measurements per refresh, and last published pointers, which reveal foreign writers."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What schedulers remember: themselves, pauses and retries, epochs of groups, events; and options of stream tables."""
+"""Schedulers, pauses, retries, epochs of groups, events; options of stream tables."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Indexes for what is asked again and again of catalogs with hundreds of thousands of refreshes."""
+"""Indexes for frequent queries over catalogs with hundreds of thousands of refreshes."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What is remembered of how database sources do: their last failure, and looks at their slots."""
+"""Health of database sources: their last failure, and looks at their slots."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -8,6 +8,7 @@ INTEGERS = {"tinyint": 3, "byte": 3, "smallint": 5, "short": 5, "int": 10, "inte
 """Integer types and the decimal digits that hold their values."""
 
 MAX_PRECISION = 38
+"""Digits of a decimal at most, in Spark, Iceberg and Parquet alike."""
 
 
 def decimal_of(type_: str | None) -> tuple[int, int] | None:

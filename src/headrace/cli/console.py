@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WIDTH_WITHOUT_TERMINAL = 100
+"""Columns where output goes to a file, so that it does not depend on who wrote it."""
 
 
 def _console(stream: IO[str]) -> Console:

@@ -14,7 +14,9 @@ from headrace.cli.invocation import Invocation
 from headrace.errors import HeadraceError
 
 FAILED = 1
+"""Exit status of a command that failed; Click ends with 2 where the command line is wrong."""
 INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
 RETRY = "Nothing was changed; the same may succeed when it is tried again."
 """Said of errors that are retryable."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 FINISHED_SHOWN = 12
+"""Refreshes that are done and still shown: with those that run they fit on a terminal."""
 
 
 @dataclass(slots=True)

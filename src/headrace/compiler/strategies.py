@@ -288,6 +288,7 @@ def _written(scalar: Scalar | None) -> str:
 
 
 MOST_CHARACTERS = 400
+"""Longer texts are shown by their two ends, so that a construct stays a line or two."""
 
 
 def _short(text: str) -> str:

@@ -63,6 +63,7 @@ KEPT_BY_EQUALITY = 0.4
 KEPT_BY_PATTERN = 0.1
 KEPT_BY_GROUPING = 0.25
 KEPT_BY_ANTI_JOIN = 0.5
+"""Shares of rows that stay, for want of statistics of columns; see above."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,25 @@ COMPANION_FIXED = 0.1
 LEAST = DIFFERENTIAL_FIXED + COMPANION_FIXED
 """No DIFFERENTIAL refresh of a table with a companion takes less, whatever changed."""
 STEP_FIXED = 0.05
+"""Seconds of a step beside what it computes."""
 BAG_FIXED = 0.25
 """Where rows have no key, those that leave are looked for by several statements."""
 FEW_GROUPS = 1_000
+"""Groups that a table is taken to have at least while it is nearly empty."""
 SELDOM = 0.1
 """How often a step is needed that is computed only where something occurred, such as a reserve that ran out."""
 WRITE_VALUES_PER_SECOND = 14_000_000
+"""Values of rows written to new files, as FULL does."""
 COMPARE_ROWS_PER_SECOND = 500_000
 """After FULL, the old and the new contents are compared where somebody reads the difference."""
 CHANGE_ROWS_PER_SECOND = 1_500_000
+"""Rows of a change that are read from its source."""
 APPLY_ROWS_PER_SECOND = 300_000
+"""Rows merged into a stored table, those that leave looked for among its files."""
 ROWS_PER_SECOND = 4_000_000
 """Of a query that is not maintained, of which no more is known than what it reads."""
 DEFAULT_ROWS = 1_000_000
+"""Rows of a source whose snapshots do not tell how many they have."""
 CARRIED = 0.1
 """How many of the rows of rewritten files changed, where that is not known."""
 

@@ -20,7 +20,9 @@ SETTINGS = {"wal_level": "logical", "fsync": "off", "log_min_messages": "fatal"}
 """For a server whose data nobody keeps."""
 
 PATIENCE_SECONDS = 120.0
+"""Time for PostgreSQL to start; it takes two seconds, and longer on a machine that does much else."""
 ATTEMPTS = 3
+"""A start that was given up may come first after all, and the next one then fails."""
 
 
 @contextmanager

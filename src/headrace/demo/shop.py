@@ -11,6 +11,7 @@ import psycopg
 
 ACCOUNTS = 1_000
 OPENING = 1_000
+"""Accounts, and what each holds at first: round sums that anybody can check."""
 TOTAL = ACCOUNTS * OPENING
 """What all accounts hold together, at every moment."""
 

@@ -27,6 +27,7 @@ from uuid import UUID
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Decimal, Fraction, UUID)
 _TIMES = (dt.date, dt.time, dt.timedelta, dt.tzinfo)
 _LENGTH = 16
+"""Hexadecimal digits: 64 bits tell apart what one project declares."""
 
 
 def fingerprint(call: Any, returns: str, deterministic: bool) -> str:

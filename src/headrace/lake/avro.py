@@ -16,6 +16,7 @@ Decoder = Callable[[io.BytesIO], Any]
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
+"""Length of the marker between two blocks, by Avro's specification."""
 
 
 def read_avro(data: bytes) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,9 @@ _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestam
 _ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
 _ORDERABLE = ("string", "boolean", "float", "double")
 _MEASURED_COLUMNS = 40
+"""So many columns are measured; each takes several aggregates, and one suitable is enough."""
 _BOUND_BITS = 4
+"""Bounds are rounded outward to so many bits, so that statements are the same again."""
 _MOST_NEGATIVE = -(1 << 63)
 _EPOCH = datetime.date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = ((end - _EPOCH).days for end in (datetime.date.min, datetime.date.max))

@@ -88,6 +88,7 @@ class Stretch:
 
 
 WINDOW = dt.timedelta(days=1)
+"""How far back it is looked whether tables kept their lag."""
 
 MOST = 5000
 """So many refreshes, of all stream tables together, are looked back at."""

@@ -14,6 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.events import DECISIONS, Event, Events, RefreshStarted, StageFinished, StageStarted, fields_of, kind_of
 
 KEPT = dt.timedelta(days=7)
+"""Events older than that are forgotten when schedules start."""
 
 PASSING = (RefreshStarted, StageStarted, StageFinished)
 """Of interest only while they happen."""

@@ -13,6 +13,7 @@ from headrace.observability.event_delivery import Document, EventDelivery
 
 TRIES = 5
 TIMEOUT_SECONDS = 10.0
+"""An event is tried so often, pauses doubling from one second, and each try waits so long for an answer."""
 
 LATER = frozenset({408, 425, 429})
 """Answers that ask for another try: it took too long, it is too early, there were too many."""

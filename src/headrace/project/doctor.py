@@ -19,6 +19,7 @@ from headrace import config
 from headrace.errors import HeadraceError
 
 OLDEST_PYTHON = (3, 11)
+"""As in pyproject.toml, which nothing enforces for a checkout on the path."""
 ROOMY = 5 * 2**30
 """Free bytes below which a warehouse deserves a warning."""
 CRAMPED = 200 * 2**20

@@ -18,6 +18,7 @@ TTL = dt.timedelta(seconds=30)
 """Time after which a silent owner's work may be taken over."""
 
 HEARTBEAT_SECONDS = 8.0
+"""Several fit into the time after which a lease is taken for abandoned, so that one may fail."""
 
 WAIT_SECONDS = 0.1
 """Time between two tries to get leases that others hold."""

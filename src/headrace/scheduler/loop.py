@@ -45,6 +45,7 @@ TTL = dt.timedelta(seconds=30)
 """A scheduler that is silent for so long is taken for dead."""
 
 BEAT_SECONDS = 5.0
+"""Time between two signs of life; several fit into the time after which a scheduler is taken for dead."""
 
 UNREAD_PAUSE = dt.timedelta(seconds=5)
 """Time until sources that could not be read are tried again."""

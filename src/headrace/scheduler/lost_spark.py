@@ -21,6 +21,7 @@ PAUSE_SECONDS = 2.0
 """Before the second try to start Spark; each further pause is twice as long."""
 
 TRIES = 5
+"""Spark is started anew so often before it is given up."""
 
 
 class LostSpark:

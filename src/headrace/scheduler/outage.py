@@ -7,6 +7,7 @@ from headrace.events import Events, Notice
 
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 10.0
+"""Pauses while the catalog does not answer: doubling, and short, as nothing else goes on."""
 
 
 class Outage:

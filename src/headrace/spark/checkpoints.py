@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BYTES_OF_LONG = 8
+"""Size of a row of the range whose plan tells Spark how large a checkpoint is."""
 
 
 def counted(frame: DataFrame, rows: int) -> DataFrame:

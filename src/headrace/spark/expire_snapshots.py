@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MANY = 1_000_000
+"""So many snapshots are kept beside those named: all."""
 
 
 def forget(session: SparkSession, table: TableName, snapshots: Collection[int]) -> None:

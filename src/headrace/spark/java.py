@@ -15,6 +15,7 @@ from pathlib import Path
 from headrace.errors import EnvironmentFault
 
 SUPPORTED = (17, 21)
+"""Versions that Spark 4.1 runs on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ LISTEN_SECONDS = 1.0
 """An end is noticed after that time at most."""
 
 RECONNECT_SECONDS = 2.0
+"""Time until a lost connection is made again; schedulers look by themselves meanwhile."""
 
 
 def wake(connection: Connection) -> None:

@@ -22,8 +22,10 @@ from headrace.cli.verbs import options
 from headrace.events import Event, Events, StageFinished, StageStarted, fields_of, kind_of
 
 FOLLOW_SECONDS = 1.0
+"""Time between two looks for events; one small query each."""
 
 MOST_GRACE = 366 * 86400.0
+"""A year, as for schedules; more overflows when it becomes a point in time."""
 
 
 def _grace(_context: click.Context, _option: click.Parameter, seconds: float) -> float:

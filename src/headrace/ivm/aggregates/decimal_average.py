@@ -14,6 +14,7 @@ from headrace.algebra.types import MAX_PRECISION, decimal
 
 _COUNT = "decimal(15,0)"
 _SPARE = 12
+"""Digits beyond those of the result with which a quotient rounds as the exact one does."""
 
 
 def quotient(shape: tuple[int, int], total: str, count: str) -> Scalar | None:

@@ -35,6 +35,7 @@ from headrace.sources.lakehouse.changes_sql import rows_sql
 from headrace.sql.lower import lower
 
 SAMPLES = 5
+"""Differing rows that are shown: enough to recognise what is wrong."""
 RELATIVE_TOLERANCE = 1e-9
 """Floating-point sums depend on the order of addition, which Spark does not fix; so far apart they may be."""
 

@@ -10,6 +10,7 @@ from headrace.errors import HeadraceError
 
 FIRST = 2.0
 LONGEST = 300.0
+"""Seconds until a failed refresh is tried again: doubling from the first to the longest."""
 
 PASSING = frozenset({"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CHANGED", "STREAM_TABLE_NOT_FOUND"})
 """Errors that only say that somebody else was there; they count for nothing."""
@@ -30,6 +31,7 @@ OUTAGES = frozenset({"CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTC
 connections to it, and notices that one is dead only by failing."""
 
 SOON = 3
+"""Where something around is down, pauses double so often only: it comes back for all tables at once."""
 
 
 def retry_policy(error: HeadraceError, now: dt.datetime, limit: int) -> Callable[[int], dt.datetime | None]:

@@ -9,6 +9,7 @@ from headrace.lake.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
 
 _DELETED = 2
+"""Status of an entry whose file is gone, by Iceberg's specification."""
 
 
 def manifest_list(meta: TableMeta, snapshot: int) -> str:

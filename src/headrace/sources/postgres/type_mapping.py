@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import MAX_PRECISION
 from headrace.names import quote
 
 
@@ -77,8 +78,8 @@ TYPES: Mapping[str, Mapped] = {
 """By the name in `pg_type`. Domains count as the type they are over; `numeric` goes by its precision (`mapped`); arrays
 of these become arrays; every other type stays text."""
 
-MAX_PRECISION = 38
 _HEADER = 4
+"""What the type modifier of a numeric is larger by than precision and scale."""
 
 
 def mapped(type_name: str, modifier: int = -1, *, element: str | None = None) -> Mapped:

@@ -16,6 +16,7 @@ from headrace.sources.postgres.triggers.trigger_requirements import fitness
 from headrace.sources.postgres.wal.server_promotion import FAILOVER_SLOTS
 
 OLDEST = 140000
+"""PostgreSQL 14, by `server_version_num`."""
 CAPTURABLE = ("r", "p")
 SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 

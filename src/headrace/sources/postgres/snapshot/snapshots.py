@@ -37,6 +37,7 @@ Told = Callable[[str], None]
 """Told how far copying is, in words."""
 
 TELL_SECONDS = 1.0
+"""Time between two reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)

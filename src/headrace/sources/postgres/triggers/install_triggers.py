@@ -29,7 +29,9 @@ BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 """What is raised where others have what is asked for."""
 
 PATIENCE_SECONDS = 60.0
+"""So long a lock is asked for in all, unless the caller says."""
 PAUSE_SECONDS = 0.3
+"""Between two tries writers go on."""
 
 
 def patiently(connection: Connection, work: Callable[[], None], patience: float | None = None) -> None:

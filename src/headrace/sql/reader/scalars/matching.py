@@ -12,6 +12,7 @@ from headrace.sql.reader.syntax.tokens import words
 
 _TIGHTEST = 100
 _UNARY = 90
+"""How tightly operators bind: what has no looser one outside brackets, and a sign."""
 _BINDING: dict[str, int] = {
     **dict.fromkeys(["OR"], 10),
     **dict.fromkeys(["AND"], 20),

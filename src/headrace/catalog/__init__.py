@@ -1,4 +1,4 @@
-"""The catalog: definitions, versions, frontiers, history, leases and publishing, in SQLite or PostgreSQL.
+"""The catalog in SQLite or PostgreSQL: definitions, versions, leases, publishing.
 
 In come names, records and publications; out go frozen records, each read in a transaction of its own. `Catalog` is
 the door, and alone knows SQLAlchemy.

@@ -50,7 +50,7 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
 
 
 def write(parts: Iterable[RenderableType]) -> None:
-    """Print renderables on stdout; text is left to the terminal to wrap, so that copied SQL stays whole."""
+    """Print renderables on stdout; the terminal wraps text, so that copied SQL stays whole."""
     from rich.text import Text
 
     console = stdout()

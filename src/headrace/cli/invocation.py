@@ -1,4 +1,4 @@
-"""What one run of the command was asked: which project, which form of output."""
+"""Options of one run of the command: the project, the form of output."""
 
 from __future__ import annotations
 

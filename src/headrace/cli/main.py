@@ -29,7 +29,10 @@ PROJECT = ("-p", "--project")
 
 
 class Verbs(click.Group):
-    """The verbs' group: global options are taken in any place, errors become messages and exit statuses."""
+    """The group of all verbs.
+
+    Global options are accepted in any place; errors become messages and exit statuses.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Move global options to the front, where the group reads them."""
@@ -99,7 +102,7 @@ def hoist(args: list[str]) -> list[str]:
 @click.version_option(__version__, message="headrace %(version)s")
 @click.pass_context
 def app(context: click.Context, folder: Path | None, json: bool, quiet: bool) -> None:
-    """Keep SQL-defined tables fresh on Apache Spark, at a cost that grows with the change, not with the data.
+    """Keep SQL-defined tables fresh on Apache Spark, at the cost of the change, not the data.
 
     \b
     A first minute:

@@ -1,4 +1,4 @@
-"""What is going on, while it goes on: a live table in a terminal, plain lines elsewhere; always on stderr."""
+"""Progress on stderr: a live table in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FINISHED_SHOWN = 12
 
 @dataclass(slots=True)
 class Line:
-    """What is known of one table's refresh."""
+    """One table's refresh as shown so far."""
 
     table: str
     mode: str
@@ -82,7 +82,7 @@ class Board:
 
 
 class Display:
-    """Draws a board: running tables with their stage, the last finished ones, and the time passed."""
+    """Draws a board: running tables with their stages, finished ones, elapsed time."""
 
     def __init__(self, board: Board, title: str) -> None:
         from rich.spinner import Spinner
@@ -144,7 +144,7 @@ def _reason(event: RefreshFailed) -> str:
 
 
 def news(event: Event) -> str | None:
-    """What a scheduler has to say besides refreshes, as a line of text; None for everything else."""
+    """Return a scheduler's event as a line of text; None for refreshes and the like."""
     match event:
         case SchedulerStarted():
             return f"Running the schedules of {event.tables} stream tables."
@@ -261,6 +261,6 @@ def _live(console: Console, events: Events, title: str) -> Iterator[None]:
 
 @contextmanager
 def spinning(asked: Invocation, events: Events, title: str) -> Iterator[None]:
-    """Show that something runs which has no refreshes to tell of."""
+    """Show that something runs that is not a refresh."""
     with following(asked, events, title):
         yield

@@ -96,7 +96,10 @@ class Prompt:
 
 
 def complete(text: str) -> bool:
-    """Return whether Enter runs the text: it ends with a semicolon, is a word such as `exit`, or is empty."""
+    """Return whether Enter runs the text.
+
+    It does when the text ends with a semicolon, is a word such as `exit`, or is empty.
+    """
     stripped = text.strip()
     return not stripped or stripped.endswith(";") or stripped.lower() in LEAVE | {"help", "\\h", "\\?"}
 

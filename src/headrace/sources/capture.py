@@ -38,12 +38,12 @@ class LandedTable(Protocol):
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """Return columns that tell rows apart; None for a bag."""
+        """Return the columns that identify rows; None for a bag."""
         ...
 
     @property
     def details(self) -> Json:
-        """What the catalog keeps of the mirror from now on."""
+        """Return the details that the catalog keeps of the mirror from now on."""
         ...
 
     @property
@@ -53,7 +53,7 @@ class LandedTable(Protocol):
 
     @property
     def reshaped(self) -> bool:
-        """Return whether the mirror has other columns, or other details, from now on, while its rows stay."""
+        """Return whether the mirror's columns or details change while its rows stay."""
         ...
 
     @property
@@ -144,7 +144,7 @@ class Capture(Protocol):
         ...
 
     def clear(self) -> None:
-        """Remove the files of this landing; no failure to do so is told."""
+        """Remove the files of this landing; failures are ignored."""
         ...
 
     def sweep(self, age: dt.timedelta | None) -> None:

@@ -1,4 +1,4 @@
-"""A table of a database as a user names it, in statements, from Python and on the command line alike.
+"""Names of database tables as users write them in SQL, Python and on the command line.
 
     schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror]
 

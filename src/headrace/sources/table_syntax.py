@@ -32,7 +32,7 @@ def split_table(text: str) -> tuple[str, str]:
 
 
 def split_column(text: str) -> tuple[str, str, str]:
-    """Schema, table and column of a name as PostgreSQL writes it; `public` where there is no schema.
+    """Split a PostgreSQL name into schema (`public` by default), table and column.
 
     Raises:
         UserError: `INVALID_NAME`.

@@ -218,18 +218,24 @@ class Reader:
         return history.read(self._connection, name, limit, succeeded=succeeded)
 
     def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
-        """What a stream table was after its refreshes, oldest first: its version, and its frontier then.
+        """Return version and frontier after each refresh of a stream table, oldest first.
 
         Of those refreshes only that lately were published, which is as far back as anybody looks.
         """
         return history.past_frontiers(self._connection, name)
 
     def reached_since(self, since: dt.datetime, limit: int) -> tuple[Reached, ...]:
-        """What stream tables reached since a time, oldest first; the newest of all, when there are too many."""
+        """Return the frontiers that tables reached since a time, oldest first.
+
+        When there are too many, the newest.
+        """
         return history.reached_since(self._connection, since, limit)
 
     def committed_since(self, since: dt.datetime, limit: int) -> dict[TableName, list[tuple[int, dt.datetime]]]:
-        """By source, its versions since a time and when they were committed, oldest first; if too many, the newest."""
+        """Return, by source, versions and commit times since a time, oldest first.
+
+        When there are too many, the newest.
+        """
         return versions.committed_since(self._connection, since, limit)
 
     def last_refreshes(self) -> dict[TableName, HistoryEntry]:
@@ -245,7 +251,7 @@ class Reader:
         return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
 
     def dirty_staging(self) -> tuple[TableName, ...]:
-        """Tables (as `lake` names) whose `staging` pointer differs from their `lake` pointer, or has none to follow."""
+        """Return tables (as `lake` names) whose `staging` pointer differs from `lake`."""
         return pointers.dirty(self._connection)
 
     def foreign_writes(self, names: Iterable[TableName] | None = None) -> tuple[ForeignWrite, ...]:

@@ -1,4 +1,4 @@
-"""Results of statements: rows of a DataFrame, or whatever one of our own statements returned."""
+"""Results of statements: rows of a DataFrame, or the result of a Headrace statement."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fetch(frame: Any, limit: int) -> Rows:
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a result is a DataFrame, told without importing PySpark."""
+    """Return whether a result is a DataFrame, without importing PySpark."""
     return hasattr(value, "dtypes") and hasattr(value, "collect")
 
 

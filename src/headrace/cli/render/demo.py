@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def loaded(rows: dict[str, int]) -> RenderableType:
-    """What was generated."""
+    """Render the numbers of generated rows."""
     return "Loaded " + ", ".join(f"{table} {fmt.count(number)}" for table, number in rows.items()) + " rows."
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def built(landed: LandingResult, views: Sequence[View]) -> Iterator[RenderableType]:
-    """What was captured, and the stream tables over it."""
+    """Render the captured tables, and the stream tables over them."""
     yield f"Captured {', '.join(landed.mirrors)}: {fmt.count(landed.rows)} rows in {fmt.seconds(landed.seconds)}."
     table = fmt.grid("Stream table", "Is")
     for view in views:

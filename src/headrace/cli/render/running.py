@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def planned(units: Sequence[Planned]) -> Iterator[RenderableType]:
-    """What would be refreshed now, in order; what waits."""
+    """Render what would be refreshed now, in order, and what waits."""
     if not units:
         yield "Nothing is due."
         return
@@ -47,7 +47,7 @@ def groups(found: Sequence[DiamondGroup]) -> Iterator[RenderableType]:
 
 
 def _why(group: DiamondGroup) -> str:
-    """Why tables are published together: where diamonds meet, and what else there may be."""
+    """Return why tables are published together: diamonds, declared groups, cycles."""
     declared = f"declared as {', '.join(group.declared)}" if group.declared else ""
     cycle = f"cycle of {' ⇄ '.join(group.cyclic)}" if group.cyclic else ""
     return "; ".join(filter(None, (", ".join(group.converge), declared, cycle)))

@@ -20,7 +20,7 @@ MISSING = "[bold red]missing[/]"
 
 
 def health(found: SourceHealth, now: dt.datetime | None = None) -> Iterator[RenderableType]:
-    """One line for each thing an operator asks."""
+    """Render a source's health, one line for each of an operator's questions."""
     from rich.markup import escape
 
     now = now or dt.datetime.now(dt.UTC)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def landings(results: Sequence[LandingResult]) -> Iterator[RenderableType]:
-    """What was landed."""
+    """Render the results of landings."""
     if not results:
         yield "There was nothing to land."
         return
@@ -69,7 +69,7 @@ def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:
 
 
 def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
-    """What makes the sources as they are declared."""
+    """Render the steps that make sources as declared."""
     if not done:
         yield "headrace.toml declares no sources: write a section [sources.NAME]."
         return

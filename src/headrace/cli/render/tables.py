@@ -28,7 +28,7 @@ def styled(text: str, styles: dict[str, str]) -> str:
 
 
 def refreshes(results: Sequence[RefreshResult]) -> Iterator[RenderableType]:
-    """What a refresh did."""
+    """Render the results of refreshes."""
     if not results:
         yield "Everything is up to date."
         return
@@ -189,7 +189,7 @@ def _outcome(row: HistoryRow) -> str:
 
 
 def maintenance(results: Sequence[MaintenanceResult]) -> Iterator[RenderableType]:
-    """What maintenance did, or would do."""
+    """Render what maintenance did, or would do."""
     if not results:
         yield "There was nothing to do."
         return

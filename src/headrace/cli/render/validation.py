@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def validation(found: Validation) -> Iterator[RenderableType]:
-    """The mode; then what stands in the way, in its place in the text, or a line for each construct."""
+    """Render the mode, then obstacles at their places, or a line for each construct."""
     from rich.markup import escape
     from rich.text import Text
 

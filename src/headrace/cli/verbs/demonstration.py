@@ -52,7 +52,7 @@ class Teller:
 
 
 def program() -> str:
-    """How the user's shell calls Headrace: by name, or by path where its environment is not activated."""
+    """Return how the user's shell calls Headrace: by name, else by path."""
     return "headrace" if shutil.which("headrace") else str(Path(sys.argv[0]).absolute())
 
 

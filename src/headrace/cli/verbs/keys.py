@@ -32,7 +32,10 @@ def key() -> None:
 @click.option("--no-check", is_flag=True, help="Do not look whether it holds now.")
 @pass_invocation
 def declare(asked: Invocation, source: str, columns: tuple[str, ...], no_check: bool) -> None:
-    """Declare a key; NULL counts as a value. Stream tables that read the source are recomputed once."""
+    """Declare a key; NULL counts as a value.
+
+    Stream tables that read the source are recomputed once.
+    """
     with asked.open() as hr, spinning(asked, hr.events, "Checking"):
         info = hr.declare_key(source, columns, check=not no_check)
     after = f" Recomputed at their next refresh: {', '.join(info.to_recompute)}." if info.to_recompute else ""

@@ -19,7 +19,7 @@ from headrace.cli.verbs import options
 @options.names
 @pass_invocation
 def status(asked: Invocation, names: tuple[str, ...]) -> None:
-    """Show where stream tables stand: loaded or stopped, how and when last refreshed, which sources moved since.
+    """Show the state of stream tables: last refresh, and sources that moved since.
 
     Reads the catalog only and starts no Spark.
 
@@ -96,7 +96,7 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
 @click.option("--whole", is_flag=True, help="Show long sections to their end.")
 @pass_invocation
 def explain(asked: Invocation, target: str, mode: str | None, passes: bool, whole: bool) -> None:
-    """Show how a stream table is refreshed: mode and reason, algebra, change, and stages and SQL of both modes.
+    """Show how a stream table is refreshed: mode, reason, algebra, change, stages, SQL.
 
     \b
     Examples:
@@ -117,7 +117,7 @@ def explain(asked: Invocation, target: str, mode: str | None, passes: bool, whol
 @options.query_file
 @pass_invocation
 def validate(asked: Invocation, query: str | None, file: Path | None) -> None:
-    """Say for each construct of a query how it would be kept fresh, or why the query would be recomputed.
+    """Show for each construct of a query how it would be maintained, or why it is not.
 
     Creates nothing. The query is the argument, a file, or stdin (-).
 

@@ -37,7 +37,7 @@ def query_text(query: str | None, file: Path | None) -> str | None:
 
 
 def read_stdin() -> str:
-    """What is written to stdin, to its end."""
+    """Read stdin to its end."""
     try:
         return sys.stdin.read().removeprefix(_MARK)
     except UnicodeDecodeError as error:

@@ -38,7 +38,9 @@ def init(asked: Invocation, folder: Path | None, catalog_url: str | None, wareho
 @click.option("--spark", is_flag=True, help="Also start a Spark session and run a query.")
 @pass_invocation
 def doctor(asked: Invocation, spark: bool) -> None:
-    """Check Python, Java, jars, catalog, warehouse and clocks, and say how to repair each; exit status 1 if one fails.
+    """Check Python, Java, jars, catalog, warehouse and clocks; say how to repair each.
+
+    The exit status is 1 if a check fails.
 
     \b
     Examples:
@@ -62,7 +64,7 @@ def doctor(asked: Invocation, spark: bool) -> None:
 )
 @pass_invocation
 def demo(asked: Invocation, words: tuple[str, ...], scale: float, rounds: int, seconds: int) -> None:
-    """Build a TPC-H lakehouse with seven stream tables, change it for some rounds, and refresh, time and verify all.
+    """Build a TPC-H lakehouse with stream tables, then change, refresh and verify it.
 
     `demo postgres` is the second act: a private PostgreSQL with a shop under load, captured, and stream tables that
     follow it live.

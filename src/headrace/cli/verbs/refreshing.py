@@ -37,7 +37,7 @@ def parse_age(text: str) -> dt.timedelta:
 )
 @pass_invocation
 def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) -> None:
-    """Bring stream tables up to date: those named, or all whose sources changed, sources before consumers.
+    """Refresh the named stream tables, or all whose sources changed, in order.
 
     \b
     Examples:
@@ -55,7 +55,9 @@ def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) ->
 @options.names
 @pass_invocation
 def verify(asked: Invocation, names: tuple[str, ...]) -> None:
-    """Prove that stream tables equal their queries at the versions they reflect; exit status 1 if one does not.
+    """Compare stream tables with their queries; exit status 1 if one differs.
+
+    The queries run at the versions that the tables reflect.
 
     \b
     Examples:
@@ -81,7 +83,9 @@ def verify(asked: Invocation, names: tuple[str, ...]) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
 @pass_invocation
 def maintain(asked: Invocation, older_than: str, orphans_older_than: str, dry_run: bool) -> None:
-    """Expire snapshots, compact files, trim change logs, remove orphan files; never what a stream table still needs.
+    """Expire snapshots, compact files, trim change logs, remove orphan files.
+
+    Whatever a stream table still needs is kept.
 
     \b
     Examples:

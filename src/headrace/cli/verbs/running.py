@@ -49,7 +49,9 @@ def _grace(_context: click.Context, _option: click.Parameter, seconds: float) ->
 )
 @pass_invocation
 def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
-    """Keep stream tables fresh by their schedules, in parallel, until stopped (Ctrl-C, SIGTERM, `headrace drain`).
+    """Keep stream tables fresh by their schedules until stopped.
+
+    Ctrl-C, SIGTERM and `headrace drain` stop it.
 
     With --json each event is a line of JSON on stdout.
 
@@ -118,7 +120,9 @@ def pause(asked: Invocation, names: tuple[str, ...]) -> None:
 @options.names
 @pass_invocation
 def resume(asked: Invocation, names: tuple[str, ...]) -> None:
-    """Have schedules refresh stream tables again, at once: ends pauses, suspensions and waits for a retry.
+    """Refresh stream tables by their schedules again.
+
+    Ends pauses, suspensions and waits for a retry; they are due at once.
 
     \b
     Examples:
@@ -131,7 +135,9 @@ def resume(asked: Invocation, names: tuple[str, ...]) -> None:
 @click.command()
 @pass_invocation
 def drain(asked: Invocation) -> None:
-    """Ask every `headrace run` of the project to finish what runs, start nothing more, and end; as for a deployment.
+    """Have every `headrace run` of the project finish what runs and end.
+
+    Nothing more is started; for deployments.
 
     \b
     Examples:
@@ -161,7 +167,7 @@ def diamonds(asked: Invocation) -> None:
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at first.")
 @pass_invocation
 def events(asked: Invocation, follow: bool, limit: int) -> None:
-    """Show what schedulers told (refreshes, failures, retries, suspensions, groups) and users decided; oldest first.
+    """Show schedulers' events and users' decisions, oldest first.
 
     With --json each event is a line of JSON on stdout.
 

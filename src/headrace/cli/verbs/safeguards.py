@@ -18,7 +18,9 @@ from headrace.cli.render import tables
 )
 @pass_invocation
 def fuse(asked: Invocation, name: str | None, resolution: str | None) -> None:
-    """Show blown fuses with the evidence, or resolve that of a stream table (and of those published with it).
+    """Show blown fuses with the evidence, or resolve that of a stream table.
+
+    Fuses of tables published together are resolved together.
 
     apply refreshes it to what its sources are now; reinitialize recomputes it; skip leaves the change out for ever, so
     that the table differs from its query until it is recomputed.
@@ -40,7 +42,9 @@ def fuse(asked: Invocation, name: str | None, resolution: str | None) -> None:
 
 @click.group()
 def gate() -> None:
-    """Hold sources back while they are loaded: nothing that reads them goes past what they were, until it is opened.
+    """Hold sources back while they are loaded.
+
+    Nothing that reads them goes past their present version until the gate is opened.
 
     \b
     Examples:
@@ -84,7 +88,7 @@ def listed(asked: Invocation) -> None:
 
 @click.group()
 def watermark() -> None:
-    """Have what reads several sources refreshed only while these are complete up to about the same moment.
+    """Refresh readers of several sources only while these are complete to about one moment.
 
     \b
     Examples:

@@ -123,7 +123,7 @@ def drop_tables(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @pass_invocation
 def apply(asked: Invocation, prune: bool, dry_run: bool) -> None:
-    """Make the sources what headrace.toml declares in [sources.NAME]: create what is missing, add tables."""
+    """Create sources and add tables as declared in headrace.toml under [sources.NAME]."""
     with asked.open() as hr, following(asked, hr.events):
         done = hr.sources.apply(prune=prune, dry_run=dry_run)
     show(asked, [step.as_dict() for step in done], lambda: render.steps(done))
@@ -132,7 +132,7 @@ def apply(asked: Invocation, prune: bool, dry_run: bool) -> None:
 @source.command(name="list")
 @pass_invocation
 def list_(asked: Invocation) -> None:
-    """List the sources and where they stand; asks no server."""
+    """List the sources and their status, without connecting to servers."""
     with asked.open() as hr:
         found = hr.sources.list()
     show(asked, [info.as_dict() for info in found], lambda: render.listed(found))
@@ -142,7 +142,7 @@ def list_(asked: Invocation) -> None:
 @NAME
 @pass_invocation
 def status(asked: Invocation, name: str) -> None:
-    """Ask the server how far behind a source is and how its slot stands; shows the last error and its remedy."""
+    """Show how far behind a source is, its slot, and the last error with its remedy."""
     with asked.open() as hr:
         found = hr.sources.status(name)
     show(asked, found.as_dict(), lambda: health(found))
@@ -154,7 +154,10 @@ def status(asked: Invocation, name: str) -> None:
 @CAPTURE
 @pass_invocation
 def check(asked: Invocation, url: str, tables: tuple[str, ...], capture: str) -> None:
-    """Whether tables can be captured, with the SQL to run on the server if not; exit status 1 then. Changes nothing."""
+    """Check whether tables can be captured; show the SQL to run on the server if not.
+
+    Changes nothing. The exit status is 1 if they cannot.
+    """
     with asked.open() as hr:
         found = hr.sources.check(url, tables, capture=capture)
     show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
@@ -197,7 +200,7 @@ def resume(asked: Invocation, name: str) -> None:
 @click.option("--table", "-t", "tables", multiple=True, metavar="TABLE", help="Only this one: mirror or schema.table.")
 @pass_invocation
 def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
-    """Take the mirrors anew from the tables as they are now; stream tables receive the difference only.
+    """Copy the tables anew; stream tables receive the difference only.
 
     \b
     Examples:
@@ -215,7 +218,10 @@ def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
 @click.option("--force", is_flag=True, help="Also when the server cannot be reached: what was installed stays.")
 @pass_invocation
 def drop(asked: Invocation, name: str, if_exists: bool, force: bool) -> None:
-    """Drop a source, its mirrors, and what was installed on its server; refused while stream tables read them."""
+    """Drop a source, its mirrors, and what was installed on its server.
+
+    Refused while stream tables read the mirrors.
+    """
     with asked.open() as hr, following(asked, hr.events):
         dropped = hr.sources.drop(name, if_exists=if_exists, force=force)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}." if dropped else "There was none.")

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 )
 @pass_invocation
 def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
-    """Run SQL: Headrace's statements and everything Spark understands. Without arguments: stdin, or a prompt.
+    """Run SQL: Headrace's statements and all of Spark's.
+
+    Without arguments: stdin, or a prompt.
 
     CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S), CREATE, DROP and SHOW SOURCE(S) are Headrace's;
     the rest goes to Spark. A script stops at the first statement that fails; what ran before it stays.

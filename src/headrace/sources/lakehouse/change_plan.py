@@ -19,7 +19,7 @@ from headrace.reasons import FullReason
 
 @dataclass(frozen=True, slots=True)
 class AllRows:
-    """Every row of a snapshot, with one weight: of a table that was empty before, or is afterwards."""
+    """All rows of a snapshot with one weight: of a table empty before or afterwards."""
 
     snapshot: int
     weight: int
@@ -71,7 +71,7 @@ class ChangePlan:
 
 @dataclass(frozen=True, slots=True)
 class NotIncremental:
-    """Why changes cannot be read; the reader must recompute.
+    """The reason why changes cannot be read and the reader must recompute.
 
     Args:
         reason: The code.

@@ -165,7 +165,7 @@ def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns:
 def _difference(
     table: TableName, meta: TableMeta, part: PositionDiff, columns: tuple[str, ...], diff: FileDiff | None
 ) -> list[str]:
-    """Rows of files that came or went, and rows of kept files whose positions were deleted (or undeleted)."""
+    """Return SQL of rows of added or removed files, and of newly deleted positions."""
     before, after = part.before, part.after
     added, removed, touched = _file_sets(table, part, diff)
     known = diff or FileDiff((), (), None)
@@ -199,7 +199,7 @@ def _of_files(table: TableName, meta: TableMeta, snapshot: int, listed: str, fil
 
 
 def _within(meta: TableMeta, snapshot: int, files: Collection[str]) -> str:
-    """What else is true of all rows of some files, and of few others, so that these are not read."""
+    """Return a condition true of all rows of some files, by which other files are skipped."""
     condition = narrowing(meta, snapshot, files)
     return f" AND {condition}" if condition else ""
 

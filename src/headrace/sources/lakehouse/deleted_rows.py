@@ -1,4 +1,4 @@
-"""Rows deleted here and there in files that stay: telling those deleted since a snapshot from those deleted before.
+"""Rows deleted in files that stay: those since a snapshot, as opposed to those before.
 
 A scan shows the deleted rows of the files, of whatever age. Which of them are new is told in one of three ways:
 
@@ -68,7 +68,7 @@ class Scattered:
 
 @dataclass(frozen=True, slots=True)
 class Sifting:
-    """How wanted rows are told from other deleted ones.
+    """SQL that separates wanted rows from other deleted ones.
 
     Args:
         place: Columns that the scan has to show for it: `__hr_pos`, and `__hr_file` unless the former tells it.
@@ -85,7 +85,7 @@ class Sifting:
     hint: str = ""
 
     def clause(self, deleted: str | None) -> str:
-        """What follows the scan.
+        """Return the clause to put after the scan.
 
         Args:
             deleted: What is true of its deleted rows, if there are others, all of which are wanted.
@@ -96,7 +96,7 @@ class Sifting:
 
 
 def sifting(table: TableName, meta: TableMeta, gone: Scattered, kept_at: int) -> Sifting:
-    """Return the cheapest way to tell wanted rows apart.
+    """Return the cheapest way to separate wanted rows from others.
 
     Args:
         table: The table.
@@ -137,7 +137,7 @@ def _place(few: Sequence[str], file: str, position: str) -> str:
 
 
 def _listed(few: Sequence[str], positions: Mapping[str, BitMap64]) -> str:
-    """The places of rows, as `_place` gives them, as a query: one literal, which Spark reads faster than many."""
+    """Return a query of the places of rows, as one literal, which Spark reads fastest."""
     if _are_few(few):
         numbers = [p * FEW_FILES + number for number, file in enumerate(few) for p in positions.get(file, ())]
         return f"SELECT explode(from_json('{json.dumps(numbers)}', 'array<bigint>')) AS __hr_pos"

@@ -1,4 +1,4 @@
-"""Deletion vectors: which positions of a data file are deleted, as Iceberg format v3 stores it.
+"""Deletion vectors of Iceberg format v3: the deleted positions of a data file.
 
 A vector is a blob of a Puffin file. Its layout, and the 64-bit Roaring bitmap within, are those of the Puffin
 specification, blob type `deletion-vector-v1`.
@@ -22,7 +22,7 @@ _MAGIC = b"\xd1\xd3\x39\x64"
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Where a deletion vector is.
+    """The place of a deletion vector in a file.
 
     Args:
         file: The Puffin file.

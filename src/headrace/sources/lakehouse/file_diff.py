@@ -1,4 +1,4 @@
-"""How the files of two snapshots differ, read from their manifests: milliseconds, and no Spark job."""
+"""Differences of two snapshots' files, read from manifests without a Spark job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATH_FIELD = 2147483546
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """How the files of two snapshots differ.
+    """The files that differ between two snapshots.
 
     Args:
         added: Data files only the later one has.
@@ -49,7 +49,7 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class _Delete:
-    """A delete file: the data file it is about, if it tells, and the vector it is, if it is one."""
+    """A delete file, with its data file and its deletion vector, where it has these."""
 
     target: str | None
     vector: Vector | None
@@ -57,7 +57,7 @@ class _Delete:
 
 @dataclass(slots=True)
 class _Side:
-    """What the manifests of one snapshot, which the other one does not share, list as live."""
+    """Live entries of the manifests that only one of the two snapshots lists."""
 
     data: set[str] = field(default_factory=set)
     deletes: dict[str, _Delete] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def _diff(before: str, after: str) -> FileDiff:
 
 
 def _manifests(listed: str) -> dict[str, int]:
-    """What the manifests of a manifest list have (data files or delete files), by path."""
+    """Return the manifests of a manifest list with their content, by path."""
     return {entry["manifest_path"]: entry.get("content") or 0 for entry in manifests(listed)}
 
 

@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What a manifest tells of a data file.
+    """Path and bounds of a data file, as in its manifest.
 
     Args:
         rows: Its rows.
@@ -99,7 +99,7 @@ def _file(data: Mapping[str, Any]) -> _File:
 
 
 def _numbers(bounds: Any) -> Iterator[tuple[int, int]]:
-    """Values of four or eight bytes as numbers; which of them are any, the column's type tells."""
+    """Yield bounds of four or eight bytes as integers; the column's type says if they are."""
     # Avro has no maps with integer keys: Iceberg writes them as arrays of entries.
     for entry in bounds or ():
         if len(entry["value"]) in (4, 8):

@@ -10,7 +10,7 @@ from headrace.names import TableName
 
 
 class Runner(Protocol):
-    """What is needed of Spark."""
+    """Operations of Spark that reading foreign catalogs needs."""
 
     def run(self, sql: str) -> Sequence[Any]:
         """Run one statement."""
@@ -18,7 +18,7 @@ class Runner(Protocol):
 
 
 def metadata_location(runner: Runner, name: TableName) -> str | None:
-    """Return the newest metadata file of a table, None when Spark knows no such Iceberg table.
+    """Return a table's newest metadata file; None when Spark has no such Iceberg table.
 
     Raises:
         HeadraceError: What Spark said, when it is something else than the table missing.

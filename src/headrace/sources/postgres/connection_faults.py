@@ -1,4 +1,4 @@
-"""Why a connection to a captured server was not made: it may pass, or somebody has to change something first.
+"""Translates failures to connect: those that may pass, and those somebody must repair.
 
 The driver gives the words of server and libpq only, without a code. What is known to be a refusal is told as one,
 unless one of the hosts that were tried failed for a reason that may pass. A server that speaks another language than

@@ -1,4 +1,4 @@
-"""What a table of PostgreSQL looks like, as far as capture depends on it; kept in the catalog for every mirror.
+"""Tables of PostgreSQL as capture depends on them; the catalog keeps one per mirror.
 
 Pure. A table is followed by its oid, so that renaming it changes nothing. Whatever else differs from what the mirror
 was made of (its *shape*) means that the mirror must be taken anew.
@@ -21,7 +21,7 @@ ICEBERG_OWN = frozenset(
 
 
 def is_kept_back(column: str) -> bool:
-    """Return whether no mirror can have a column of that name: Iceberg or Headrace has such columns itself."""
+    """Return whether a column's name is reserved by Iceberg or Headrace."""
     return column.lower() in ICEBERG_OWN or column.startswith("__hr_")
 
 
@@ -51,7 +51,7 @@ class RemoteColumn:
 
     @property
     def kept(self) -> Mapped:
-        """How its values are kept."""
+        """Return how its values are stored."""
         return TEXT if self.as_text else mapped(self.base, self.base_modifier, element=self.element)
 
     @property

@@ -18,7 +18,7 @@ STORED_GENERATED = 180000
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Which server this is.
+    """Identity and version of a server.
 
     Args:
         version: As `server_version_num`.
@@ -151,7 +151,7 @@ class Found:
 
     @property
     def without(self) -> str:
-        """That its mirror is not all of it; empty where it is."""
+        """Say which columns the mirror leaves out; empty where it has all."""
         if not self.left_out:
             return ""
         return f"its mirror has no {', '.join(self.left_out)}: the stream does not carry generated columns like that"

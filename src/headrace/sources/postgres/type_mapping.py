@@ -18,7 +18,7 @@ from headrace.names import quote
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """How a type is kept.
+    """The Spark type of a column, and SQL that converts its text.
 
     Args:
         type: The Spark type.
@@ -83,7 +83,7 @@ _HEADER = 4
 
 
 def mapped(type_name: str, modifier: int = -1, *, element: str | None = None) -> Mapped:
-    """How values of a type are kept.
+    """Map a PostgreSQL type to a Spark type.
 
     Args:
         type_name: Name in `pg_type`, of the base type where it is a domain.
@@ -99,7 +99,7 @@ def mapped(type_name: str, modifier: int = -1, *, element: str | None = None) ->
 
 
 def _numeric(modifier: int) -> Mapped:
-    """Decimal where Spark's can hold every value of the type, else text: a numeric may have up to 147,455 digits.
+    """Map numeric to decimal where Spark's holds every value of the type, else to text.
 
     The modifier is made of precision and scale; scales may be negative (`numeric(3,-2)`: hundreds) or larger than the
     precision (`numeric(3,5)`) since PostgreSQL 15.

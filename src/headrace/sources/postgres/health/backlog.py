@@ -1,4 +1,4 @@
-"""What was committed that is not landed: how many transactions, and for how long the oldest has waited.
+"""Committed transactions not yet landed: how many, and how long the oldest has waited.
 
 Nothing that landings use is touched. The slot's backlog is counted in a temporary copy of the slot: whoever peeked at
 the slot itself would keep a landing out of it meanwhile. Counting decodes the log, so it ends after a while; what it
@@ -38,7 +38,7 @@ _UNCOUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits to be landed.
+    """Transactions that wait to be landed.
 
     Args:
         transactions: How many transactions that changed captured tables.
@@ -66,7 +66,7 @@ Servers before 15 send transactions without a change of captured tables, too: BE
 
 
 def in_log(connection: Connection, slot: str, publication: str, landed: int) -> Backlog | None:
-    """What waits in the write-ahead log; None where that cannot be counted.
+    """Count the backlog in the write-ahead log; None where that is not possible.
 
     Args:
         connection: A connection, not in a transaction.

@@ -21,7 +21,7 @@ from headrace.sources.postgres.wal.slots import Slot, SlotUse, find_slot, slot_u
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a source stands at its server.
+    """The health of a source at its server.
 
     Args:
         lag: Bytes of write-ahead log since what is landed; None before the first landing, and under triggers.
@@ -43,7 +43,7 @@ class Health:
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
-    """How a source stands.
+    """Read the health of a source at its server.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
@@ -107,7 +107,7 @@ def check(
     parts: Mapping[tuple[str, str], Part] | None = None,
     capture: str = "wal",
 ) -> tuple[Check, ...]:
-    """What must be so to capture tables, and whether it is.
+    """Check the requirements for capturing tables.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.

@@ -1,4 +1,4 @@
-"""When a slot will be lost if nothing more is landed: by the room that is left for the log, and by idleness. Pure.
+"""Predicts when a slot is lost if nothing is landed: by log room and idleness. Pure.
 
 How fast the log grows is known from looks at the server: two of them are remembered, so that the rate is that of the
 last minutes. Without a look before there is no rate, and nothing is guessed.
@@ -45,7 +45,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What becomes of a slot from which nothing more is landed.
+    """A prediction of when a slot is lost if nothing more is landed.
 
     Args:
         rate: Bytes of log that the server writes in a second; None where that is not known yet.
@@ -74,7 +74,7 @@ def remembered(looks: Sequence[Look], now: Look) -> tuple[Look, ...]:
 
 
 def outlook(looks: Sequence[Look], now: Look) -> Outlook:
-    """What is to be expected.
+    """Predict by the looks at a slot when it will be lost.
 
     Args:
         looks: Remembered ones, oldest first.
@@ -90,7 +90,10 @@ def outlook(looks: Sequence[Look], now: Look) -> Outlook:
 
 
 def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: float | None) -> str | None:
-    """A busy server whose slot follows is no reason to warn, however soon the room would end without that."""
+    """Return the reason to warn, if any.
+
+    A busy server whose slot follows is none, however soon the room would end otherwise.
+    """
     if now.left is not None:
         shrinks = before is not None and before.left is not None and now.left < before.left
         if now.left < now.kept // 3 or (shrinks and room_ends is not None and room_ends < SOON):

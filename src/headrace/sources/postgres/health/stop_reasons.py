@@ -1,4 +1,4 @@
-"""Errors after which a source stops, as changes may have been missed: why, and what to do. Pure."""
+"""Errors that stop a source because changes may have been missed, with remedies. Pure."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def options_of(
     capture: str = next(iter(WAYS)),
     failover: bool = False,
 ) -> dict[str, Any]:
-    """What the catalog keeps of a new source.
+    """Return the options that the catalog keeps of a new source.
 
     Args:
         name: The source.
@@ -147,7 +147,7 @@ def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[s
 
 
 def mirrors_of(source: str, options: Mapping[str, Any], tables: Sequence[str]) -> tuple[str, ...]:
-    """The mirrors that a user means: by their own names, or by those of their tables when they were added.
+    """Return the mirrors that a user names, by their own names or by those of tables.
 
     Args:
         source: The source.
@@ -212,5 +212,5 @@ def open_capture(
 
 
 def way_of(options: Mapping[str, Any]) -> str:
-    """How a source is captured; those of former versions do not say."""
+    """Return how a source is captured; sources of former versions by their default."""
     return str(options.get("capture", next(iter(WAYS))))

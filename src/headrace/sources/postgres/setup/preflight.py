@@ -52,7 +52,10 @@ FROM pg_roles WHERE rolname = current_user
 
 
 def check_server(connection: Connection, failover: bool = False) -> tuple[Check, ...]:
-    """Version, settings and the role's privileges; with `failover` what a slot needs that replicas keep in step."""
+    """Check version, settings and the role's privileges.
+
+    With `failover`, also what a slot needs to be kept by replicas.
+    """
     now = server(connection)
     row = connection.execute(_ROLE).fetchone()
     assert row is not None, "the current role exists"
@@ -109,7 +112,7 @@ def _failover(version: int) -> Check:
 
 
 def _idling(timeout: object) -> tuple[Check, ...]:
-    """What PostgreSQL 18 does to slots that nobody reads."""
+    """Check PostgreSQL 18's limit for idle slots."""
     if timeout is None or timeout == "0":
         return ()
     found = f"idle_replication_slot_timeout is {timeout}: a source that is not landed for so long loses its slot"
@@ -194,7 +197,10 @@ def _each(template: str, partitions: Sequence[Partition]) -> str:
 
 
 def check_apart(found: Collection[Found]) -> tuple[Check, ...]:
-    """Whether a publication can have these tables side by side: it gives a partition's changes as its table's only."""
+    """Check that no table is captured beside a partition of its own.
+
+    A publication reports a partition's changes as its table's only.
+    """
     names = {f.table.oid: str(f.table) for f in found}
     both = [(str(f.table), names[oid]) for f in found for oid in sorted(f.ancestors & names.keys())[:1]]
     return tuple(

@@ -1,4 +1,4 @@
-"""Column lists and row filters: a part of a table is captured, as publications of PostgreSQL 15 and newer can do it.
+"""Column lists and row filters of captured tables, as of PostgreSQL 15.
 
 How triggers do the same is told in `conditions.py` and `change_tables.py`.
 
@@ -28,7 +28,7 @@ OLDEST = 150000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a user wants of a table.
+    """The columns and rows of a table that a user wants captured.
 
     Args:
         columns: Names of the columns; none for all of them.
@@ -76,7 +76,7 @@ def _only(found: Found, numbers: Iterable[int], where: str | None) -> Found:
 
 
 def objections(found: Found, part: Part, version: int, *, triggers: bool = False) -> tuple[str, ...]:
-    """What stands against capturing a part of a table.
+    """Return the reasons against capturing a part of a table.
 
     Args:
         found: The table, narrowed already.
@@ -113,7 +113,7 @@ FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pub
 def as_published(
     connection: Connection, publication: str, tables: Mapping[TableName, RemoteTable]
 ) -> dict[TableName, RemoteTable]:
-    """Tables with their conditions as the publication has them, in the names that columns have now."""
+    """Return tables with the publication's conditions, in present column names."""
     if not any(t.filter for t in tables.values()):
         return dict(tables)
     found = {oid: str(text) for oid, text in connection.execute(_CONDITIONS, (publication,)).fetchall()}
@@ -121,7 +121,7 @@ def as_published(
 
 
 def by_present_names(part: Part, before: RemoteTable, now: RemoteTable) -> Part:
-    """What a user wants of a table, in the names that its columns have now."""
+    """Return a table's wanted part in the names that its columns have now."""
     if not part.columns:
         return replace(part, where=before.filter)
     numbers = {c.number for c in before.columns}
@@ -137,7 +137,7 @@ WHERE p.pubname = %s AND r.prqual IS NOT NULL
 
 
 def check_conditions(connection: Connection, publication: str, tables: Sequence[RemoteTable]) -> None:
-    """Refuse conditions, before they are committed, under which PostgreSQL would refuse UPDATEs of their tables.
+    """Refuse row filters under which PostgreSQL would refuse UPDATEs.
 
     Args:
         connection: A connection in the transaction that writes the publication.
@@ -166,7 +166,9 @@ def check_conditions(connection: Connection, publication: str, tables: Sequence[
 
 
 def check_syntax(connection: Connection, table: RemoteTable, instead_of: RemoteTable | None = None) -> None:
-    """Refuse a condition that is none; it is read as a single statement, so that nothing else can hide in it.
+    """Refuse invalid row filters.
+
+    The condition is read as a single statement, so that nothing else can hide in it.
 
     Args:
         connection: A connection.

@@ -58,7 +58,7 @@ class CompletionMarkers:
         return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)
 
     def settle(self, file: str) -> None:
-        """Have a file of ours survive the machine, before it is called whole; object stores do so by themselves."""
+        """Sync a file to disk before it is marked complete; object stores need no sync."""
         from pyarrow import fs
 
         if isinstance(self._files, fs.LocalFileSystem):

@@ -1,4 +1,4 @@
-"""What a first snapshot has copied so far, so that another process goes on where one was killed.
+"""Records the parts of a first snapshot already copied, so that it can be resumed.
 
 Every attempt writes to a folder of its own (`spool.py`): what it is the beginning of, and a mark for every part that is
 whole. Who goes on takes those parts over into his own folder, so that an attempt that was only suspended, and wakes,
@@ -33,7 +33,7 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What an earlier process left: its folder, how it cut which tables, and the parts that are whole."""
+    """An earlier process's folder, its cuts of tables, and its complete parts."""
 
     folder: str
     cuts: Mapping[str, Json]
@@ -41,7 +41,7 @@ class _Attempt:
 
 
 class Ledger:
-    """Keeps account of one attempt at a first snapshot, and knows those before it.
+    """Records one attempt at a first snapshot, and reads those before it.
 
     Args:
         spool: Where this attempt writes.
@@ -70,7 +70,10 @@ class Ledger:
         self._refused |= {name.table for name in mirrors}
 
     def cut(self, name: TableName, table: RemoteTable) -> tuple[Range, ...] | None:
-        """How a table was cut; None where no part of it is whole, or it is no longer the table that it was."""
+        """Return how a table was cut.
+
+        None where no part of it is whole, or it is no longer the table that it was.
+        """
         if name.table in self._refused:
             return None
         now = _plain(to_json(table))

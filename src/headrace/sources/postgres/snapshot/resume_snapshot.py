@@ -169,7 +169,7 @@ def _key_columns(table: RemoteTable) -> tuple[RemoteColumn, ...]:
 
 
 def _known_by_key(table: RemoteTable) -> bool:
-    """Return whether rows can be asked for by key; lists are not worth it."""
+    """Return whether rows can be looked up by key; keys with lists are not."""
     return bool(table.key) and not any(column.kept.array for column in _key_columns(table))
 
 

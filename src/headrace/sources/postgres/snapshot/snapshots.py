@@ -42,7 +42,7 @@ TELL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one COPY reads.
+    """A table or a range of its pages, read by one COPY.
 
     Args:
         name: The mirror.
@@ -80,7 +80,7 @@ class Piece:
 def pieces(
     tables: Mapping[TableName, RemoteTable], pages: Mapping[int, int], ledger: Ledger | None = None
 ) -> tuple[Piece, ...]:
-    """How tables are cut; pages are known by oid, of tables that have some themselves.
+    """Cut tables into parts; pages are given by oid.
 
     Those of which parts are there already are cut as they were.
     """
@@ -194,7 +194,7 @@ class _Abandoned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Copying:
-    """Where parts go."""
+    """The targets of copied parts."""
 
     spool: Spool
     folders: Mapping[TableName, str]

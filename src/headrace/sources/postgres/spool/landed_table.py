@@ -37,7 +37,7 @@ class PostgresTable:
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Return columns that have a new name; numbers tell, within one table."""
+        """Return renamed columns, matched by their numbers within one table."""
         if self.former is None or self.former.oid != self.table.oid:
             return {}
         now = {c.number: c.name for c in self.table.columns}
@@ -45,12 +45,12 @@ class PostgresTable:
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """Return columns that tell rows apart; None for a bag."""
+        """Return the columns that identify rows; None for a bag."""
         return self.table.key or None
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the catalog keeps of the mirror."""
+        """Return the details that the catalog keeps of the mirror."""
         return to_json(self.table)
 
     @property

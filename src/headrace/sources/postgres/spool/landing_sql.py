@@ -1,4 +1,4 @@
-"""SQL that makes a mirror's change of a spooled batch: rows with weights, each as often as it really came or went.
+"""SQL of a mirror's change from a spooled batch: rows with their net weights.
 
 Pure. By key, the change of a batch is Δ = −(mirror ⋉ touched keys) + last images: whatever happened in between, the
 mirror's row goes and the last image comes, and equal ones cancel. A key that began with an INSERT has no row in the
@@ -148,7 +148,7 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
 
 
 def _paired(columns: Sequence[Column], key: Sequence[Column], old: str, new: str) -> str:
-    """The change from old rows to new ones, where neither have two rows of one key: equal pairs are no change."""
+    """Return the change from old to new rows, each unique by key; equal pairs cancel."""
     met = " AND ".join(f"m.{quote(c.name)} = n.{quote(c.name)}" for c in key)
     # no column is renamed on the way: what Spark infers of a condition doubles with each column of it that is
     shown = ", ".join(
@@ -162,7 +162,7 @@ def _paired(columns: Sequence[Column], key: Sequence[Column], old: str, new: str
 
 
 def _gathered(source: str, wanted: bool) -> str:
-    """A query whose rows a single task has, where that is wanted: an exchange takes longer than a few rows do."""
+    """Return a query whose rows one task has, if wanted: quicker than an exchange of few."""
     return f"SELECT /*+ COALESCE(1) */ * FROM ({source})" if wanted else source
 
 

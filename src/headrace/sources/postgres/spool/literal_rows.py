@@ -1,4 +1,4 @@
-"""A few spooled rows as SQL: Spark knows them when it plans, and reads no file whose columns it must look up first.
+"""Few spooled rows as SQL literals, which Spark plans with and reads without a file.
 
 A landing of a second of a busy shop has some hundred rows. As a file they cost two jobs more than they are worth: one
 that looks for the file's columns, and one that reads it, for each time that the statement names it.

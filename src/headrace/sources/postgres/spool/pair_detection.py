@@ -1,4 +1,4 @@
-"""Learns of rows with weights, as they pass by on their way to a file, whether any could cancel or come twice.
+"""Detects, while rows with weights are written, whether any may cancel or repeat.
 
 Spark would have to bring equal rows together, all columns of them. Where the table has a key, its values mostly tell
 as much: of each one row went and one came, at most, and the two differ. Then nothing is left to add up. Texts are
@@ -95,7 +95,7 @@ class Pairing:
         return not len(here) or (read is not None and self._differ(read, here, there))
 
     def _differ(self, read: Read, come: pa.Array, gone: pa.Array) -> bool:
-        """Return whether all rows that came differ from those that went, pair by pair; both by their places."""
+        """Return whether all new rows differ from the old ones, pair by pair."""
         import pyarrow.compute as pc
 
         weights = read(WEIGHED)

@@ -22,7 +22,7 @@ def give_back() -> None:
 
 @cache
 def _trimmer() -> Callable[[int], int] | None:
-    """GNU's allocator can be told to; None where there is another."""
+    """Return glibc's `malloc_trim`; None under another allocator."""
     try:
         found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -1,4 +1,4 @@
-"""Batches and snapshots as Parquet files of texts, column by column; Spark makes types of them."""
+"""Spools batches and snapshots as Parquet files of text columns, which Spark casts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Spool:
         self._remove(folder)
 
     def clear(self) -> None:
-        """Remove it, and let go of the memory that writing it took; what cannot be removed now is swept later."""
+        """Remove the spool and free its memory; what cannot be removed now is swept later."""
         self._remove(self._path)
         give_back()
 
@@ -154,7 +154,10 @@ class Spool:
     def write_weighed(
         self, table: RemoteTable, batches: Iterator[pa.RecordBatch], *, truncated: bool = False
     ) -> Spooled:
-        """Write rows with weights; where the table was emptied before, they do not tell alone what changed."""
+        """Write rows with weights.
+
+        Where the table was emptied before, they alone are not the whole change.
+        """
         pairing = Pairing(table)
         spooled = self.write(table, pairing.passing(batches))
         read = None if spooled.folder is None else partial(self._column, spooled.folder)
@@ -176,7 +179,7 @@ BLOCK = 4 << 20
 
 
 def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """What `COPY … TO STDOUT (FORMAT csv)` sends, as batches of text columns.
+    """Yield the output of `COPY … TO STDOUT (FORMAT csv)` as batches of text columns.
 
     NULL is nothing between two commas, the empty text is `""`.
 

@@ -155,7 +155,7 @@ def _replace_unsent(rows: list[Values]) -> dict[int, list[int]]:
 
 
 def _bytes_of(row: Row) -> int:
-    """How large a row is, about."""
+    """Return the approximate size of a row."""
     if isinstance(row, bytes):
         return len(row)
     return sum(len(value) for value in row or () if isinstance(value, bytes))

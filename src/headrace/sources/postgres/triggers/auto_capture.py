@@ -1,4 +1,4 @@
-"""Captures by triggers from the first moment, and from the write-ahead log as soon as that is possible.
+"""Captures by triggers at first, and from the write-ahead log once that is possible.
 
 **Hand-over.** A new slot comes with a snapshot that shows exactly the transactions committed before the position where
 the slot begins. While triggers are still on, what they captured is landed up to that snapshot, and the position of the
@@ -107,7 +107,10 @@ class AutoCapture:
             return self._taken_anew(error)
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Take some mirrors anew, in the way that is in force; all of them, by triggers, where the slot is lost."""
+        """Copy some mirrors anew by the present way of capture.
+
+        Where the slot is lost, all of them, by triggers.
+        """
         try:
             landing = self._now(position).renew(position, mirrors)
         except UserError as error:
@@ -205,7 +208,7 @@ class AutoCapture:
         return bool(known) and fit and same
 
     def _returned(self, position: Json) -> Landing | None:
-        """Land up to where triggers take over, when the slot is about to be lost; None when it is not."""
+        """Hand over to triggers when the slot is about to be lost; else return None."""
         try:
             with connected(self._what.url) as connection:
                 slot = slots.find_slot(connection, self._what.slot)
@@ -246,5 +249,8 @@ class AutoCapture:
 
 
 def _unidentified(table: RemoteTable) -> RemoteTable:
-    """A table whatever its replica identity: triggers do not need it, and the log's first landing follows it."""
+    """Return a table without its replica identity, which triggers do not need.
+
+    The log's first landing follows it.
+    """
     return replace(table, identity="")

@@ -54,7 +54,7 @@ PER_TABLE, PER_PARTITION = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """How a column is held in the change table.
+    """Storage of a column in the change table.
 
     Args:
         type: Name of a type of PostgreSQL's own.
@@ -68,7 +68,10 @@ class StoredColumn:
 
 
 def suffix_of(schema: str, name: str) -> str:
-    """What names the change table and functions of a table: the same after dump and restore."""
+    """Return the suffix for a table's change table and functions.
+
+    It is the same after dump and restore.
+    """
     return hashlib.sha256(f"{schema}.{name}".encode()).hexdigest()[:16]
 
 
@@ -226,7 +229,7 @@ def reading(schema: str, suffix: str, columns: int, snapshot: str, after: int | 
 
 
 def reading_keys(schema: str, suffix: str, places: Sequence[int]) -> sql.Composed:
-    """The COPY of all keys in a change table, as they are written: equal ones may be written in several ways.
+    """Return the COPY of all keys in a change table as written; some may repeat.
 
     Args:
         schema: The source's schema.
@@ -238,5 +241,5 @@ def reading_keys(schema: str, suffix: str, places: Sequence[int]) -> sql.Compose
 
 
 def stored_columns(described: Mapping[int, StoredColumn], table: RemoteTable) -> tuple[StoredColumn, ...]:
-    """How the columns of a table are held, in their order; one that has been dropped by now stays NULL."""
+    """Return the storage of a table's columns, in order; dropped ones stay NULL."""
     return tuple(described.get(column.number, StoredColumn("text", True)) for column in table.columns)

@@ -1,4 +1,4 @@
-"""Row filters of capture by triggers: what a user wrote is read by the server, and only what it writes back is used.
+"""Row filters for triggers: parsed by the server, and used as the server writes them back.
 
 The condition becomes the predicate of an index on an empty table that is rolled back at once. So the server asks of it
 what it asks of row filters of publications: that it is of the row alone, and always the same. It comes back with its

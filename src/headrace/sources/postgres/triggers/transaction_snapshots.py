@@ -1,4 +1,4 @@
-"""Moments of a database as capture by triggers knows them: which transactions are over, as a snapshot tells."""
+"""Positions of capture by triggers: snapshots, which show the transactions that are over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.sources.postgres.connection import Connection, lost
 
 @contextmanager
 def moment(connection: Connection, locked: Sequence[sql.Identifier] = (), snapshot: str | None = None) -> Iterator[str]:
-    """A transaction that shows the database as of one moment; gives which transactions that shows, as text.
+    """Open a transaction as of one moment; yield its snapshot as text.
 
     Args:
         connection: The connection.
@@ -62,5 +62,5 @@ def one(connection: Connection, query: str) -> str:
 
 
 def next_of(snapshot: str) -> int:
-    """The first transaction id that was not given out when a snapshot was taken, or was given out last."""
+    """Return the first transaction id not yet assigned when a snapshot was taken."""
     return int(snapshot.split(":")[1])

@@ -1,4 +1,4 @@
-"""Captures PostgreSQL tables by triggers that write old and new rows to change tables (`change_tables.py`).
+"""Captures tables by triggers that write old and new rows to change tables.
 
 **The position** is a snapshot: which transactions are over. A landing takes, in one repeatable-read transaction, all
 changes whose transaction is over in its own snapshot and was not in the position. So a transaction's changes are landed
@@ -81,7 +81,7 @@ def _no_ids() -> BitMap64:
 
 @dataclass(slots=True)
 class Tally:
-    """What was read of change tables.
+    """Counts of rows and transactions read from change tables.
 
     Args:
         transactions: Ids of the transactions.
@@ -179,7 +179,10 @@ class TriggerCapture(PostgresCapture):
             return self._witnessed(connection, landing) if landing.keep_position else landing
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
+        """Land up to a new snapshot of some mirrors' tables, and that snapshot.
+
+        Also for tables never landed before.
+        """
         with connected(self._what.url) as connection:
             now = server(connection)
             wanted = self._wanted(connection, now, mirrors)
@@ -234,7 +237,7 @@ class TriggerCapture(PostgresCapture):
             return self._changes(reader, now, position, known, at)
 
     def installed_at(self, now: Server, patience: float | None = None) -> tuple[int, dict[str, Any]]:
-        """Install triggers; gives a place in the log, and the position of triggers that shows what comes before it.
+        """Install triggers; return a log position, and the trigger position that covers it.
 
         Args:
             now: The server.
@@ -275,7 +278,7 @@ class TriggerCapture(PostgresCapture):
     def _changes(
         self, connection: Connection, now: Server, position: Json, known: Mapping[TableName, RemoteTable], at: str
     ) -> Landing:
-        """What the snapshot `at`, in which the connection reads, has more than the position."""
+        """Read the changes between the position and the connection's snapshot `at`."""
         tally, parts = Tally(), []
         emptied = self._emptied(connection, position["snapshot"])
         for name, table in known.items():
@@ -386,7 +389,7 @@ class TriggerCapture(PostgresCapture):
         )
 
     def _begun(self, connection: Connection, now: Server, wanted: Mapping[TableName, RemoteTable]) -> Ledger | None:
-        """What a process was killed in, when all changes since it began are known; else None."""
+        """Return the ledger of a killed first snapshot if all changes since are known."""
         fit = fitness(connection, [t.oid for t in wanted.values()])
         captured = {
             str(t.oid): installed(connection, self._schema, self._suffix(n), fit[t.oid]).mark for n, t in wanted.items()
@@ -427,7 +430,7 @@ class TriggerCapture(PostgresCapture):
         return tuple(map(_whole, super()._tables(connection, version, oids)))
 
     def _captured(self, connection: Connection, known: Mapping[TableName, RemoteTable]) -> dict[str, str]:
-        """What captures tables now, by oid.
+        """Return the present triggers of tables, by oid.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when somebody has already touched what was just installed.
@@ -480,7 +483,7 @@ class TriggerCapture(PostgresCapture):
     def _wanted(
         self, connection: Connection, now: Server, mirrors: Collection[TableName]
     ) -> dict[TableName, RemoteTable]:
-        """The tables of mirrors: those that are known by identity, under whatever name, the others by name.
+        """Return the tables of mirrors, by identity where known, else by name.
 
         Raises:
             UserError: `SOURCE_NOT_READY`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
@@ -510,7 +513,7 @@ class TriggerCapture(PostgresCapture):
 
     @staticmethod
     def _moved(now: Server, at: str, changes: int, captured: Mapping[str, str]) -> dict[str, Any]:
-        """Return where the source stands; `captured` says of the tables, by oid, how they are captured."""
+        """Return the source's new position; `captured` has the triggers by oid."""
         identity = {"system": now.system, "timeline": now.timeline, "clock": now.clock}
         return {"snapshot": at, "changes": changes, **identity, "captured": dict(captured)}
 
@@ -526,7 +529,7 @@ def _whole(found: Found) -> Found:
 
 
 def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[RemoteTable]) -> Landing:
-    """A landing whose position keeps the names of tables, by oid, and that tells of those renamed since."""
+    """Add tables' names to a landing's position, and notices of renamed ones."""
     names = {str(t.oid): str(t) for t in tables}
     renamed = [(former[oid], name) for oid, name in names.items() if former.get(oid, name) != name]
     notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)

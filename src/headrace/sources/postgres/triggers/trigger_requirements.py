@@ -1,4 +1,4 @@
-"""What capture by triggers asks of tables, and what is installed on them: catalog queries, each with its purpose."""
+"""Requirements of capture by triggers, and installed triggers: one query per question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.sources.postgres.triggers.change_tables import StoredColumn
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """Whether triggers see every change of a table.
+    """Properties of a table by which triggers see every change, or do not.
 
     Args:
         allowed: The connecting role may put triggers on it, and on its partitions.
@@ -52,7 +52,7 @@ FROM pg_class c, LATERAL (
 
 
 def fitness(connection: Connection, oids: Collection[int]) -> dict[int, Fitness]:
-    """How fit tables are, by oid.
+    """Read the fitness of tables, by oid.
 
     Raises:
         EnvironmentFault: `SOURCE_IN_MOTION` when one of them was dropped just now.
@@ -76,7 +76,7 @@ WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
 
 
 def described(connection: Connection, oid: int) -> dict[int, StoredColumn]:
-    """How the columns of a table are held in a change table, by their numbers."""
+    """Read the storage of a table's columns in its change table, by number."""
     rows: list[tuple[Any, ...]] = connection.execute(_HELD, (oid,)).fetchall()
     return {
         number: StoredColumn("text", True, bool(enum)) if foreign else StoredColumn(name)
@@ -96,7 +96,7 @@ WHERE n.nspname = %(schema)s AND p.proname IN (SELECT k || '_' || %(suffix)s FRO
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What captures a table now.
+    """The triggers and functions that capture a table now.
 
     Args:
         triggers: How many triggers fire.
@@ -109,7 +109,7 @@ class Installed:
 
 
 def installed(connection: Connection, schema: str, suffix: str, fit: Fitness) -> Installed:
-    """What captures a table: as of the snapshot of the connection's transaction.
+    """Read the triggers that capture a table, as of the transaction's snapshot.
 
     Args:
         connection: The connection.
@@ -134,7 +134,10 @@ WHERE n.nspname = %s AND right(p.proname, 16) = %s AND t.tgrelid <> ALL(
 
 
 def strays(connection: Connection, schema: str, suffix: str, oid: int) -> list[str]:
-    """Trigger functions of a table that fire on others: on partitions that were detached, or a table of that name."""
+    """Return trigger functions of a table that fire on other tables.
+
+    These are detached partitions, or another table of that name.
+    """
     rows = connection.execute(_STRAYS, (schema, suffix, oid, oid)).fetchall()
     return [str(row[0]) for row in rows]
 

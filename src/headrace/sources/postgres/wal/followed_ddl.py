@@ -1,4 +1,4 @@
-"""Which alterations of a table can be followed in the stream, so that its mirror need not be copied again.
+"""Decides which alterations of a table are followed without copying it again.
 
 Pure. As long as a table's rows lie in the same file (`RemoteTable.filenode`), ALTER TABLE has changed the catalog only:
 columns were dropped, renamed, or added, and rows older than an added column are NULL there, unless it came with a
@@ -21,7 +21,7 @@ Places = tuple[int | None, ...]
 
 
 def followed(now: Found, before: RemoteTable) -> bool:
-    """Return whether the mirror of a table is made right for its new shape by altering the mirror's columns alone.
+    """Return whether altering the mirror's columns alone follows a table's new shape.
 
     Args:
         now: The table as it is now.
@@ -63,7 +63,7 @@ def _row(values: Values, to: Sequence[int | None]) -> Values:
 
 
 def _names_again(now: RemoteTable, before: RemoteTable) -> bool:
-    """Return whether a name stands for another column than before; columns of the mirror are told apart by name."""
+    """Return whether a name now denotes another column than before."""
     former = {c.name.lower(): (c.number, c.name) for c in before.columns}
     return any(former.get(c.name.lower(), (c.number, c.name)) != (c.number, c.name) for c in now.columns)
 

@@ -1,4 +1,4 @@
-"""Tells a server that went back to an earlier state from one that did not, however much was written there since.
+"""Detects a server that was set back to an earlier state, by a row written per landing.
 
 A copy of the disk that is put back has the same system identifier and timeline, and after a while its log and its
 transaction ids are beyond what is landed again: they then mean other changes. So something must be known of what was
@@ -74,7 +74,7 @@ def require_same_log(connection: Connection, slot: str, confirmed: int, position
 
 
 def leave(connection: Connection, schema: str) -> str:
-    """Leave a row on the server that tells of a landing; gives its text.
+    """Write a row to the server as witness of a landing; return its text.
 
     Its commit is flushed, and with it everything that was ever visible. A commit with `synchronous_commit = off` is
     visible before it is safe. If it were landed and then lost in a crash, the mirror would have rows that never were;

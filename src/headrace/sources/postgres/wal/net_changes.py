@@ -1,4 +1,4 @@
-"""Changes of one table within a batch of whole transactions, brought down to what is left of them at its end.
+"""Net changes of one table over a batch of whole transactions.
 
 Two ways, by what the stream says of old rows:
 
@@ -124,7 +124,7 @@ class KeyedChanges:
             self.origins.pop(key, None)
 
     def _fill(self, new: Values, before: Key) -> Key | None:
-        """Give unsent values what the row had under its former key; the origin of those that only the mirror has."""
+        """Fill unsent values from the row's former key, or note the mirror's row as origin."""
         if before not in self.rows and not self.truncated:
             return before
         image = self.rows.get(before)
@@ -190,7 +190,7 @@ def changes_for(identity: str, key: Sequence[int]) -> KeyedChanges | WeighedChan
 
 
 def lost_row() -> InternalError:
-    """Return the error for a change that speaks of a row nobody has seen."""
+    """Return the error for a change of a row that was never seen."""
     return InternalError(
         "CAPTURE_DIVERGED",
         "PostgreSQL changed a row that the capture knows nothing of; nothing was landed.",

@@ -175,7 +175,7 @@ class Collector:
             changes.delete(message)
 
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
-        """Return where a table's changes go; None for tables that are not captured, or not as they are."""
+        """Return the changes of a table; None for tables not captured in this shape."""
         if oid in self._misfits or self._unfit.get(oid):
             self.stale.add(oid)
             self.changes.pop(oid, None)
@@ -204,7 +204,7 @@ class Collector:
             self._misfits.add(message.oid)
 
     def _partition(self, message: Relation) -> None:
-        """Take in what a partition is like, which is told after what its table is like, before its first change.
+        """Note a partition's shape, sent after its table's and before its first change.
 
         Its changes come as those of the table; but of old rows they have what the partition's own identity tells.
         """
@@ -228,7 +228,7 @@ class Collector:
 
 
 def _key_of(message: Relation) -> frozenset[str]:
-    """Return columns by which old rows are told; none where they are sent whole, or not at all."""
+    """Return the columns that identify old rows; empty if rows are sent whole or not at all."""
     return frozenset(c.name for c in message.columns if c.key) if message.identity in "di" else frozenset()
 
 

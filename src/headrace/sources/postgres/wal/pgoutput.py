@@ -77,7 +77,7 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a table looks like in the messages that follow; sent before its first change, and after DDL.
+    """A table's columns in the messages that follow; sent before changes and after DDL.
 
     Args:
         oid: The table's oid, which the other messages name.

@@ -1,4 +1,4 @@
-"""Rows of `pgoutput` taken apart many at a time: where the values of a column lie is found for all rows at once.
+"""Parses many `pgoutput` rows at once by finding each column's values in all of them.
 
 Pure. A row travels as one piece of bytes (`TupleData`: how many columns; for each what it is, how long, and its text)
 until it is written to a file, since most that happens to it needs nothing but its key. NumPy finds places, and Arrow
@@ -30,7 +30,7 @@ _PADDING = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where the values of one column lie.
+    """Offsets and lengths of the values of one column.
 
     Args:
         starts: The first byte of each.

@@ -21,7 +21,7 @@ FAILOVER_SLOTS = 170000
 
 
 def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, failover: bool) -> str | None:
-    """Go on at a server that is on the timeline it was on, or at one that has all that is landed; else refuse.
+    """Refuse a server unless it has all that is landed, by its timeline's history.
 
     Args:
         url: The connection string.
@@ -71,7 +71,7 @@ def _moved(now: Server, position: Json) -> str:
 
 
 def left_at(history: str, timeline: int) -> int | None:
-    """Where the log of a timeline was left by the one that a history is of; None where that does not come from it."""
+    """Return where a history left a timeline's log; None where it does not descend from it."""
     for line in history.splitlines():
         parts = line.split()
         if len(parts) >= 2 and parts[0] == str(timeline):

@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def endangered(self) -> bool:
-        """Return whether the server is about to throw that away: of what it may keep, three quarters are used up."""
+        """Return whether three quarters of the log that may be kept are used up."""
         return self.status == "unreserved" or (self.safe is not None and self.safe < self.kept // 3)
 
     @property
@@ -74,7 +74,7 @@ def find_slot(connection: Connection, name: str) -> Slot | None:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """Who reads a slot, and what that has cost the server.
+    """The reader of a slot, and the log and disk that the slot costs the server.
 
     Args:
         by: Who reads it now, in words; None when nobody does.
@@ -102,7 +102,7 @@ WHERE s.slot_name = %s AND s.database = current_database()
 
 
 def slot_use(connection: Connection, name: str) -> SlotUse | None:
-    """Who uses the slot of that name in this database; None when there is none."""
+    """Read a slot's use in this database; None when there is no such slot."""
     row: tuple[Any, ...] | None = connection.execute(_USE, (name,)).fetchone()
     if row is None:
         return None
@@ -255,7 +255,9 @@ WHERE p.pubname = %s
 
 
 def published(connection: Connection, name: str) -> dict[str, str]:
-    """The tables of a publication by oid, each with a mark that changes when it was taken out meanwhile.
+    """Return the tables of a publication by oid.
+
+    Each has a mark that changes when it was taken out meanwhile.
 
     A table that leaves and comes back, or comes to have another row filter or column list, has another row in
     `pg_publication_rel`; other operations, or no longer the root of partitions, another publication's `xmin`.

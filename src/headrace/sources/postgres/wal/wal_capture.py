@@ -56,7 +56,7 @@ IDLE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What is captured.
+    """Options and mirrors of a captured source.
 
     Args:
         url: Connection string, without a password.
@@ -115,7 +115,7 @@ class PostgresCapture:
     # ---- the protocol
 
     def begin(self) -> Landing:
-        """Install publication and slot, and take the first snapshot; go on with one that a process was killed in."""
+        """Install publication and slot, and take or resume the first snapshot."""
         with connected(self._what.url) as connection:
             now = server(connection)
             found = self._required(connection, now, self._begun_with(connection, now), anew=True)
@@ -153,7 +153,10 @@ class PostgresCapture:
         return landing if told is None else replace(landing, keep_position=True, notices=(*landing.notices, told))
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Land up to a new snapshot of some mirrors' tables, and that snapshot; also of tables never landed before."""
+        """Land up to a new snapshot of some mirrors' tables, and that snapshot.
+
+        Also for tables never landed before.
+        """
         with connected(self._what.url) as connection:
             now = server(connection)
             self._check(connection, now, position)
@@ -183,7 +186,7 @@ class PostgresCapture:
         self._spool.clear()
 
     def clear(self) -> None:
-        """Remove the files of this landing; what was copied for a first snapshot that did not end stays a while."""
+        """Remove this landing's files, but for those of an unfinished first snapshot."""
         if not self._copying:
             self._spool.clear()
 
@@ -272,7 +275,7 @@ class PostgresCapture:
     # ---- altered tables
 
     def _followable(self, found: Sequence[Found], same: set[int]) -> bool:
-        """Return whether all mirrors that are no longer right can be made so by altering their columns."""
+        """Return whether altering columns alone makes all outdated mirrors right."""
         known, shapes = self._known, {f.table.oid: f for f in found}
         return shapes.keys() == known.keys() and all(
             not shapes[oid].table.same_shape(known[oid]) and followed(shapes[oid], known[oid])
@@ -282,7 +285,7 @@ class PostgresCapture:
     def _reshaping(
         self, connection: Connection, now: Server, position: Json, until: int, found: Sequence[Found], same: set[int]
     ) -> Landing | None:
-        """Land up to a position with tables that were altered since; None where one of them must be taken anew."""
+        """Land up to a position with altered tables; None where one must be copied anew."""
         known, shapes = self._known, {f.table.oid: f.table for f in found}
         altered = known.keys() - same
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
@@ -305,7 +308,7 @@ class PostgresCapture:
     def _stale(
         self, connection: Connection, now: Server, same: set[int], found: Sequence[Found]
     ) -> dict[TableName, Found | None]:
-        """Mirrors that are no longer right, with their tables as they are now; None for those that are gone."""
+        """Return outdated mirrors with their present tables; None for dropped ones."""
         again = {f.table.oid: f for f in found}
         stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
         missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
@@ -366,7 +369,7 @@ class PostgresCapture:
     def _locked(
         self, connection: Connection, wanted: Mapping[TableName, RemoteTable]
     ) -> Iterator[Mapping[TableName, RemoteTable]]:
-        """Keep tables from being altered, dropped or emptied; gives them as they are then. Rows can be changed."""
+        """Lock tables against DDL and TRUNCATE, not against changes; yield their shapes."""
         with connected(self._what.url) as holder, holder.transaction():
             if wanted:
                 listed = sql.SQL(", ").join(
@@ -398,7 +401,7 @@ class PostgresCapture:
         return tuple(PostgresTable(n, t, spooled[n], True, former.get(n)) for n, t in wanted.items())
 
     def _left(self, connection: Connection, now: Server, wanted: Mapping[TableName, RemoteTable]) -> Ledger | None:
-        """What a process was killed in, when all changes since it began are known; else None."""
+        """Return the ledger of a killed first snapshot if all changes since are known."""
         slot, published = slots.find_slot(connection, self._what.slot), slots.published(connection, self._what.slot)
         if slot is None or slot.lost or published.keys() != {str(t.oid) for t in wanted.values()}:
             return None
@@ -406,14 +409,14 @@ class PostgresCapture:
         return ledger if ledger.continues else None
 
     def _mark(self, now: Server, installed: Json) -> dict[str, Any]:
-        """What a first snapshot is the beginning of: this installation, and of nothing that was published since."""
+        """Return the identity of a first snapshot: installation and published position."""
         return {"system": now.system, "timeline": now.timeline, "position": self._what.position, **installed}
 
     # ---- surroundings
 
     @property
     def _counted(self) -> int:
-        """Return how many changes were landed before the source began anew: the count of them only grows."""
+        """Return the number of changes landed before the source began anew."""
         return int((self._what.position or {}).get("changes", 0))
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
@@ -430,7 +433,7 @@ class PostgresCapture:
     def _required(
         self, connection: Connection, now: Server, mirrors: Collection[TableName], *, anew: bool = False
     ) -> dict[TableName, Found]:
-        """The tables of mirrors as they are now, by the identity of those that were landed from this server.
+        """Return the mirrors' present tables, by identity if landed from this server.
 
         Args:
             connection: The connection.
@@ -490,18 +493,18 @@ class PostgresCapture:
         return self._what.known[mirror].oid if mirror in self._what.known else None
 
     def _withdraw(self, connection: Connection, published: Mapping[str, str]) -> None:
-        """What was left by adding tables that failed, or by dropping them while the server could not be reached."""
+        """Remove tables from the publication that no mirror has any more."""
         if strange := {int(oid) for oid in published} - self._known.keys():
             slots.withdraw(connection, self._what.slot, strange)
 
     @staticmethod
     def placed(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
-        """Return where the source stands; `published` says of the tables, by oid, how they are in the publication."""
+        """Return the source's new position; `published` has the tables' marks by oid."""
         server = {"system": now.system, "timeline": now.timeline}
         return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 
     def _check(self, connection: Connection, now: Server, position: Json) -> str | None:
-        """Refuse to go on where something may have been missed; gives what the user is told where it can go on.
+        """Refuse to go on where changes may be missed; return a notice where it can go on.
 
         Raises:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.

@@ -210,7 +210,10 @@ class _Lowering:
         return self._nest(_union_all(rows), relation.columns)
 
     def _many(self, relation: Values) -> _Block:
-        """Rows in VALUES: Spark reads one SELECT for each by one call inside the other, until its stack is full."""
+        """Return rows in VALUES as one relation.
+
+        Spark would parse a SELECT for each by nested calls, until its stack is full.
+        """
         alias = self._alias()
         columns = [_name(name) for name in relation.columns]
         rows = [exp.Tuple(expressions=[exp.Var(this=e.sql) for e in row]) for row in relation.rows]
@@ -421,7 +424,7 @@ def _text(scalar: Scalar, items: dict[str, str]) -> str:
 
 
 def _same_number(a: str, b: str) -> str:
-    """`a <=> b` of whole numbers. Spark would hash a row of two columns; here one number, and NULL is told after."""
+    """Return `a <=> b` of integers as an equi-join on one number, with NULL compared after."""
     return f"coalesce({a}, 0) = coalesce({b}, 0) AND if({a} IS NULL, {b} IS NULL, {b} IS NOT NULL)"
 
 

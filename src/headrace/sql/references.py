@@ -1,4 +1,4 @@
-"""Every table a query names, with the exact place of the name, and putting something else there.
+"""Finds and replaces the tables that a query names, at their exact places.
 
 A FULL refresh runs the user's own text with only the table names replaced, so whatever Spark accepts runs as it was
 written: comments, hints, spelling and all. Names of common table expressions are no tables, by Spark's scoping: a
@@ -61,7 +61,7 @@ class Reference:
 
 
 def references(query: str) -> tuple[Reference, ...]:
-    """Find the tables a query names, in the order of the text; the same table may come several times.
+    """Find the tables a query names, in the order of the text, repeated ones included.
 
     Raises:
         UserError: `SYNTAX_ERROR` with the place, when the text is no query.

@@ -1,4 +1,4 @@
-"""A query's text with its long lists of literals cut short, for whoever asks for nothing but types.
+"""Shortens long lists of literals in a query of which only types are needed.
 
 What `x IN (…)` gives is true, false or NULL however long the list is, but Spark takes 25 seconds to analyse one of
 200,000 literals, and types are asked for several times while a query is compiled. The user's own text is analysed once
@@ -22,7 +22,7 @@ _LOOKED_AT = re.compile(
 
 
 def shortened(sql: str) -> str:
-    """The text, in which each long list of literals behind IN has one number and one text at most."""
+    """Return the text with one number and one text left of each long list behind IN."""
     return sql if len(sql) < LONG else _LOOKED_AT.sub(_cut, sql)
 
 

@@ -27,7 +27,7 @@ class AllRows:
 
 @dataclass(frozen=True, slots=True)
 class AppendRange:
-    """Rows of the data files appended in (start, end]; no snapshot between them deletes anything."""
+    """Rows of data files appended in (start, end], where no snapshot deletes anything."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class AppendRange:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogRange:
-    """Iceberg's changelog over (start, end]: rows of the data files added and removed (copy-on-write)."""
+    """Iceberg's changelog over (start, end], of data files added and removed."""
 
     start: int
     end: int
@@ -43,7 +43,10 @@ class ChangelogRange:
 
 @dataclass(frozen=True, slots=True)
 class PositionDiff:
-    """The difference of two snapshots by file and position; `linear` when nothing can have been undeleted."""
+    """Difference of two snapshots by file and position.
+
+    It is `linear` when nothing can have been undeleted.
+    """
 
     before: int
     after: int
@@ -55,7 +58,7 @@ Part = AllRows | AppendRange | ChangelogRange | PositionDiff
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """How to read the changes between two snapshots: the sum of `parts`.
+    """Ways to read the changes between two snapshots; `parts` are summed.
 
     Args:
         parts: In order of history; may be empty: nothing changed.

@@ -40,7 +40,7 @@ Schema = Callable[[TableName], tuple[Column, ...] | ViewText]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a query gives.
+    """Relation and visible columns of a query.
 
     Args:
         relation: Its rows.
@@ -75,7 +75,7 @@ Ctes = Mapping[str, BoundCte]
 
 @dataclass
 class Findings:
-    """What stands in the way, over all texts of one reading.
+    """Refusals collected over all texts of one reading.
 
     Args:
         refusals: Constructs that are not maintained.

@@ -14,7 +14,7 @@ CONSTRUCT = "size of the query"
 
 
 def too_large(relation: Relation) -> str | None:
-    """Why a query is too large to be maintained; None when it is not.
+    """Return why a query is too large to be maintained; None when it is not.
 
     Args:
         relation: The query; parts that it has several times may be one object.
@@ -26,7 +26,7 @@ def too_large(relation: Relation) -> str | None:
 
 
 def _measured(relation: Relation) -> tuple[int, int]:
-    """Operators in all, and one above the other; each object is looked at once, however deep it lies."""
+    """Count all operators, and the depth of the tree; each object is visited once."""
     known: dict[int, tuple[int, int]] = {}
     waiting = [relation]
     while waiting:

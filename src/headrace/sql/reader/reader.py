@@ -45,7 +45,7 @@ Describe = Callable[[str], tuple[Column, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a query says.
+    """A query as read: its algebra, or why there is none.
 
     Args:
         tree: Its algebra, or None when something in it is not maintained.

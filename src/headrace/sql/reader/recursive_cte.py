@@ -85,7 +85,7 @@ def _reads(relation: Relation, name: str) -> bool:
 
 
 def _by_itself(relation: Relation, name: str) -> bool:
-    """Return whether it gives for some rows of a round, taken together, what it gives for each of them."""
+    """Return whether a step distributes over the rows of a round."""
     match relation:
         case Round():
             return relation.name == name

@@ -1,4 +1,4 @@
-"""Asking Spark for types while a query is read: only where the meaning of a clause depends on them."""
+"""Has Spark infer types during reading, only where a clause's meaning depends on them."""
 
 from __future__ import annotations
 

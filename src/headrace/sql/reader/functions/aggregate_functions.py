@@ -60,5 +60,5 @@ COPIES_DO_NOT_MATTER = frozenset({"min", "max"})
 
 
 def settled_mode(arguments: tuple[Lexemes, ...]) -> bool:
-    """Return whether `mode` is told to choose the least among values that are equally frequent."""
+    """Return whether `mode` must choose the least among equally frequent values."""
     return len(arguments) == 2 and [(p.role, p.text.lower()) for p in arguments[1]] == [(Role.LITERAL, "true")]

@@ -1,4 +1,4 @@
-"""Spark's built-in functions by what they mean for maintenance (Spark 4.1, `SHOW ALL FUNCTIONS`).
+"""Spark's built-in functions, classified for maintenance (Spark 4.1).
 
 A function in none of these lists is unknown, a user's own for instance: nothing can be said about it, so it is refused.
 """

@@ -51,7 +51,7 @@ _MOVING_LITERALS = words("now today yesterday tomorrow")
 
 
 def moving_literal(string: str) -> bool:
-    """Return whether the string of a typed literal, such as `DATE 'today'`, means another moment each time."""
+    """Return whether a typed literal, such as `DATE 'today'`, depends on the time."""
     return string.strip("\"'").strip().lower() in _MOVING_LITERALS
 
 

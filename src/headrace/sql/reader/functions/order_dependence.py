@@ -1,4 +1,4 @@
-"""Whether an aggregate's result is a function of the sources where it chooses among rows, or puts them in order.
+"""Decides if aggregates that choose among rows, or order them, are deterministic.
 
 `max_by(x, y)` takes x from a row with the greatest y, `first(x)` from any row, and `listagg(x) WITHIN GROUP (ORDER BY
 y)` puts equal ys in any order. They are maintained where that leaves nothing to choose: where rows of a group that
@@ -67,13 +67,16 @@ def _refusal(call: AggregateCall, why: str) -> Refusal:
 
 
 def _suffices(type_: str) -> bool:
-    """Return whether a sum of values of a type cannot outgrow Spark's type for it: it would take ten billion rows."""
+    """Return whether sums of a type cannot overflow Spark's type for them.
+
+    It would take ten billion rows.
+    """
     shape = decimal_of(type_)
     return type_ in ("tinyint", "smallint", "int", "float", "double") or (shape is not None and shape[0] <= 28)
 
 
 def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], known: Known) -> bool:
-    """Return whether rows of a group that the call does not tell apart agree in what it returns."""
+    """Return whether rows of a group that tie for the call agree in its result."""
     pins = frozenset(node.keys).union(*(_pinned(each) for each in _told_apart(call)))
     if any(key <= pins for key in (*unique(node.input), *known(node.input))):
         return True

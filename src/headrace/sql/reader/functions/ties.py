@@ -1,4 +1,4 @@
-"""Whether a window function's result is a function of the sources, where ORDER BY does not tell all rows apart.
+"""Decides if window functions are deterministic where ORDER BY leaves ties.
 
 `rank` and sums over peers give equal rows equal results. `row_number`, `lag`, ROWS frames go by position, and rows that
 ORDER BY does not tell apart have no fixed position. That does not show in two cases: the rows are unique by the columns
@@ -102,7 +102,7 @@ def _stack(window: Window) -> tuple[Window, ...]:
 
 
 def positional(call: WindowCall) -> bool:
-    """Return whether a function's result depends on the order among rows that its ORDER BY does not tell apart."""
+    """Return whether a function's result depends on the order of rows that tie."""
     frame = call.frame.upper().split()
     if call.function in _PEERS or call.function in POSITIONAL:
         return call.function in POSITIONAL
@@ -136,7 +136,7 @@ def _refusal(call: WindowCall) -> Refusal:
 
 
 def _moves_with(window: Window, other: WindowCall, own: Window, call: WindowCall) -> bool:
-    """Return whether two functions see the same order, so that rows exchanged for one are exchanged for the other."""
+    """Return whether two functions share an order, so that ties affect both alike."""
     return window is own and positional(other) and other.order == call.order
 
 
@@ -146,7 +146,7 @@ def _pins(window: Window, call: WindowCall) -> Names:
 
 
 def equal_means_same(type_: str) -> bool:
-    """Whether values of a type that compare as equal cannot be told apart: not so for 0.0 and −0.0, nor collations."""
+    """Return whether equal values are identical, unlike 0.0 and −0.0 or collated texts."""
     return not mentions(type_, "float", "double", "real", "map", "variant") and "collate" not in type_.lower()
 
 
@@ -169,7 +169,7 @@ def _of_calls(window: Window) -> Iterator[Dependency]:
 
 
 def dependencies(relation: Relation) -> list[Dependency]:
-    """What is known of a relation's columns."""
+    """Return the functional dependencies between a relation's columns."""
     match relation:
         case Aggregate():
             return [(frozenset(relation.keys), frozenset(relation.columns))]

@@ -26,7 +26,7 @@ class Names:
 
 
 def plain_name(lexemes: Lexemes) -> str | None:
-    """The bare name of a column or of its field, when the expression is nothing else and the name needs no quotes."""
+    """Return a column's or field's bare name if the expression is one, unquoted; else None."""
     if not lexemes or lexemes[0].role is not Role.INPUT:
         return None
     if len(lexemes) == 1:

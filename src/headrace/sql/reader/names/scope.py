@@ -24,7 +24,7 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A resolved name: the column, and how many parts of the name it took; the others are fields of it."""
+    """A resolved column, and how many parts of the name it took; others are fields."""
 
     column: Visible
     parts: int
@@ -49,7 +49,7 @@ class Scope:
     opaque: bool = False
 
     def resolve(self, parts: tuple[str, ...]) -> Found | None:
-        """What a name means: the longest qualifier that fits wins, as in Spark.
+        """Resolve a name: the longest qualifier that fits wins, as in Spark.
 
         Raises:
             AmbiguousNameError: Several columns fit equally well.
@@ -93,7 +93,7 @@ class Scope:
         return replace(self, columns=(*shown, *hidden), opaque=self.opaque or other.opaque)
 
     def merged(self, other: Scope, pairs: tuple[tuple[Visible, Visible], ...]) -> Scope:
-        """Both scopes after USING: the common columns once and first, the right side's copies hidden."""
+        """Merge scopes after USING: common columns once and first, right copies hidden."""
         left_keys = [left for left, _ in pairs]
         right_keys = [right for _, right in pairs]
         left = [c for c in self.columns if c not in left_keys and not c.hidden]

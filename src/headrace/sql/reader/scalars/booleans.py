@@ -64,7 +64,7 @@ def condition(lexemes: Lexemes, *, negated: bool = False) -> Condition:
 
 
 def conjuncts(lexemes: Lexemes) -> tuple[Lexemes, ...]:
-    """What must hold together, cut at the outermost ANDs."""
+    """Split a condition at its outermost ANDs."""
     lexemes = unbracketed(lexemes)
     if len(split(lexemes, "OR")) > 1:
         return (lexemes,)

@@ -1,4 +1,4 @@
-"""Cutting a scalar into lexemes: which words are columns, and which are functions, keywords, types, variables, fields.
+"""Cuts scalars into lexemes, and tells columns from functions, keywords and types.
 
 Every token gets a role. A word that no rule explains is taken for a column, and a column that cannot be resolved is
 refused, so what this module does not know can stop a query from being maintained, but cannot change its meaning.

@@ -1,4 +1,4 @@
-"""Where inside an expression a condition stands: CASE WHEN …, the first argument of if(), FILTER (WHERE …).
+"""Conditions inside expressions: CASE WHEN …, if(…), FILTER (WHERE …).
 
 There NULL means the same as false, as it does in WHERE, so subqueries are read as they are there. Elsewhere the
 difference between NULL and false may show, and Spark's own answer depends on what its optimiser made of the query.

@@ -20,7 +20,7 @@ SCALAR, IN, EXISTS = "subquery in an expression", "IN (subquery)", "EXISTS"
 
 
 class Role(Enum):
-    """What a lexeme is."""
+    """The syntactic role of a lexeme."""
 
     NAME = auto()
     """A name still to be resolved, with all its dotted parts."""
@@ -105,7 +105,10 @@ def input_lexeme(column: str, like: Lexeme) -> Lexeme:
 
 
 def keys(lexemes: Iterable[Lexeme]) -> tuple[tuple[str, ...], ...]:
-    """For comparing: equal when the scalars are spelled the same, apart from case, blanks and how columns are named."""
+    """Return comparison keys.
+
+    They are equal when scalars are spelled the same, apart from case, blanks and how columns are named.
+    """
     return tuple(lexeme.key for lexeme in lexemes)
 
 

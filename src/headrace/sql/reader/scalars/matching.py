@@ -35,7 +35,7 @@ _CLOSING = frozenset([")", ",", "WHEN", "THEN", "ELSE", "END", "]"]) | words(
 
 
 def match_at(lexemes: Lexemes, at: int, key: Lexemes) -> bool:
-    """Return whether the grouping expression `key` stands at index `at` as an operand of its own."""
+    """Return whether grouping expression `key` is an operand at index `at`."""
     end = at + len(key)
     if not key or end > len(lexemes) or keys(lexemes[at:end]) != keys(key):
         return False
@@ -44,7 +44,7 @@ def match_at(lexemes: Lexemes, at: int, key: Lexemes) -> bool:
 
 
 def binding(lexemes: Lexemes) -> int:
-    """How tightly the loosest operator outside brackets binds."""
+    """Return the precedence of the loosest operator outside brackets."""
     loosest, depth = _TIGHTEST, 0
     for i, lexeme in enumerate(lexemes):
         text = lexeme.text.upper()

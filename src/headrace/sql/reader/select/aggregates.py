@@ -1,4 +1,4 @@
-"""From the expressions of a grouped SELECT to keys, aggregate calls, and expressions over both."""
+"""Splits a grouped SELECT into keys, aggregate calls, and expressions over both."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ MANY = 1000
 
 
 def _counting(call: Call, lexeme: Lexeme) -> tuple[Call, str]:
-    """`count_if(x)` as a count of rows with a filter, `count(a, b)` as one of rows in which neither is NULL."""
+    """Rewrite `count_if(x)` and `count(a, b)` as counts of rows with a filter."""
     if call.distinct:
         return call, "count"
     if call.function == "count_if":
@@ -321,7 +321,7 @@ def _words(like: Lexeme, *texts: str) -> Lexemes:
 
 
 def order_taken(lexemes: Lexemes, at: int) -> tuple[int, str] | None:
-    """Return whether a function that does not look at the order of an array stands around an aggregate that gives one.
+    """Return the function around an aggregate that ignores its array's order, if any.
 
     Returns:
         The end of the outer call, and its text with `{}` in the place of the aggregate; None when it is not so.

@@ -1,4 +1,4 @@
-"""Subqueries inside aggregate calls and grouping expressions: they are asked for each row, below the grouping.
+"""Subqueries in aggregate calls and grouping expressions, evaluated below the grouping.
 
 Their values become columns of the rows that are grouped; where a select item repeats a grouping expression, it repeats
 the columns, too.

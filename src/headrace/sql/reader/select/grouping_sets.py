@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE: one GROUP BY over copies of the rows, one copy for each set.
+"""GROUPING SETS, ROLLUP and CUBE, as one GROUP BY over a copy of the rows for each set.
 
 Each row is joined with the numbers of the sets; in a copy the columns that its set leaves out are NULL. The number's
 bits say which: a bit is set for a column that is left out, the first column having the highest, which is what
@@ -33,7 +33,7 @@ Sets = tuple[tuple[Lexemes, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class GroupingSets:
-    """What a GROUP BY with grouping sets groups by.
+    """Expressions and sets of a GROUP BY with grouping sets.
 
     Args:
         expressions: All grouping expressions, each once, in order.
@@ -44,13 +44,13 @@ class GroupingSets:
     sets: tuple[frozenset[int], ...]
 
     def number(self, members: frozenset[int]) -> int:
-        """What `grouping_id()` returns for a set."""
+        """Return the value of `grouping_id()` for a set."""
         last = len(self.expressions) - 1
         return sum(1 << (last - i) for i in range(len(self.expressions)) if i not in members)
 
 
 def grouping_sets(elements: Sequence[Sets], first: Sequence[Lexemes] = ()) -> GroupingSets | None:
-    """The grouping sets of GROUP BY elements that stand side by side: each set of one with each of the others.
+    """Combine the grouping sets of all GROUP BY elements, each with each.
 
     Args:
         elements: The sets of each element.
@@ -92,7 +92,7 @@ def hive_sets(construct: str, items: Sequence[Lexemes], lexemes: Lexemes) -> Set
 
 
 def trails(cursor: Cursor, group: Group) -> bool:
-    """Return whether the sets follow the expressions, as Hive writes it, instead of standing among them."""
+    """Return whether the sets follow the expressions, as in Hive's syntax."""
     if len(group.extras) != 1:
         return False
     extra = group.extras[0]

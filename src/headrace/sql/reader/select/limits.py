@@ -61,7 +61,7 @@ def _shown(output: Output) -> Output:
 
 
 def ordering(context: Context, query: Query) -> tuple[Lexemes, ...]:
-    """What the rows that a query cuts off are ordered by, none for a query that cuts nothing off."""
+    """Return the ORDER BY expressions of a query with a LIMIT, else none."""
     extras, cuts = _cuts(query)
     return tuple(expression for expression, _ in _ordered(context, extras.get("ORDER BY"))) if cuts else ()
 

@@ -303,7 +303,7 @@ class SelectReader:
         return [Item(_shown(c), (input_lexeme(c.internal, like),)) for c in kept]
 
     def _field_items(self, named: Sequence[Token], scope: Scope) -> list[Item] | None:
-        """Return the fields of a struct as items, where Spark can be asked which it has.
+        """Return the fields of a struct as items, where Spark can list them.
 
         None for anything else.
         """
@@ -347,7 +347,7 @@ class SelectReader:
 
     @staticmethod
     def _keyed(scope: Scope, grouping: Grouping) -> Scope:
-        """What subqueries over groups may read of these: columns that are grouped by."""
+        """Return the scope of subqueries over groups: the columns grouped by."""
         if grouping.sets is not None:
             return Scope((), scope.case_sensitive)
         names = {each[0].parts[0]: grouping.key(each) for each in grouping.grouped if _plain_column(each)}
@@ -367,7 +367,7 @@ class SelectReader:
         return rows, keys, [replace(item, lexemes=lexemes) for item, lexemes in zip(items, over, strict=True)]
 
     def _outside_calls(self, grouping: Grouping, lexemes: Lexemes, over: Lexemes) -> None:
-        """Refuse subqueries that are left within aggregate calls and grouping expressions, in HAVING for instance."""
+        """Refuse subqueries left in aggregate calls and grouping expressions, as in HAVING."""
         inside = [lexeme for lexeme in _subqueries(lexemes) if lexeme not in _subqueries(over)]
         for lexeme in [*inside, *(lexeme for key in grouping.grouped for lexeme in _subqueries(key))]:
             self.context.refuse(not_maintained(lexeme.parts[0], self.context.place_of(lexeme.at)))
@@ -416,7 +416,7 @@ class SelectReader:
         return () if within is None else self.over(grouping, self._having(within, scope, grouping))
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Lexemes:
-        """HAVING, where a name means a column inside aggregates, else a column grouped by, else an alias."""
+        """Read HAVING, resolving names to columns in aggregates, else keys, else aliases."""
         lexemes = lexemes_of(self.context, within)
         alias_first: set[int] = set()
         at = 0
@@ -430,7 +430,7 @@ class SelectReader:
         return resolved(self.context, lexemes, scope, self.aliases, frozenset(alias_first), subqueries=True)
 
     def _means_alias(self, lexeme: Lexeme, scope: Scope, grouping: Grouping) -> bool:
-        """Return whether a name in HAVING, outside aggregates, is an alias although a column has that name too."""
+        """Return whether a name in HAVING is an alias in spite of a column of that name."""
         if self.context.fold(lexeme.parts[0]) not in self.aliases:
             return False
         try:
@@ -478,7 +478,7 @@ def _subqueries(lexemes: Lexemes) -> list[Lexeme]:
 
 
 def _understood(items: list[Item], condition: Lexemes, grouping: Grouping) -> bool:
-    """Return whether every expression could be put over the aggregate; otherwise the tree is thrown away."""
+    """Return whether every expression is over the aggregate, else the tree is discarded."""
     expressions = [*(item.lexemes for item in items), *grouping.grouped]
     return all(expressions) and all(p.role is not Role.NAME for lexemes in (*expressions, condition) for p in lexemes)
 

@@ -1,4 +1,4 @@
-"""From the window functions of a SELECT to windows, one below the other for each PARTITION BY.
+"""Turns window functions of a SELECT into stacked windows, one for each PARTITION BY.
 
 A function of another PARTITION BY reads the rows that the one below it passes on, so their order does not matter.
 """
@@ -149,7 +149,7 @@ class Windowing:
 
 
 def _ends_call(lexemes: Lexemes, start: int, at: int) -> bool:
-    """Return whether the OVER of the call at `start` stands here; what is inside its brackets is passed over."""
+    """Return whether the OVER of the call at `start` is here, after its brackets."""
     closing = closing_bracket(lexemes, start + 1)
     if at <= closing or not _is(lexemes, at, "OVER"):
         return False

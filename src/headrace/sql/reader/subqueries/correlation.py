@@ -1,4 +1,4 @@
-"""Reading a subquery of an expression: by itself where it can be, else with its outer references told apart.
+"""Reads subqueries of expressions, uncorrelated ones apart, and finds outer references.
 
 A name means a column of the subquery if there is one, else of the query around it. So a subquery that can be read by
 itself has no outer references; of any other, FROM is read, and those conditions of WHERE that read outer columns are
@@ -125,7 +125,7 @@ Filtered = Callable[[Rows, Lexemes], None]
 
 
 def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: Lexeme, filtered: Filtered) -> Inner:
-    """Return the subquery with its outer references told apart.
+    """Return the subquery with its outer references separated.
 
     Args:
         context: The subquery's.

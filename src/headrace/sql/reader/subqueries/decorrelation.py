@@ -1,4 +1,4 @@
-"""A subquery with outer columns as a relation of its own, with keys that say which outer rows its rows are for.
+"""Decorrelates subqueries: a relation of their own, with keys that match outer rows.
 
 Where every condition with outer columns is an equality `f(R) = g(L)`, the keys are the values of f. In general let D
 be the distinct values of the outer columns that conditions read: R is joined to D under these conditions, the keys are
@@ -99,7 +99,7 @@ def _equality(condition: Lexemes, own: Set[str]) -> tuple[Lexemes, Lexemes] | No
 
 
 def _alike(context: Context, outer: Relation, inner: Relation, pairs: Sequence[tuple[Lexemes, Lexemes]]) -> bool:
-    """Return whether no pair is compared by a cast: several groups may equal one row, as '1' and '01' both equal 1."""
+    """Return whether no pair is compared by a cast, as then several groups may equal one row."""
     sides = []
     for relation, at in ((inner, 0), (outer, 1)):
         items = tuple((f"side{number}", scalar(pair[at])) for number, pair in enumerate(pairs))

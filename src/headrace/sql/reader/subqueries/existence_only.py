@@ -1,4 +1,4 @@
-"""A query that is asked only whether it has rows: what does not decide that is left out.
+"""Strips queries of which only existence matters of everything that does not decide it.
 
 ORDER BY never does; LIMIT does not while it lets a row through and nothing is passed over; GROUP BY does not, since
 each group has a row, as long as HAVING drops none. An aggregate without GROUP BY has a row in any case, which is

@@ -1,4 +1,4 @@
-"""A column that says whether a row has a partner, by equalities: the partners' distinct keys, looked up.
+"""Adds a column that says whether a row has a partner, by the partners' distinct keys.
 
 `L ⟕ (δ π_k(R) × {true})` reads L once, however many such columns a query has; a semi-join beside an anti-join would
 read it twice for each.
@@ -22,7 +22,7 @@ from headrace.sql.reader.subqueries.decorrelation import matched
 def looked_up(
     context: Context, rows: Rows, right: Relation, conditions: Sequence[Lexemes], like: Lexeme
 ) -> Lexemes | None:
-    """Whether there is a partner, as a condition over the rows, which get a column for it; None where that cannot be.
+    """Add a column for a partner's existence; return it as a condition, or None.
 
     Args:
         context: Knows whom to ask for types.

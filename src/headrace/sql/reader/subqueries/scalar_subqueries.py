@@ -119,7 +119,10 @@ class Values:
         return (input_lexeme(name, lexeme),)
 
     def _does_more(self, context: Context, query: Query) -> bool:
-        """Whether it is more than SELECT … FROM … WHERE; DISTINCT does nothing to the one row of an aggregate."""
+        """Return whether a query is more than SELECT … FROM … WHERE.
+
+        DISTINCT does nothing to the one row of an aggregate.
+        """
         body = plain(query)
         if body is None or not body.distinct:
             return body is None
@@ -203,6 +206,6 @@ class Values:
 
 
 def _strict(lexemes: Lexemes) -> bool:
-    """Return whether it is NULL as soon as one of its operands is: nothing but arithmetic and comparisons."""
+    """Return whether an expression is NULL if an operand is: arithmetic and comparisons only."""
     operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY)
     return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in lexemes)

@@ -1,4 +1,4 @@
-"""The value of rows of which there is to be one at most: NULL without a row, an error with several, as in Spark.
+"""Reduces a scalar subquery to one value: NULL without a row, an error with several.
 
 It is the greatest value of the rows, beside their number: a function of the rows that is maintained as any aggregate.
 """
@@ -42,7 +42,7 @@ def only_call(lexemes: Lexemes, like: Lexeme) -> Lexemes:
 
 
 def unordered(context: Context, relation: Relation, value: Scalar) -> str | None:
-    """Why a value cannot be the only one; None where it can.
+    """Return why a value may not be the only one; None if it is.
 
     Args:
         context: Knows whom to ask for types.

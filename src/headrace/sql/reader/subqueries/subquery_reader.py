@@ -137,7 +137,10 @@ class SubqueryReader:
             rows.relation = Existence(rows.relation, right, _met(pairs, on, negated), anti=negated)
 
     def _not_in(self, rows: Rows, right: Relation, pair: tuple[str, str], lexeme: Lexeme) -> None:
-        """x NOT IN R: true over an empty R; else when neither x nor a value of R is NULL, and no value equals x."""
+        """Read x NOT IN R: true over an empty R, else by NULLs and equality.
+
+        It holds when neither x nor a value of R is NULL, and no value equals x.
+        """
         if any(self._is_float(*each) for each in ((rows.relation, pair[0]), (right, pair[1]))):
             refuse(self.context, lexeme, "NOT IN of floats", _ZEROS)
         rows.relation = Existence(rows.relation, right, _equal(pair), anti=True)
@@ -150,7 +153,7 @@ class SubqueryReader:
         return any(mentions(each.type, "float", "double") for each in types)
 
     def _mark(self, rows: Rows, part: Part) -> Lexemes:
-        """Return a column that says whether a partner exists, asked for by a condition."""
+        """Return a column for a partner's existence, as a condition refers to it."""
         lexeme = part.lexemes[-1]
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
@@ -174,7 +177,7 @@ class SubqueryReader:
         return Part((input_lexeme(name, lexeme),), negated).written()
 
     def _flags(self, rows: Rows, right: Relation, value: str | None) -> tuple[str, ...]:
-        """Join a row that says whether `right` has rows and, when asked, whether a value is NULL in some."""
+        """Join a row that says if `right` has rows and, when needed, a NULL value in some."""
         some, nulls = rows.names.take("some"), rows.names.take("nulls")
         calls: tuple[AggregateCall, ...] = (AggregateCall("n", "count"),)
         items = [(some, compose("{n} > 0", n=column("n")))]
@@ -187,7 +190,7 @@ class SubqueryReader:
     def _partners(
         self, rows: Rows, part: Part
     ) -> tuple[bool, Relation, list[tuple[str, str]], tuple[Lexemes, ...], bool]:
-        """What EXISTS or IN looks in.
+        """Return the relation, pairs and conditions of an EXISTS or IN.
 
         Returns:
             Whether it is the same for all rows; its relation; columns that IN compares; other conditions; whether the
@@ -230,7 +233,7 @@ class SubqueryReader:
         return output is not None, right, pairs, conditions, negated
 
     def _sides(self, asked: Lexemes, own: Lexemes, lexeme: Lexeme) -> tuple[Lexemes, Lexemes]:
-        """What IN compares, under the collation that one side may name."""
+        """Return both operands of IN, under the collation that one of them may name."""
         sides = under_one_collation(asked, own)
         if sides is None:
             refuse(self.context, lexeme, IN, INSIDE)
@@ -241,7 +244,7 @@ class SubqueryReader:
 def decided_on(
     context: Context, ctes: Ctes, relation: Relation, scope: Scope, names: Names, lexemes: Lexemes
 ) -> tuple[Relation, Lexemes]:
-    """One side of a join with columns for the subqueries of a condition, and the condition over these.
+    """Return a join's side with columns for a condition's subqueries, and the condition.
 
     Args:
         context: The text.
@@ -304,7 +307,10 @@ def _equality(pair: tuple[str, str], like: Lexeme) -> Lexemes:
 
 
 def _met(pairs: list[tuple[str, str]], conditions: tuple[Lexemes, ...], negated: bool) -> Scalar:
-    """What partners fulfil; for the opposite of IN, what they do not fail."""
+    """Return the condition that partners fulfil.
+
+    For the opposite of IN: the one that they do not fail.
+    """
     met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
     return all_of((*map(scalar, conditions), *met)) or TRUE
 

@@ -115,7 +115,10 @@ class Cursor:
         return opened + 1, self.at - 1
 
     def skip_until(self, stop: Callable[[Cursor], bool]) -> Range:
-        """Step to the first token outside brackets at which `stop` holds, or a closing bracket, or the end."""
+        """Step to the first token outside brackets at which `stop` holds.
+
+        A closing bracket and the end stop it, too.
+        """
         start = self.at
         while not self.done and self.word not in (")", "]", ";") and not stop(self):
             if self.word in _CLOSING:
@@ -125,7 +128,7 @@ class Cursor:
         return start, self.at
 
     def after_operand(self) -> bool:
-        """Return whether the token before ends an operand, so that a keyword here is no column of that name."""
+        """Return whether the last token ends an operand, so that a keyword here is no column."""
         return ends_operand(self.tokens, self.at - 1)
 
     def at_clause(self) -> bool:
@@ -149,7 +152,7 @@ class Cursor:
         return word in _CLAUSES
 
     def opens_query(self, ahead: int = 0) -> bool:
-        """Return whether a parenthesis stands here and a query inside, not an expression that begins with one."""
+        """Return whether a bracket here opens a query, not a mere expression."""
         if self.peek(ahead).word != "(":
             return False
         opened = ahead
@@ -161,7 +164,7 @@ class Cursor:
         )
 
     def _query_ends(self, ahead: int) -> bool:
-        """Return whether the bracket that opens here could be a query of its own: what follows it is no operator."""
+        """Return whether no operator follows the bracket that opens here."""
         depth = 0
         for at in range(self.at + ahead, len(self.tokens)):
             depth += (self.tokens[at].word == "(") - (self.tokens[at].word == ")")

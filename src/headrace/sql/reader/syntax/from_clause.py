@@ -1,4 +1,4 @@
-"""The FROM clause: tables, subqueries, table functions, inline rows, and the joins between them."""
+"""Parses FROM: tables, subqueries, table functions, inline rows and joins."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DIRECTION = words("ASC DESC NULLS FIRST LAST")
 
 
 class Cutter(Protocol):
-    """What cutting needs of the cutter of scalars."""
+    """Methods of the scalar cutter that OVER clauses need."""
 
     cursor: Cursor
 

@@ -140,7 +140,7 @@ def _levels(cursor: Cursor) -> int | None:
 
 
 def _body(cursor: Cursor, loosest: frozenset[str] = frozenset(_SET_OPERATORS)) -> Body:
-    """Operands between set operators, from left to right; INTERSECT binds more tightly than the others."""
+    """Parse operands of set operators from left to right; INTERSECT binds most tightly."""
     left = _primary(cursor)
     while cursor.word in loosest:
         at = cursor.at
@@ -219,7 +219,10 @@ def _transform_script(cursor: Cursor) -> bool:
 
 
 def _clause(cursor: Cursor, word: str) -> Range | None:
-    """What follows a word; Spark takes a WHERE without a condition for an alias, which nobody means."""
+    """Return the range after a keyword; refuse WHERE without a condition.
+
+    Spark takes such a WHERE for an alias, which nobody means.
+    """
     if not cursor.take(word):
         return None
     start, end = cursor.skip_until(Cursor.at_clause)
@@ -303,7 +306,7 @@ def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
 
 
 def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Extra:
-    """A pipe operator: its tables matter for substitution, its meaning does not, since it is always refused."""
+    """Parse a pipe operator, always refused, for the tables it reads."""
     start = cursor.at
     while not cursor.done and cursor.word not in ("|>", ")", ";"):
         if cursor.take("TABLE") or cursor.take("JOIN"):

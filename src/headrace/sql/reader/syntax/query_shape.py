@@ -231,7 +231,7 @@ class Query:
 
 
 def branches(operation: SetOperation) -> tuple[Body, ...]:
-    """The branches of set operations one after the other, of which there may be hundreds, from left to right."""
+    """Return the branches of a chain of set operations from left to right."""
     found: list[Body] = []
     body: Body = operation
     while isinstance(body, SetOperation):

@@ -23,7 +23,7 @@ _DIGITS = 1_000
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The lexical kind of a token."""
 
     WORD = auto()
     QUOTED = auto()

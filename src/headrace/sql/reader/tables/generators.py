@@ -1,4 +1,4 @@
-"""Functions that give several rows for one: in LATERAL VIEW, behind LATERAL, and as a whole select item."""
+"""Functions that return several rows: LATERAL VIEW, LATERAL, and whole select items."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def lateral_view(
 def function_item(
     context: Context, relation: Relation, scope: Scope, item: FunctionItem, names: Names
 ) -> tuple[Relation, Scope] | None:
-    """`LATERAL explode(…) AS alias(column, …)` beside what stands before it; None for what is not maintained.
+    """Read `LATERAL explode(…) AS alias(column, …)`; None for what is not maintained.
 
     Args:
         context: The text.

@@ -11,7 +11,7 @@ from headrace.sql.reader.names.scope import Scope, Visible
 
 
 class JoinKind(Enum):
-    """How rows without a partner are treated."""
+    """How a join treats rows without a partner."""
 
     INNER = "INNER"
     LEFT = "LEFT"
@@ -56,7 +56,7 @@ def joined_as(kind: JoinKind, left: Relation, right: Relation, condition: Scalar
 
 
 def merged(kind: JoinKind, left: Scope, right: Scope, pairs: tuple[tuple[Visible, Visible], ...]) -> Scope:
-    """What is in sight after USING, but for a full join: the common columns are those of the side that stays."""
+    """Return the scope after USING: common columns of the preserved side, not of a full join."""
     if kind.one_sided:
         keys = tuple(a for a, _ in pairs)
         rest = tuple(c for c in left.columns if c not in keys)
@@ -70,7 +70,7 @@ def merged(kind: JoinKind, left: Scope, right: Scope, pairs: tuple[tuple[Visible
 def with_common(
     left: Scope, right: Scope, pairs: tuple[tuple[Visible, Visible], ...], common: tuple[Visible, ...]
 ) -> Scope:
-    """What is in sight after USING in a full join: common columns of their own, both sides' copies hidden."""
+    """Return the scope after USING in a full join: new common columns, copies hidden."""
     return _beside(left, right, pairs, common, tuple(replace(c, hidden=True) for pair in pairs for c in pair))
 
 

@@ -97,7 +97,7 @@ def _plain(query: Query) -> Select | None:
 
 
 class OuterReader:
-    """Reads expressions in which a name means a column of the subquery if there is one, else of what stands before.
+    """Reads expressions whose names are the subquery's columns, else outer columns.
 
     Args:
         context: The text.

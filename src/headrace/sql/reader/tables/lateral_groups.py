@@ -1,4 +1,4 @@
-"""LATERAL subqueries that group, number, or cut off the rows they find: each for every outer row by itself.
+"""LATERAL subqueries with GROUP BY, window functions or LIMIT, per outer row.
 
 The subquery's rows get keys that say which outer rows they are for (`decorrelation`); its groups, its partitions and
 its first rows are then taken for each key, and outer rows find theirs by the key. An aggregate without GROUP BY has a
@@ -44,7 +44,7 @@ Items = tuple[tuple[str, Scalar], ...]
 
 
 def read_lateral(context: Context, ctes: Ctes, lateral: Lateral) -> Beside | None:
-    """What stands before the subquery beside its rows; None where it is not understood for certain.
+    """Return outer rows joined with their subquery's rows; None where not understood.
 
     Args:
         context: The text.
@@ -56,7 +56,7 @@ def read_lateral(context: Context, ctes: Ctes, lateral: Lateral) -> Beside | Non
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What FROM and WHERE of the subquery give.
+    """Rows of the subquery's FROM and WHERE.
 
     Args:
         joined: Its rows, with keys.
@@ -225,7 +225,7 @@ class _Reader:
 
 
 def _cut(output: Output) -> TopK | None:
-    """Return where the query is cut off; what its rows are ordered by may be left out above that."""
+    """Return the TopK of a query with LIMIT, also below a projection hiding sort columns."""
     relation = output.relation
     if output.hidden and isinstance(relation, Project):
         relation = relation.input

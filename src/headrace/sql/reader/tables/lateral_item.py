@@ -1,4 +1,4 @@
-"""A LATERAL subquery and what stands before it, as they are handed from the reader of FROM to that of SELECT."""
+"""LATERAL subqueries and their outer rows, as the FROM reader passes them to SELECT."""
 
 from __future__ import annotations
 

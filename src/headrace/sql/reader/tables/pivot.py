@@ -99,7 +99,7 @@ _BY_VALUE = ("boolean", "double", "float")
 
 
 def _by_value(context: Context, relation: Relation, clause: Clause) -> bool:
-    """Return whether Spark computes the aggregates per value first: they all give numbers or truth values."""
+    """Return whether Spark aggregates per value first: all results are numbers or booleans."""
     if all(_null_over_nothing(lexemes) for lexemes, _ in clause.aggregates):
         return False
     grouping = Grouping([])
@@ -112,7 +112,7 @@ _LITERALS = {"string": "string", "boolean": "boolean", "date": "date"}
 
 
 def _comparable(context: Context, relation: Relation, clause: Clause) -> bool:
-    """Return whether each constant is of the type of its column, so that no cast stands between them."""
+    """Return whether each constant has its column's type, so that no cast is needed."""
     types = {c.name: c.type for c in types_in(context, relation) or ()}
     for i, visible in enumerate(clause.columns):
         type_ = types.get(visible.internal)

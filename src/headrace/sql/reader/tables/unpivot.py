@@ -91,7 +91,7 @@ def _label(place: str, texts: Sequence[str]) -> Scalar:
 
 
 def _clause(context: Context, scope: Scope, extra: Extra) -> Clause | None:
-    """Read `[INCLUDE NULLS] (value FOR name IN (column [AS alias], …))`, or with rows of values and columns."""
+    """Read an UNPIVOT clause, of single columns or of rows of columns."""
     start, end = extra.range
     tokens = context.cursor.tokens[start:end]
     at = next((i for i, token in enumerate(tokens) if token.word == "FOR"), 0)
@@ -145,7 +145,7 @@ def _columns(scope: Scope, tokens: Sequence[Token], width: int) -> tuple[tuple[V
 
 
 def _column(scope: Scope, tokens: Sequence[Token]) -> tuple[Visible, str] | None:
-    """A column and the name of its rows: its alias, or its own name where that is written as it was declared."""
+    """Return a column and the label of its rows: its alias, or its own name as declared."""
     length = 1
     while length + 1 < len(tokens) and tokens[length].text == ".":
         length += 2

@@ -1,4 +1,4 @@
-"""Settings: headrace.toml, environment variables, defaults; in this order of strength: environment, file, default."""
+"""Settings from environment variables, headrace.toml and defaults, in this order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DeclaredSource:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where a project's parts are.
+    """Settings of a project.
 
     Args:
         root: The project folder.

@@ -50,7 +50,7 @@ _SHOWN = 160
 
 
 def _legible(text: str, longest: int) -> str:
-    """A text as a terminal may show it: invisible characters by number, and of a very long text both ends."""
+    """Return a text fit for a terminal: invisible characters by number, long texts cut."""
     if len(text) > longest:
         text = f"{text[: longest // 2]} … {text[-longest // 2 :]}"
     return _INVISIBLE.sub(lambda found: f"U+{ord(found[0]):04X}", text)
@@ -127,7 +127,7 @@ class Unsupported(HeadraceError):
 
 
 class EnvironmentFault(HeadraceError):
-    """Something around Headrace is missing, broken or in the way: Java, a disk, a catalog, another writer."""
+    """A fault outside of Headrace: Java, a disk, a catalog, another writer."""
 
 
 class InternalError(HeadraceError):

@@ -1,4 +1,4 @@
-"""What the core tells the outside while it works.
+"""Events that the core emits while it works.
 
 The core emits; who listens (a terminal, a log, a metrics endpoint) is not its business. A listener that raises
 would make observability a source of failures, so its exception is dropped.
@@ -70,7 +70,7 @@ class RefreshFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class GroupPublished(Event):
-    """Stream tables that belong together were published in one transaction; `tables` are those that moved."""
+    """Stream tables were published together in one transaction; `tables` are those that moved."""
 
     group: str
     tables: tuple[str, ...]
@@ -95,14 +95,19 @@ class Paused(Event):
 
 @dataclass(frozen=True, slots=True)
 class Resumed(Event):
-    """Somebody has schedules refresh stream tables again: pauses, suspensions and waits for a retry are over."""
+    """Schedules refresh stream tables again.
+
+    Pauses, suspensions and waits for a retry are over.
+    """
 
     tables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FuseBlown(Event):
-    """A change of a stream table's sources is larger than its fuse allows; it is not applied until somebody decides.
+    """A change is larger than a stream table's fuse allows.
+
+    It is not applied until somebody decides.
 
     `rows` changed, `limit` are allowed by the property `rule`; `evidence` says it in words, by source.
     """
@@ -116,7 +121,9 @@ class FuseBlown(Event):
 
 @dataclass(frozen=True, slots=True)
 class FuseResolved(Event):
-    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`; the refresh that does so is published.
+    """Somebody decided about a blown fuse: `apply`, `skip` or `reinitialize`.
+
+    The refresh that does so is published.
 
     `redefine` when somebody gave the table a new definition meanwhile.
     """
@@ -167,7 +174,10 @@ class Waiting(Event):
 
 @dataclass(frozen=True, slots=True)
 class LagExceeded(Event):
-    """A stream table trails its sources by more than it should; both in seconds. Told once until it has caught up."""
+    """A stream table is beyond its target lag; both in seconds.
+
+    Emitted once until it has caught up.
+    """
 
     table: str
     lag: float
@@ -214,13 +224,13 @@ class Notice(Event):
 
 
 def kind_of(event: Event | type[Event]) -> str:
-    """What happened, in snake case: `refresh_finished`."""
+    """Return an event's kind in snake case: `refresh_finished`."""
     kind = event if isinstance(event, type) else type(event)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def fields_of(event: Event) -> dict[str, object]:
-    """What it is about, as JSON values."""
+    """Return an event's fields as JSON values."""
     values = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

@@ -1,4 +1,4 @@
-"""What the engine needs from the world, as protocols: it knows neither Spark nor a database driver."""
+"""Protocols of the engine's environment, so that it imports neither Spark nor drivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobCount(Protocol):
 
     @property
     def jobs(self) -> int | None:
-        """Number of jobs, known once the block is left; None where the session cannot tell."""
+        """Return the number of jobs, once the block is left; None if not known."""
         ...
 
 
@@ -49,14 +49,14 @@ class Runner(Protocol):
         *,
         few: bool = False,
     ) -> dict[str, Any]:
-        """Run a query once, keep its rows under a temporary name, and return aggregates over them by name.
+        """Run a query once, keep its rows under a name, and return aggregates over them.
 
         `few` rows are expected, which may be held nearer to who reads them.
         """
         ...
 
     def append(self, table: TableName, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
-        """Append a query's rows to a table, by the names of its columns, and return aggregates over them by name."""
+        """Append a query's rows to a table by column names; return aggregates over them."""
         ...
 
     def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
@@ -64,15 +64,15 @@ class Runner(Protocol):
         ...
 
     def kept_count(self, name: str) -> int | None:
-        """Return how many rows are kept under a name, in whichever way; None where that is not known."""
+        """Return the number of rows kept under a name; None where that is not known."""
         ...
 
     def literal_count(self, name: str) -> int | None:
-        """How many rows there are under a name, where few were expected and came; on a cluster it is never known."""
+        """Return the number of literal rows under a name; None if there are none so."""
         ...
 
     def hold(self, name: str, sql: str, columns: tuple[Column, ...], semantics: Semantics | None = None) -> int | None:
-        """Keep a query's rows under a temporary name if they are known without running anything, and few.
+        """Keep a query's rows under a name if planning alone yields them, and few.
 
         Its columns must begin with these, of just these types. The name is one of the runner with other settings, if
         some are given.
@@ -95,12 +95,12 @@ class Runner(Protocol):
         ...
 
     def cancel_all(self, label: str) -> None:
-        """Stop the jobs that run under a label, in any thread; their statements fail with `CANCELLED`."""
+        """Stop the jobs under a label, in any thread; statements fail with `CANCELLED`."""
         ...
 
 
 class Session(Protocol):
-    """What defining a stream table needs to know of the user's session."""
+    """The user's Spark session, as far as the engine depends on it."""
 
     @property
     def started(self) -> bool:
@@ -129,7 +129,7 @@ class Session(Protocol):
         ...
 
     def catalogs(self) -> frozenset[str]:
-        """Return names of the catalogs the session knows."""
+        """Return names of the session's catalogs."""
         ...
 
     def functions(self) -> Mapping[str, Function]:
@@ -141,5 +141,5 @@ class Session(Protocol):
         ...
 
     def location(self, name: TableName) -> str | None:
-        """Newest metadata file of a table in a catalog other than `lake`, or None when there is no such table."""
+        """Return a table's newest metadata file in a catalog other than `lake`, or None."""
         ...

@@ -1,4 +1,4 @@
-"""Trees of inner joins seen as a set of inputs and a set of conditions; conditions seen as equalities of columns."""
+"""Trees of inner joins as inputs and conditions; conditions as equalities of columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.algebra.scalar import Scalar, column, compose, conjuncts
 
 
 def flatten(relation: Relation) -> tuple[tuple[Relation, ...], tuple[Scalar, ...]]:
-    """The inputs of nested inner joins, left to right, and the conjuncts of all their conditions."""
+    """Return the inputs of nested inner joins, left to right, and all their conjuncts."""
     if not isinstance(relation, Join):
         return (relation,), ()
     left, left_conditions = flatten(relation.left)
@@ -22,7 +22,7 @@ def flatten(relation: Relation) -> tuple[tuple[Relation, ...], tuple[Scalar, ...
 
 
 def connected(start: Relation, others: Sequence[Relation], conditions: Sequence[Scalar]) -> tuple[Relation, ...]:
-    """Order inputs so that each shares a condition with the ones before it, where that is possible.
+    """Order inputs so that each, where possible, shares a condition with earlier ones.
 
     Args:
         start: The first input.
@@ -50,7 +50,7 @@ def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]
 
 
 def at_most_one_row(relation: Relation) -> bool:
-    """Return whether an input is a value, such as that of a subquery: an aggregate of all rows, perhaps filtered."""
+    """Return whether an input is a single value: an aggregate of all rows, maybe filtered."""
     while isinstance(relation, (Project, Filter)):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys
@@ -82,7 +82,9 @@ def equalities(condition: Scalar, left: Collection[str], right: Collection[str])
 def equal_alike(
     condition: Scalar | None, left: Collection[str], right: Collection[str], types: Mapping[str, str]
 ) -> tuple[tuple[str, str, bool], ...]:
-    """The equalities of columns of one type: where Spark casts one of them, several values may equal the same.
+    """Return the equalities of columns of one type.
+
+    Where Spark casts one of two, several values may equal the same.
 
     Args:
         condition: As for `equalities`; None says nothing.
@@ -106,7 +108,7 @@ def _compared(condition: Scalar) -> tuple[tuple[str, str, bool], ...]:
 
 
 def implied(conditions: Sequence[Scalar], inputs: Sequence[Relation], types: Mapping[str, str]) -> tuple[Scalar, ...]:
-    """Equalities between columns of different inputs that follow from others: from a = b and b = c, a = c.
+    """Return equalities between inputs that follow from others: from a = b and b = c, a = c.
 
     Args:
         conditions: What holds.

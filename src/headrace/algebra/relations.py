@@ -18,7 +18,7 @@ from headrace.names import WEIGHT, TableName
 
 
 class Moment(StrEnum):
-    """Which contents of a relation a leaf reads, relative to one refresh."""
+    """The contents that a leaf reads, relative to one refresh."""
 
     BEFORE = "BEFORE"
     AFTER = "AFTER"
@@ -112,7 +112,7 @@ class Scan(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Stored(Relation):
-    """Something Headrace itself holds: the state, the companion, or the result of an earlier step.
+    """Rows that Headrace holds: the state, the companion, or the result of an earlier step.
 
     Args:
         name: `state`, `companion`, or a step's name.
@@ -179,7 +179,9 @@ class Filter(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Join(Binary):
-    """Inner join; without a condition, the cross product. Column names of the inputs are disjoint.
+    """Inner join; without a condition, the cross product.
+
+    Column names of the inputs are disjoint.
 
     Args:
         left: One input.
@@ -203,7 +205,9 @@ class Join(Binary):
 
 @dataclass(frozen=True, slots=True)
 class OuterJoin(Binary):
-    """Left outer join, or full outer join. A right outer join is a left one with its inputs exchanged.
+    """Left or full outer join.
+
+    A right outer join is a left one with its inputs exchanged.
 
     Args:
         left: The input whose rows all stay.
@@ -231,7 +235,7 @@ class OuterJoin(Binary):
 
 @dataclass(frozen=True, slots=True)
 class Existence(Binary):
-    """The rows of `left` for which some (or, when `anti`, no) row of `right` makes the condition true.
+    """Rows of `left` for which some (`anti`: no) row of `right` makes the condition true.
 
     Args:
         left: Rows to keep or drop.
@@ -257,7 +261,7 @@ class Existence(Binary):
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Binary):
-    """The rows of `left` whose key is (or, when `anti`, is not) among the rows of `right`; NULL equals NULL.
+    """Rows of `left` whose key is (`anti`: is not) among `right`'s rows; NULL equals NULL.
 
     Args:
         left: Rows to keep or drop.
@@ -388,7 +392,9 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Unary):
-    """GROUP BY. Without keys it is one row, also over no input. Without calls it is DISTINCT over its keys.
+    """GROUP BY; without calls, DISTINCT over its keys.
+
+    Without keys it is one row, also over no input.
 
     Args:
         input: Rows to group.
@@ -430,7 +436,9 @@ class Repeat(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Replicate(Unary):
-    """Each row as often as one of its columns says, without that column; not at all where it is below one.
+    """Each row as often as one of its columns says, without that column.
+
+    Rows for which it is below one are dropped.
 
     Args:
         input: Rows with their numbers.
@@ -552,7 +560,7 @@ class Round(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Recursive(Relation):
-    """The rows that something starts from, what follows from them, what follows from that, until nothing does.
+    """Rows of a start and all that follows from them, to the fixed point.
 
     Copies are kept: a row is there as often as there are ways to it. So cycles in the data have no end.
 

@@ -1,4 +1,4 @@
-"""What rules need to know about Spark's types."""
+"""Properties of Spark's types that rules and passes need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_integer(type_: str | None) -> bool:
 
 
 def mentions(type_: str, *kinds: str) -> bool:
-    """Return whether a type is, or holds at any depth, one of some kinds; field names do not count.
+    """Return whether a type contains one of some kinds at any depth, field names apart.
 
     Args:
         type_: Spark DDL type.
@@ -41,7 +41,7 @@ def mentions(type_: str, *kinds: str) -> bool:
 
 
 def groupable(type_: str) -> bool:
-    """Return whether equality is defined on a type, so that rows with it can be grouped and compared."""
+    """Return whether a type has equality, so that its rows can be grouped and compared."""
     return not mentions(type_, "map", "variant", "geometry", "geography")
 
 
@@ -52,7 +52,7 @@ _MAP = re.compile(
 
 
 def followed(type_: str) -> bool:
-    """Return whether grouping tells rows with such a column apart: what has equality, and maps of texts and decimals.
+    """Return whether grouping separates rows by such a column: groupable types, some maps.
 
     Where Spark 4.1 groups by a map, it takes a NULL among numbers for 0, or fails.
     """

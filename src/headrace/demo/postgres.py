@@ -1,4 +1,4 @@
-"""The second act: a PostgreSQL shop under load, mirrored in the lake, and stream tables that follow it."""
+"""The PostgreSQL demo: a shop under load, mirrored and followed by stream tables."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class PostgresDemo:
         return self.hr.verify()
 
     def same_rows(self) -> bool:
-        """Return whether the mirrors hold the rows that the database has, and nothing is landed from it any more."""
+        """Return whether mirrors and database agree, with nothing left to land."""
         columns = {"accounts": "id, region, balance", "payments": "id, payer, payee, amount"}
         with psycopg.connect(self.url) as connection:
             there = {

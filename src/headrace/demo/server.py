@@ -79,7 +79,7 @@ def _started(data: Path) -> Any:
 
 
 def patiently(start: Callable[[], None]) -> None:
-    """Start a server of the package, which gives up after ten seconds, while the server goes on starting.
+    """Start a packaged server, retrying while it starts more slowly than the package waits.
 
     Args:
         start: Starts it, or finds that it runs; fails while it is not ready.

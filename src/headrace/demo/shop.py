@@ -1,4 +1,4 @@
-"""A shop under load in PostgreSQL: payments between accounts, in transactions that move money and never make any."""
+"""A shop under load in PostgreSQL: payments between accounts that keep the total."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_shop(url: str) -> None:
 
 
 class Customers:
-    """A thread of customers who pay each other, and now and then take a payment back, until the block ends.
+    """A thread that makes payments, and sometimes reverses one, until the block ends.
 
     Args:
         url: The database.

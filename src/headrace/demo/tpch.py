@@ -89,7 +89,7 @@ Stretch = tuple[int, int]
 
 
 def stretch(number: int, share: float, scale: float) -> Stretch:
-    """Keys that are close together, as those of TPC-H's own generator are: about `share` of the orders.
+    """Return a range of adjacent keys with about `share` of the orders.
 
     Args:
         number: Different numbers give stretches that do not overlap, as long as shares add up to less than all.

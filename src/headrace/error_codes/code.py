@@ -1,4 +1,4 @@
-"""One error code as its documentation tells it."""
+"""One error code with its message, cause and remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/errors.md from the table: `python -m headrace.error_codes.document > docs/errors.md`."""
+"""Writes docs/errors.md: `python -m headrace.error_codes.document > docs/errors.md`."""
 
 from __future__ import annotations
 

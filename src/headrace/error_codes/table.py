@@ -25,7 +25,7 @@ from headrace.error_codes.sections import (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Codes that are told together.
+    """Codes documented under one heading.
 
     Args:
         family: The heading of the class they are raised as.

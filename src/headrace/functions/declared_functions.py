@@ -1,4 +1,4 @@
-"""Declaring a Python function: the decorator, and what is known of a function once it is declared."""
+"""Declares Python functions: the decorator, and the record of a declared function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Python function computes, as a number that changes when it may compute something else.
+"""Fingerprints Python functions: a number that changes when the result may.
 
 The text of the function counts, without comments, layout and docstring; so does everything it refers to, as it is when
 the function is loaded: plain values, other functions and classes of the same module with what those refer to, values it
@@ -52,7 +52,7 @@ class _Walk:
         self._kept: list[Any] = []  # an id is another object's once its object is gone
 
     def of(self, value: Any, home: str | None = None) -> Iterator[str]:
-        """Yield the parts that tell a value from another one.
+        """Yield the parts that distinguish a value from others.
 
         Args:
             value: What a function refers to, or the function itself.
@@ -141,12 +141,12 @@ _OF_EVERY_CLASS = frozenset(
 
 
 def _wrapped(value: Any) -> Any:
-    """What a wrapper that is no function of Python's own, such as `functools.cache`, is around."""
+    """Return the function inside a wrapper such as `functools.cache`, if it is one."""
     return None if isinstance(value, (types.FunctionType, type)) else getattr(value, "__wrapped__", None)
 
 
 def _referred(value: types.FunctionType) -> dict[str, Any]:
-    """What the names in a function mean: globals, and what it closes over; builtins are left out."""
+    """Return the globals and closed-over values that a function uses, builtins apart."""
     found = {n: value.__globals__[n] for n in _names(value.__code__) if n in value.__globals__}
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
         try:
@@ -187,7 +187,7 @@ def _text(value: types.FunctionType) -> str:
 
 
 def _is_ours(decorator: ast.expr) -> bool:
-    """Return whether a decorator is `headrace.function(…)`, of which the parts that count are counted by themselves."""
+    """Return whether a decorator is `headrace.function(…)`, which is fingerprinted apart."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return ast.unparse(called) in ("headrace.function", "function")
 

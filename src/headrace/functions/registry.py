@@ -1,4 +1,4 @@
-"""The functions of a project: those its file declares, as the file is now, and those registered by hand."""
+"""The functions of a project: those of its file, reread on change, and registered ones."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _load(file: Path, text: bytes) -> ModuleType:
 
 
 def _told(error: BaseException, file: Path) -> str:
-    """What went wrong, and in which line of the file."""
+    """Return an error's message and its line in the file."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(file) else (lines or [None])[-1]
     text = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -13,7 +13,9 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 def components(edges: Mapping[Name, Sequence[Name]]) -> list[tuple[Name, ...]]:
-    """The cyclic components: sets of names that all reach each other, single names only where they reach themselves.
+    """Return cyclic components: maximal sets of names that all reach each other.
+
+    Single names only where they reach themselves.
 
     Args:
         edges: For each name, the names it leads to; all of them have an entry.

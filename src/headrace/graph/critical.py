@@ -1,4 +1,4 @@
-"""How long a pipeline takes: the critical path, and for each name how much is still to come behind it.
+"""The critical path of a pipeline, and for each name the longest path after it.
 
 The members of a cyclic component are refreshed together, so they take the time of all of them.
 """
@@ -14,7 +14,7 @@ from headrace.graph.dag import Dag, Name
 def remaining(
     dag: Dag[Name], seconds: Mapping[Name, float], late: Mapping[Name, float] = MappingProxyType({})
 ) -> dict[Name, float]:
-    """For each name, the seconds of the longest way from its beginning to the end of a last consumer.
+    """Return, for each name, the seconds of the longest path from it to a last consumer.
 
     Starting the name with most behind it first is the critical-path list scheduling of Graham (1969): never worse than
     twice the best order, and in practice close to it. With `late` it is the rule of the least slack, for which nothing
@@ -50,5 +50,5 @@ def critical_path(dag: Dag[Name], seconds: Mapping[Name, float]) -> tuple[Name, 
 
 
 def _behind(dag: Dag[Name], part: tuple[Name, ...]) -> tuple[Name, ...]:
-    """What reads a component, or a single name, from outside."""
+    """Return the consumers of a component from outside of it."""
     return tuple(consumer for name in part for consumer in dag.consumers(name) if consumer not in part)

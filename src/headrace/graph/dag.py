@@ -1,4 +1,4 @@
-"""A directed graph over names: who reads whom.
+"""A directed graph of names and what they read.
 
 Generic over hashable names, pure, and deterministic: where the graph leaves a choice, names come in the order of their
 text, so that plans and drawings do not change from run to run.
@@ -52,12 +52,12 @@ class Dag(Generic[Name]):
 
     @property
     def parts(self) -> tuple[tuple[Name, ...], ...]:
-        """All names in topological order: the members of a cyclic component in one part, others each in their own."""
+        """Return all names in topological order, the members of each cycle in one part."""
         return self._parts
 
     @property
     def roots(self) -> tuple[Name, ...]:
-        """Where the graph begins: names that read nothing, and of a cycle that reads nothing else its first name."""
+        """Return names that read nothing; of a cycle that reads nothing else, its first one."""
         return tuple(p[0] for p in self._parts if all(o in p for name in p for o in self._producers[name]))
 
     def component(self, name: Name) -> tuple[Name, ...]:
@@ -86,11 +86,11 @@ class Dag(Generic[Name]):
         return len(self._producers)
 
     def producers(self, name: Name) -> tuple[Name, ...]:
-        """What a name reads directly; nothing for an unknown name."""
+        """Return the names that one reads directly; none for an unknown name."""
         return self._producers.get(name, ())
 
     def consumers(self, name: Name) -> tuple[Name, ...]:
-        """What reads a name directly; nothing for an unknown name."""
+        """Return the names that read one directly; none for an unknown name."""
         return self._consumers.get(name, ())
 
     def upstream(self, *names: Name) -> tuple[Name, ...]:
@@ -102,7 +102,7 @@ class Dag(Generic[Name]):
         return self._reached(names, self._consumers)
 
     def order(self, names: Iterable[Name] | None = None) -> tuple[Name, ...]:
-        """Topological order of all names, or of the given ones: producers before consumers, cycles in one piece."""
+        """Return names in topological order, all or the given ones; cycles stay together."""
         if names is None:
             return self._order
         wanted = set(names)
@@ -133,7 +133,10 @@ class Dag(Generic[Name]):
         return self.order(seen.difference(names))
 
     def _sort(self) -> tuple[tuple[Name, ...], ...]:
-        """Kahn's algorithm over components, the smallest ready name first; without what an unknown cycle keeps out."""
+        """Sort components by Kahn's algorithm, the smallest ready name first.
+
+        What depends on an unknown cycle is left out.
+        """
         by_rank = tuple(self._producers)
         rank = {name: i for i, name in enumerate(by_rank)}
         part_of = {name: self._component.get(name, (name,)) for name in by_rank}

@@ -1,4 +1,4 @@
-"""Diamonds: where ways that part at one name meet again at another, which can then see its inputs at different ages.
+"""Diamonds: paths that part at one name and meet at another, perhaps at different ages.
 
 A name `top` and a name `bottom` make a diamond when two ways lead from `top` to `bottom` that have nothing else in
 common. That is so exactly when every way has left `top` by several consumers and no single name lies on all of them:

@@ -42,7 +42,7 @@ def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:
 
 
 def as_levels(dag: Dag[Name], seconds: Mapping[Name, float]) -> str:
-    """Names by their distance from the sources, and the critical path: no refresh of everything can be quicker.
+    """Render names by their distance from the sources, and the critical path.
 
     The members of a cyclic component stand together, joined by `⇄`.
 

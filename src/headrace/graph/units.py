@@ -1,4 +1,4 @@
-"""Units: what is refreshed and published together, a single name or a group; and the graph between them."""
+"""Units of refresh, single names or groups, and the graph between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Units(Generic[Name]):
 
 
 def atomic_groups(found: Iterable[Diamond[Name]]) -> list[set[Name]]:
-    """The groups that diamonds ask for: what lies between top and bottom, with the bottom; overlapping ones are one.
+    """Return the groups that diamonds need, each with its bottom; overlapping ones merged.
 
     Args:
         found: The diamonds that are to be kept together.

@@ -21,7 +21,7 @@ EVERY = 128
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How many snapshots are kept, by age.
+    """Limits on kept snapshots, by age.
 
     Args:
         few: So many snapshots are no burden, and all kept.

@@ -1,4 +1,4 @@
-"""The share of time that stream tables were within their target lag, from the history of refreshes.
+"""Computes the share of time that stream tables were within their target lag.
 
 At every moment a table reflects what its last publication made it reflect. It is late when the oldest change of a root
 source that it does not reflect is older than the target. So between two publications it is late from some moment on, or
@@ -20,7 +20,7 @@ from headrace.names import TableName
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What is known of a stretch of time.
+    """Frontiers and commit times over a stretch of time.
 
     Args:
         since: When it begins.
@@ -54,7 +54,7 @@ class Stretch:
         return 1 - late / total
 
     def _late(self, state: Reached, begin: dt.datetime, end: dt.datetime, target: float) -> float:
-        """Seconds for which a state was too old, from when it was reached (or later) until it was left."""
+        """Return the seconds of a state's validity during which it was too old."""
         missing = self._oldest(state.frontier)
         if missing is None:
             return 0.0
@@ -65,7 +65,7 @@ class Stretch:
         return min(times, default=None)
 
     def _after(self, name: TableName, version: int) -> dt.datetime | None:
-        """When the oldest change was committed, at a root, that a version of a relation does not reflect."""
+        """Return when the oldest change at a root that a version lacks was committed."""
         start = (name, version)
         if start not in self._missing:
             times: list[dt.datetime | None] = []
@@ -95,7 +95,7 @@ MOST = 5000
 
 
 def read_stretch(reader: Reader, tables: Collection[TableName], now: dt.datetime) -> Stretch:
-    """What is known of the last day, or of the time of the last `MOST` refreshes.
+    """Read frontiers of the last day, or since the last `MOST` refreshes.
 
     Args:
         reader: One state of the catalog.

@@ -1,4 +1,4 @@
-"""Carries what happens to somebody outside, in a thread of its own: who is slow, hangs or fails is in nobody's way."""
+"""Delivers events on their own thread; slow or failing listeners never block a refresh."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EventDelivery:
         self.end()
 
     def end(self) -> None:
-        """Listen no more; waits a while for what is still to be delivered. A second time it does nothing."""
+        """Stop listening and wait a while for pending deliveries; idempotent."""
         if self._ended.is_set():
             return
         self._unsubscribe()

@@ -17,7 +17,9 @@ Call = Callable[[Document], Any]
 
 
 class Hook(EventDelivery):
-    """Calls a function while it is open. One that raises is told once, and called again with the next event.
+    """Calls a function with events while open.
+
+    A function that raises is reported once, and called again with the next event.
 
     Args:
         call: The function.

@@ -1,4 +1,4 @@
-"""Keeps what a scheduler tells in the catalog, for `events`: collected as it happens, written between two looks."""
+"""Stores a scheduler's events in the catalog: collected at once, written between looks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Journal:
         self.write()
 
     def write(self) -> None:
-        """Write what was heard since the last time; an event that cannot be written never holds a refresh up."""
+        """Write the events since the last call; failures never hold a refresh up."""
         rows = []
         while not self._heard.empty():
             rows.append(self._heard.get())

@@ -1,4 +1,4 @@
-"""What the catalog alone can tell: status, history, graph. No JVM, no Spark, a few queries however many tables."""
+"""Status, history and graph from the catalog alone: no Spark, a fixed number of queries."""
 
 from __future__ import annotations
 

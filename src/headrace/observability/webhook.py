@@ -1,4 +1,4 @@
-"""Posts what a scheduler tells to a URL, as JSON, with retries."""
+"""Posts a scheduler's events to a URL as JSON, with retries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Webhook(EventDelivery):
         self._told = False
 
     def deliver(self, document: Document) -> None:
-        """Post an event, again while the other side is down; that one is lost is told once, until one arrives."""
+        """Post an event, with retries; report the first lost one until one arrives."""
         body = json.dumps(document, default=str).encode()
         for tried in range(TRIES):
             trouble = self._post(body)
@@ -49,7 +49,7 @@ class Webhook(EventDelivery):
 
     @property
     def _host(self) -> str:
-        """Return the host alone: whoever knows the whole address may be able to post there."""
+        """Return the host alone, since the whole address may contain a secret."""
         return urllib.parse.urlsplit(self._url).hostname or "?"
 
     def _post(self, body: bytes) -> _Trouble | None:
@@ -66,7 +66,7 @@ class Webhook(EventDelivery):
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why an event was not taken, and whether saying it again may help."""
+    """The reason why an event was not accepted, and whether a retry may help."""
 
     why: str
     passing: bool

@@ -1,4 +1,4 @@
-"""The project folder: its settings file, what it declares, and whether everything needed is there.
+"""The project folder: settings file, declarations, and checks of the environment.
 
 In comes a folder or `headrace.toml`. Out go a new project, declared objects compared with existing ones, and the
 doctor's checks.

@@ -1,4 +1,4 @@
-"""Sources that `headrace.toml` declares, compared with those that exist: what must be done, as data. Pure."""
+"""Compares declared sources with existing ones; returns the steps to take. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SourceStep(Record):
 def steps(
     declared: Mapping[str, DeclaredSource], existing: Iterable[DatabaseSource], *, prune: bool = False
 ) -> tuple[SourceStep, ...]:
-    """What must be done, in order.
+    """Return the steps that make the sources as declared, in order.
 
     Args:
         declared: The sources of `headrace.toml`.

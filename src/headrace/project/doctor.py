@@ -1,4 +1,4 @@
-"""Is everything there that Headrace needs? Checks as data: what was found, and what to do about it."""
+"""Checks Headrace's environment: each check has a finding and a remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BORN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 class Outcome(StrEnum):
-    """How a check ended."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARN = "warn"

@@ -40,7 +40,7 @@ GITIGNORE = """\
 
 
 def init_project(path: str | Path, catalog_url: str | None = None, warehouse: str | None = None) -> config.Settings:
-    """Make a project in a folder, which is created if need be; for one whose catalog is missing, make that.
+    """Create a project in a folder; of an existing project, a missing catalog.
 
     Args:
         path: The folder.

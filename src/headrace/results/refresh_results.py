@@ -1,4 +1,4 @@
-"""What refreshing, verifying and explaining return: plain frozen data, printable and JSON-able."""
+"""Results of refreshing, verifying and explaining: frozen data, printable and JSON-able."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class VerifyResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class RefusalInfo(Record):
-    """Why a query is not maintained incrementally: one construct.
+    """A construct for which a query is not maintained incrementally.
 
     Args:
         code: The `FullReason`.
@@ -269,7 +269,7 @@ class PassInfo(Record):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """How a stream table (or a query) is refreshed; `sections` are the parts `explain` prints, in order.
+    """How a table or query is refreshed; `explain` prints its `sections` in order.
 
     Args:
         name: The stream table, or None for a bare query.
@@ -312,7 +312,7 @@ class FunctionInfo(Record):
 
 @dataclass(frozen=True, slots=True)
 class StrategyInfo(Record):
-    """How one construct of a query is maintained.
+    """The way in which one construct of a query is maintained.
 
     Args:
         construct: Its name in SQL words, such as `LEFT JOIN`.
@@ -327,7 +327,7 @@ class StrategyInfo(Record):
 
 @dataclass(frozen=True, slots=True)
 class Validation(Record):
-    """What would become of a query as a stream table.
+    """The mode a query would have as a stream table, with obstacles and strategies.
 
     Args:
         query: The query as written; lines and columns of refusals count in it.

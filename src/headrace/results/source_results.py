@@ -1,4 +1,4 @@
-"""What landing, listing and checking database sources return: plain frozen data, printable and JSON-able."""
+"""Results of landing, listing and checking sources: frozen data, printable, JSON-able."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.results.refresh_results import Record
 
 @dataclass(frozen=True, slots=True)
 class LandingResult(Record):
-    """What landing a source did.
+    """The result of landing a source.
 
     Args:
         source: The source.
@@ -95,7 +95,7 @@ class LastError(Record):
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth(Record):
-    """What `headrace source status` finds out at the server.
+    """A source's health at its server, as in `headrace source status`.
 
     Args:
         name: The source.

@@ -22,7 +22,7 @@ PAUSE = 1
 
 
 class Kind(StrEnum):
-    """How a schedule decides."""
+    """Kinds of schedules."""
 
     LAG = "LAG"
     CRON = "CRON"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a stream table is due.
+    """The schedule of a stream table.
 
     Args:
         text: As written, without spaces around it.

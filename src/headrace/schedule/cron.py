@@ -48,7 +48,7 @@ class Cron:
 
 
 def looks_like_cron(text: str) -> bool:
-    """Return whether a text is meant as cron: a nickname, or words of which the first is made of cron's signs."""
+    """Return whether a text is meant as cron: a nickname, or a first word of cron's signs."""
     words = text.split()
     return text.startswith("@") or (len(words) >= 5 and all(c in "0123456789*/,-" for c in words[0]))
 

@@ -10,7 +10,7 @@ from headrace.schedule import Kind, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a stream table stands.
+    """The freshness of a stream table: whether it is loaded, since when it is behind.
 
     Args:
         loaded: Whether it was ever loaded.
@@ -30,7 +30,7 @@ class Standing:
 
 
 def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: float = 1.0) -> dt.datetime | None:
-    """When a table is to be refreshed for its own sake; None when nothing asks for it.
+    """Return when a table is due by its own schedule; None when it never is.
 
     Nothing does while it reflects all that its sources hold, nor where the schedule is `MANUAL` or `DOWNSTREAM`.
 

@@ -1,4 +1,4 @@
-"""The options of a stream table that say how it is scheduled: read from texts, refused where they are none."""
+"""Scheduling options of a stream table, parsed from texts and validated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.schedule.durations import parse_duration
 
 
 class Consistency(StrEnum):
-    """What becomes of the diamonds that meet at a table."""
+    """Treatment of the diamonds that meet at a table."""
 
     NONE = "none"
     ATOMIC = "atomic"
@@ -20,7 +20,7 @@ class Consistency(StrEnum):
 
 
 class Policy(StrEnum):
-    """When a group is due: when any of its members is, or when all that are behind are."""
+    """When a group is due: with any of its members, or with all that are behind."""
 
     FASTEST = "fastest"
     SLOWEST = "slowest"
@@ -32,7 +32,7 @@ TIERS: Mapping[str, float | None] = {"hot": 1.0, "warm": 2.0, "cold": 10.0, "fro
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a stream table is scheduled.
+    """Scheduling options of a stream table.
 
     Args:
         tier: One of `TIERS`.

@@ -1,4 +1,4 @@
-"""The forms of Headrace's statements, as messages show them, and small readers of their parts."""
+"""Syntax of Headrace's statements as messages show it, and readers of their parts."""
 
 from __future__ import annotations
 

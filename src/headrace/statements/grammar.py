@@ -119,7 +119,7 @@ class RefreshStreamTable(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainStreamTable(Statement):
-    """EXPLAIN STREAM TABLE, of a table or of a query that is none yet; `refresh_mode` as asked for."""
+    """EXPLAIN STREAM TABLE, of a table or of a query; `refresh_mode` as asked for."""
 
     name: Name | None = None
     query: Query | None = None

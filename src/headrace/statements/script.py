@@ -55,7 +55,10 @@ def _part(script: str, tokens: list[Token]) -> list[Part]:
 
 
 def _nesting(tokens: tuple[Token, ...], at: int, *, inside: bool, first: int) -> int:
-    """How a token changes the depth of BEGIN … END blocks; `first` is its index in the statement."""
+    """Return by how much a token changes the depth of BEGIN … END blocks.
+
+    `first` is its index in the statement.
+    """
     word = tokens[at].word
     before = tokens[at - 1].word if at else ""
     if word == "BEGIN":

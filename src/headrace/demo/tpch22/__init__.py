@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H as stream tables, with the parameters by which TPC-H validates them.
+"""The 22 TPC-H queries as stream tables, with TPC-H's validation parameters.
 
 The texts are Spark SQL over bare table names; wherever they run, the tables' namespace is the current one. ORDER BY
 without LIMIT is kept, though a table has no order. Where LIMIT would cut between rows that ORDER BY does not tell

@@ -11,7 +11,7 @@ from headrace.sql.reader.names.scope import Scope, Visible
 
 
 class JoinKind(Enum):
-    """How a join treats rows without a partner."""
+    """Treatment of rows without a partner in a kind of join."""
 
     INNER = "INNER"
     LEFT = "LEFT"

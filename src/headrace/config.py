@@ -61,6 +61,8 @@ class DeclaredSource:
         text_columns: Columns to keep as text.
         capture: How it is captured: one of `CAPTURES`; None for what is meant when nothing is said.
         failover: Replicas keep its slot in step.
+        kind: What kind of database; None for the one that is meant when nothing is said, whose settings these are.
+        options: Further settings, which the kind reads.
     """
 
     url: str
@@ -68,6 +70,8 @@ class DeclaredSource:
     text_columns: tuple[str, ...] = ()
     capture: str | None = None
     failover: bool = False
+    kind: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +192,15 @@ def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _declared(file: Path, name: str, of: object) -> DeclaredSource:
-    """Return a section `[sources.NAME]`."""
+    """Read a section `[sources.NAME]`; where it names its kind, the kind knows what else it may hold."""
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
     capture, failover = given.pop("capture", None), given.pop("failover", False)
-    odd = failover not in (True, False)
-    if odd or given or len(url) != 1 or not tables or text_columns is None or capture not in (None, *CAPTURES):
+    kind = given.pop("kind", None)
+    odd = failover not in (True, False) or (kind is None and (bool(given) or capture not in (None, *CAPTURES)))
+    named = isinstance(kind, str | None) and isinstance(capture, str | None)
+    if odd or not named or len(url) != 1 or not tables or text_columns is None:
         raise UserError(
             "CONFIG_INVALID",
             f"[sources.{name}] in {file} cannot be read.",
@@ -203,7 +209,15 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
             'text_columns = ["schema.table.column", …], failover = true, '
             f'and capture = "…", one of {", ".join(CAPTURES)}.',
         )
-    return DeclaredSource(url[0], tables, text_columns, capture, bool(failover))
+    return DeclaredSource(
+        url[0],
+        tables,
+        text_columns,
+        None if capture is None else str(capture),
+        bool(failover),
+        None if kind is None else str(kind),
+        given,
+    )
 
 
 def _texts(value: object) -> tuple[str, ...] | None:

@@ -48,6 +48,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "schedule",
                 "semantics",
                 "functions",
+                "units",
             }
         ),
     ),
@@ -61,6 +62,9 @@ ALLOWED_SIDEWAYS = {
     ("sources", "lake"): "landing and reading share what they know of Iceberg's metadata",
     ("optimizer", "ivm"): "passes over derived programs read the program's steps",
 }
+
+ENTRIES = {"headrace.sources.postgres": ("headrace.sources.registry", "headrace.sources.postgres.postgres_kind")}
+"""Packages of kinds: who alone imports each, and what of it."""
 
 PROTOCOLS = "it knows protocols (ports.py); the api layer hands it the runner"
 
@@ -190,6 +194,20 @@ def wrong(found: list[Arrow]) -> list[str]:
     return complaints
 
 
+def trespasses(found: list[Arrow]) -> list[str]:
+    """Imports of a kind's package from outside that are not its registry's import of its entry."""
+    complaints = []
+    for arrow in own(found):
+        for package, (registry, entry) in ENTRIES.items():
+            inside = f"{package}."
+            imported, importer = f"{arrow.imported}.", f"{arrow.importer}."
+            if not imported.startswith(inside) or importer.startswith(inside):
+                continue
+            if (arrow.importer, arrow.imported) != (registry, entry):
+                complaints.append(f"{arrow}: ask {registry}, which alone imports {entry}")
+    return complaints
+
+
 def strangers(found: list[Arrow], standard: frozenset[str]) -> list[str]:
     """Imports of libraries by parts that may not know them."""
     complaints = []
@@ -249,6 +267,28 @@ def test_every_part_has_a_layer(known: dict[str, Path]) -> None:
 
 def test_imports_go_down_only(found: list[Arrow]) -> None:
     assert not wrong(found)
+
+
+def test_kinds_are_known_to_their_registry_only(found: list[Arrow]) -> None:
+    assert not trespasses(found)
+    used = {(arrow.importer, arrow.imported) for arrow in own(found)}
+    assert set(ENTRIES.values()) <= used, "a registry does not import the entry that is listed here"
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("api/a.py", "def f():\n    from headrace.sources.postgres.health.server_health import health"),
+        ("landing/a.py", "if TYPE_CHECKING:\n    import headrace.sources.postgres"),
+        ("sources/capture.py", "from headrace.sources.postgres import postgres_kind"),
+        ("sources/registry.py", "from headrace.sources.postgres.server import server"),
+    ],
+)
+def test_a_trespass_is_seen(tmp_path: Path, module: str, text: str) -> None:
+    kind = {"sources/postgres/postgres_kind.py": "from headrace.sources.postgres import server"}
+    entry = {"sources/registry.py": "from headrace.sources.postgres.postgres_kind import POSTGRES"}
+    assert not trespasses(arrows(_package(tmp_path, kind | entry)))
+    assert len(trespasses(arrows(_package(tmp_path, {module: text})))) == 1
 
 
 def test_libraries_stay_where_they_belong(found: list[Arrow], standard: frozenset[str]) -> None:

@@ -15,8 +15,9 @@ from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events
 from headrace.names import TableName
 from headrace.ports import Runner
+from headrace.sources.postgres.postgres_kind import KIND
 from headrace.sources.postgres.remote_tables import to_json
-from headrace.sources.postgres.setup.open_capture import KIND, options_of
+from headrace.sources.postgres.setup.open_capture import options_of
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 

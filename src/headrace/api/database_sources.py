@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
-from headrace.errors import HeadraceError, UserError
+from headrace.errors import HeadraceError
 from headrace.events import StageStarted
 from headrace.graph.dag import Dag
-from headrace.landing.slot_watch import SlotWatch
+from headrace.landing.source_watch import SourceWatch
 from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
+from headrace.sources.registry import KINDS, kind_of
+from headrace.sources.source_kind import SourceRequest, Tables
 
 if TYPE_CHECKING:
     from headrace.api.session import LazySpark
@@ -22,12 +24,8 @@ if TYPE_CHECKING:
     from headrace.physical.shared_changes import CommonChanges
     from headrace.project.declared_sources import SourceStep
     from headrace.sources.capture import Capture
-    from headrace.sources.postgres.setup.projection import Part
-    from headrace.sources.table_lists import SourceTable
 
-
-Tables = Sequence[str] | Mapping[str, str]
-"""Tables as `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]`; or the names of the mirrors mapped to them."""
+DEFAULT_KIND = KINDS[0].name
 
 PATIENCE_SECONDS = 60.0
 """How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
@@ -58,7 +56,7 @@ class Sources:
         self._settings = settings
         self._changes = changes
         self._told: dict[str, tuple[str, str]] = {}
-        self._watch = SlotWatch(catalog, events)
+        self._watch = SourceWatch(catalog, events)
 
     def create(
         self,
@@ -67,11 +65,13 @@ class Sources:
         tables: Tables,
         *,
         text_columns: Sequence[str] = (),
-        capture: str = "wal",
+        capture: str | None = None,
         failover: bool = False,
         if_not_exists: bool = False,
+        kind: str = DEFAULT_KIND,
+        options: Mapping[str, object] | None = None,
     ) -> LandingResult | None:
-        """Capture tables of a PostgreSQL database, and mirror them in the lake.
+        """Capture tables of a database, and mirror them in the lake.
 
         Args:
             name: The source; its mirrors are `name.table`.
@@ -81,10 +81,12 @@ class Sources:
                 PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
             capture: `wal`, from the write-ahead log; `trigger`, by triggers on the tables; or `auto`, by triggers until
-                the log can be used. The documentation says when to choose which.
+                the log can be used. The documentation says when to choose which; None for `wal`.
             failover: Replicas keep the slot in step (PostgreSQL 17 and newer), and landing goes on by itself where one
                 is promoted that has all that was landed.
             if_not_exists: Do nothing when it exists.
+            kind: What kind of database. What is said here of the other arguments is said of PostgreSQL.
+            options: Whatever else the kind wants to know.
 
         Returns:
             The first landing, or None when there was nothing to do.
@@ -93,16 +95,12 @@ class Sources:
             HeadraceError: It cannot be captured; nothing is left behind then. Only where the server cannot be reached
                 any more, the source stays, stopped, to be dropped.
         """
-        from headrace.sources.postgres.setup.open_capture import KIND, options_of
-        from headrace.sources.table_syntax import split_column
-
         with self._catalog.reading() as reader:
             if if_not_exists and reader.find_source(name) is not None:
                 return None
-        as_text = tuple(".".join(split_column(column)) for column in text_columns)
-        wanted = _wanted(tables)
-        options = options_of(name, url, _names(wanted), as_text, _parts(wanted), capture, failover)
-        return self._lander().create(name, KIND, options, options["tables"])
+        of, said = kind_of(kind), _said(text_columns=text_columns, capture=capture, failover=failover)
+        kept = of.options(name, SourceRequest(url, tables, {**said, **(options or {})}))
+        return self._lander().create(name, kind, kept, of.mirror_names(tables))
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
         """Make the sources what `headrace.toml` declares: create those that are missing, add tables to the others.
@@ -117,23 +115,16 @@ class Sources:
         Raises:
             HeadraceError: `SOURCE_DIFFERS` before anything is done; or the first failure, what was done before stays.
         """
-        from headrace.project.declared_sources import steps
+        from headrace.project.declared_sources import request_of, steps
 
         declared = self._settings.sources
         planned = steps(declared, self._all(), prune=prune)
         for step in () if dry_run else planned:
-            wanted = declared[step.source]
+            kind, wanted = request_of(declared[step.source])
             if step.action == "create":
-                self.create(
-                    step.source,
-                    wanted.url,
-                    wanted.tables,
-                    text_columns=wanted.text_columns,
-                    capture=wanted.capture or "wal",
-                    failover=wanted.failover,
-                )
+                self.create(step.source, wanted.address, wanted.tables, kind=kind.name, options=wanted.options)
             elif step.action == "add tables":
-                self.add_tables(step.source, step.tables, text_columns=_texts_of(step.tables, wanted.text_columns))
+                self._add_tables(step.source, step.tables, kind.said_of(step.tables, wanted.options))
             elif step.action == "drop tables":
                 self.drop_tables(step.source, step.tables)
         return planned
@@ -171,14 +162,7 @@ class Sources:
         Raises:
             HeadraceError: They cannot be captured; the source stays as it is.
         """
-        from headrace.landing.captured_tables import add_tables
-        from headrace.sources.postgres.setup.open_capture import with_tables
-        from headrace.sources.table_syntax import split_column
-
-        wanted = _wanted(tables)
-        names, parts = _names(wanted), _parts(wanted)
-        as_text = [".".join(split_column(column)) for column in text_columns]
-        return add_tables(self._lander(), name, lambda options: with_tables(options, names, as_text, parts), names)
+        return self._add_tables(name, tables, _said(text_columns=text_columns))
 
     def drop_tables(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
         """Take tables out of a source; their mirrors are dropped, the other ones go on.
@@ -194,11 +178,10 @@ class Sources:
             UserError: `SOURCE_UNKNOWN`, `SOURCE_TABLE_UNKNOWN`, `HAS_CONSUMERS`, `SOURCE_WITHOUT_TABLES`.
         """
         from headrace.landing.captured_tables import drop_tables
-        from headrace.sources.postgres.setup.open_capture import without_tables
 
-        mirrors = self._mirrors(name, tables)
+        kind, mirrors = kind_of(self._source(name).kind), self._mirrors(name, tables)
         own = [m.table for m in mirrors]
-        dropped = drop_tables(self._lander(), name, lambda options: without_tables(options, own), mirrors)
+        dropped = drop_tables(self._lander(), name, lambda options: kind.without_tables(options, own), mirrors)
         return tuple(map(str, dropped))
 
     def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
@@ -276,68 +259,51 @@ class Sources:
             UserError: `SOURCE_UNKNOWN`.
             EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
         """
-        from headrace.sources.postgres.health.server_health import health
-        from headrace.sources.postgres.setup.open_capture import way_of
-        from headrace.sources.postgres.spool.spool import Spool
-
-        with self._catalog.reading() as reader:
-            source = reader.source(name)
-        found = health(source.options, source.position)
-        ahead = self._watch.seen(source, found.look) if found.look else None
-        waits, slot, use = found.backlog, found.slot, found.use
+        source = self._source(name)
+        found = kind_of(source.kind).health(source, self._folder(name))
+        if found.look is not None:
+            self._watch.seen(source, found.look)
         return SourceHealth(
             name=name,
             status=source.status,
-            capture=way_of(source.options),
-            lag_seconds=waits.seconds if waits else None,
-            lag_seconds_at_most=waits is not None and waits.at_most,
-            lag_bytes=found.lag,
-            lag_transactions=waits.transactions if waits else None,
-            lag_transactions_at_least=waits is not None and waits.more,
-            waiting_rows=found.waiting,
-            slot=source.options["slot"],
-            slot_status=slot.status if slot else None,
-            slot_invalidation=slot.reason if slot else None,
-            slot_active_by=use.by if use else None,
-            kept_bytes=slot.kept if slot else found.kept,
-            safe_bytes=slot.safe if slot else None,
-            log_bytes_per_second=ahead.rate if ahead else None,
-            runs_out_seconds=ahead.seconds if ahead else None,
-            idle_timeout_seconds=use.patience if use else None,
-            idle_seconds=use.idle if use else None,
-            spilled_bytes=use.spilled if use else None,
-            spool_bytes=Spool(self._folder(name)).size(),
+            figures=found.figures,
+            lines=found.lines,
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
             last_error=LastError.of(source.failure),
         )
 
-    def check(self, url: str, tables: Tables, *, capture: str = "wal") -> tuple[SourceCheck, ...]:
+    def check(
+        self, url: str, tables: Tables, *, capture: str | None = None, kind: str = DEFAULT_KIND
+    ) -> tuple[SourceCheck, ...]:
         """Return whether tables of a server can be captured, and what to run there if not; changes nothing.
 
         Args:
             url: The server; see `create`.
             tables: As for `create`.
             capture: As for `create`.
+            kind: As for `create`.
         """
-        from headrace.sources.postgres.health.server_health import check
-        from headrace.sources.postgres.setup.open_capture import options_of
-
-        wanted = _wanted(tables)
-        names, parts = _names(wanted), _parts(wanted)
-        options_of("source", url, names, (), parts, capture)  # refuses what `create` would
-        narrow = {names[mirror]: part for mirror, part in parts.items()}
-        found = check(url, tuple(names.values()), parts=narrow, capture=capture)
+        found = kind_of(kind).check(SourceRequest(url, tables, _said(capture=capture)))
         return tuple(SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy) for c in found)
 
     # ---- inside
 
-    def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
-        from headrace.sources.postgres.setup.open_capture import mirrors_of
+    def _add_tables(self, name: str, tables: Tables, said: Mapping[str, object]) -> LandingResult:
+        from headrace.landing.captured_tables import add_tables
 
+        kind = kind_of(self._source(name).kind)
+        names = kind.mirror_names(tables)
+        return add_tables(self._lander(), name, lambda options: kind.with_tables(options, tables, said), names)
+
+    def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
+        source = self._source(name)
+        named = kind_of(source.kind).named_mirrors(source, tables)
+        return tuple(TableName(LAKE, (name,), mirror) for mirror in named)
+
+    def _source(self, name: str) -> DatabaseSource:
         with self._catalog.reading() as reader:
-            options = reader.source(name).options
-        return tuple(TableName(LAKE, (name,), mirror) for mirror in mirrors_of(name, options, tables))
+            return reader.source(name)
 
     def _all(self) -> tuple[DatabaseSource, ...]:
         with self._catalog.reading() as reader:
@@ -388,74 +354,27 @@ class Sources:
         return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
 
     def _capture(self, source: DatabaseSource) -> Capture:
-        from headrace.sources.postgres.setup.open_capture import open_capture
-
-        mirrors: dict[TableName, Mapping[str, Any] | None] = {
-            m.name: None if m.gone else m.details for m in source.mirrors
-        }
-        folder = self._folder(source.name)
-        gone = [m.name for m in source.mirrors if m.gone]
-
         def told(stage: str) -> None:
             self._events.emit(StageStarted(source.name, stage))
 
-        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position, told=told)
+        return kind_of(source.kind).open_capture(source, self._folder(source.name), told)
 
 
-def _wanted(tables: Tables) -> dict[str, SourceTable]:
-    """Tables by the names of their mirrors.
-
-    Raises:
-        UserError: `INVALID_NAME`, `SYNTAX_ERROR`, `DUPLICATE_TABLE`.
-    """
-    from headrace.sources.table_lists import source_table
-
-    if isinstance(tables, Mapping):
-        return {mirror: source_table(text) for mirror, text in tables.items()}
-    named: dict[str, SourceTable] = {}
-    for table in map(source_table, tables):
-        mirror = table.mirror or table.table
-        if mirror in named:
-            raise UserError(
-                "DUPLICATE_TABLE",
-                f"Two tables would have the mirror {mirror}.",
-                hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
-            )
-        named[mirror] = table
-    return named
-
-
-def _texts_of(tables: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Those of some columns that belong to some tables."""
-    from headrace.sources.table_lists import source_table
-    from headrace.sources.table_syntax import split_column
-
-    owners = {(table.schema, table.table) for table in map(source_table, tables)}
-    return [column for column in columns if split_column(column)[:2] in owners]
-
-
-def _names(tables: Mapping[str, SourceTable]) -> dict[str, tuple[str, str]]:
-    return {mirror: (table.schema, table.table) for mirror, table in tables.items()}
-
-
-def _parts(tables: Mapping[str, SourceTable]) -> dict[str, Part]:
-    from headrace.sources.postgres.setup.projection import Part
-
-    narrow = {mirror: table for mirror, table in tables.items() if table.columns or table.where is not None}
-    return {mirror: Part(table.columns, table.where) for mirror, table in narrow.items()}
+def _said(**options: object) -> dict[str, object]:
+    """Return what was said of a source; the kind decides the rest."""
+    return {name: value for name, value in options.items() if value}
 
 
 def _info(source: DatabaseSource) -> SourceInfo:
-    position = source.position or {}
-    lsn = position.get("lsn")
+    kind = kind_of(source.kind)
     return SourceInfo(
         name=source.name,
         kind=source.kind,
-        url=source.options["url"],
+        url=kind.address(source.options),
         status=source.status,
         mirrors=tuple(str(m.name) for m in source.mirrors),
         gone=tuple(str(m.name) for m in source.mirrors if m.gone),
-        position=position.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}",
+        position=kind.position_text(source.position),
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,
     )

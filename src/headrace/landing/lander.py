@@ -44,6 +44,7 @@ from headrace.refresh.staging_tables import staged, untouched
 from headrace.results.source_results import LandingResult
 from headrace.semantics import Semantics
 from headrace.sources.capture import Capture, LandedTable, Landing
+from headrace.sources.registry import kind_of
 
 STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
 """Under which texts of a database become values: what does not fit is an error, never NULL."""
@@ -59,9 +60,6 @@ Read = Callable[[Capture, DatabaseSource], Landing]
 
 Become = Callable[[DatabaseSource], DatabaseSource]
 """Gives a source the options and mirrors that it has once a landing is published."""
-
-STOPPING = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
-"""Errors after which changes may have been missed: the source stops until a user takes a new snapshot."""
 
 
 ABANDONED = dt.timedelta(days=1)
@@ -172,7 +170,7 @@ class Lander:
         try:
             return self.renew(name, lambda capture, now: capture.renew(now.position or {}, anew))
         except UserError as error:
-            if mirrors or error.code not in STOPPING:
+            if mirrors or error.code not in kind_of(source.kind).stopping:
                 raise
         return self._begin(name, [])
 
@@ -319,7 +317,7 @@ class Lander:
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
-                    self._failed(name, error)
+                    self._failed(before, error)
                 raise
             finally:
                 capture.clear()
@@ -334,15 +332,15 @@ class Lander:
                 self.catalog.end_source_failure(name)
         return replace(result, seconds=time.perf_counter() - begin)
 
-    def _failed(self, name: str, error: HeadraceError) -> None:
+    def _failed(self, source: DatabaseSource, error: HeadraceError) -> None:
         """Say so, unless it was said, and stop the source where changes may have been missed."""
-        failure = (error.code, error.message)
+        name, failure = source.name, (error.code, error.message)
         if self.told.get(name) != failure:
             self.told[name] = failure
             self.events.emit(RefreshFailed(name, *failure))
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
-        if error.code in STOPPING:
+        if error.code in kind_of(source.kind).stopping:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
     def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:

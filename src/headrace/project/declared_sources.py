@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from headrace.catalog import DatabaseSource
 from headrace.config import DeclaredSource
-from headrace.errors import UserError
 from headrace.results.refresh_results import Record
-from headrace.sources.table_lists import SourceTable, source_table
-from headrace.sources.table_syntax import split_column
+from headrace.sources.registry import KINDS, kind_of
+from headrace.sources.source_kind import SourceKind, SourceRequest, differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +51,24 @@ def steps(
     return tuple(found)
 
 
-def _changes(source: DatabaseSource, wanted: DeclaredSource, prune: bool) -> list[SourceStep]:
-    options = source.options
-    if options["url"] != wanted.url:
-        raise _differs(source.name, "its connection string", "drop it and declare it anew, or correct the file")
-    tables = {table.mirror or table.table: (text, table) for text in wanted.tables for table in (source_table(text),)}
-    texts = {".".join(split_column(column)) for column in wanted.text_columns}
-    if wanted.capture and wanted.capture != options.get("capture", "wal"):
-        raise _differs(source.name, "how it is captured", "drop it and apply again, or correct the file")
-    if wanted.failover != options.get("failover", False):
-        raise _differs(source.name, "failover", "drop it and apply again, or correct the file")
-    followed = {tuple(of): mirror for mirror, of in options["tables"].items()}
-    for mirror, (_, table) in tables.items():
-        if followed.get((table.schema, table.table), mirror) != mirror:
-            raise _differs(
-                source.name, f"the name of {table.table}'s mirror", "drop that table from it, and apply again"
-            )
-        if mirror in options["tables"] and _kept(source, mirror) != _meant(table, texts):
-            raise _differs(source.name, f"table {mirror}", "drop that table from it, and apply again")
-    added = tuple(text for mirror, (text, _) in tables.items() if mirror not in options["tables"])
-    undeclared = tuple(sorted(options["tables"].keys() - tables.keys()))
-    found = [SourceStep(source.name, "add tables", added)] if added else []
-    if undeclared:
-        found.append(SourceStep(source.name, "drop tables" if prune else "undeclared", undeclared))
+def _changes(source: DatabaseSource, declared: DeclaredSource, prune: bool) -> list[SourceStep]:
+    kind, wanted = request_of(declared)
+    if kind.name != source.kind:
+        raise differs(source.name, "its kind", "drop it and declare it anew, or correct the file")
+    between = kind.changes(source, wanted)
+    found = [SourceStep(source.name, "add tables", between.added)] if between.added else []
+    if between.undeclared:
+        found.append(SourceStep(source.name, "drop tables" if prune else "undeclared", between.undeclared))
     return found
 
 
-def _kept(source: DatabaseSource, mirror: str) -> object:
-    schema, table = source.options["tables"][mirror]
-    part = source.options.get("parts", {}).get(mirror, {"columns": [], "where": None})
-    texts = {c for c in source.options["as_text"] if c.rpartition(".")[0] == f"{schema}.{table}"}
-    return schema, table, list(part["columns"]), part["where"], texts
+def request_of(declared: DeclaredSource) -> tuple[SourceKind, SourceRequest]:
+    """Return the kind of a declared source, and what is asked of it.
 
-
-def _meant(table: SourceTable, texts: Iterable[str]) -> object:
-    own = {c for c in texts if c.rpartition(".")[0] == f"{table.schema}.{table.table}"}
-    return table.schema, table.table, list(table.columns), table.where, own
-
-
-def _differs(source: str, what: str, remedy: str) -> UserError:
-    return UserError(
-        "SOURCE_DIFFERS",
-        f"Source {source} exists, but {what} is not what headrace.toml declares; nothing was changed.",
-        hint=f"To have it as declared, {remedy}.",
-    )
+    Raises:
+        UserError: `SOURCE_KIND_UNKNOWN`.
+    """
+    kind = KINDS[0] if declared.kind is None else kind_of(declared.kind)
+    said = {"text_columns": declared.text_columns, "capture": declared.capture, "failover": declared.failover}
+    options = {name: value for name, value in said.items() if value} | dict(declared.options)
+    return kind, SourceRequest(declared.url, declared.tables, options)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.catalog import SourceStatus
 from headrace.catalog.sources.source_health import SourceFailure
 from headrace.results.refresh_results import Record
+from headrace.sources.source_kind import HealthLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +100,14 @@ class LastError(Record):
 class SourceHealth(Record):
     """A source's health at its server, as in `headrace source status`.
 
+    Figures are attributes, too: `health.lag_seconds`. Which ones there are is the kind's to say; PostgreSQL's are
+    those of its `Figures`.
+
     Args:
         name: The source.
         status: NEW, ACTIVE, PAUSED or STOPPED.
-        capture: `wal`, `trigger` or `auto`.
-        lag_seconds: How long ago the oldest transaction that waits to be landed was committed; 0 when none waits, None
-            where that is not known.
-        lag_seconds_at_most: That is how long at most: under triggers, unless the server has `track_commit_timestamp`.
-        lag_bytes: Write-ahead log written since what is landed; None under triggers.
-        lag_transactions: Transactions with changes of captured tables that wait; None where they cannot be counted.
-        lag_transactions_at_least: There are that many at least: counting was ended.
-        waiting_rows: Captured rows that are not landed; None where the write-ahead log is read.
-        slot: The replication slot and the publication; under triggers, the schema of the change tables.
-        slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
-        slot_invalidation: Why the server has invalidated the slot, where it says so (17 and newer).
-        slot_active_by: Who reads the slot now, in words; None when nobody does.
-        kept_bytes: Write-ahead log that the server keeps for the slot, or change tables; None where they are missing.
-        safe_bytes: How much more until the slot may be lost; None without a limit.
-        log_bytes_per_second: How fast the server writes its log, from earlier looks; None where there is none yet.
-        runs_out_seconds: How long the slot lasts if nothing more is landed: until there is no room for the log at that
-            rate, or it counts as idle; None without a limit, or where that is not known.
-        idle_timeout_seconds: `idle_replication_slot_timeout` (18); None where there is none.
-        idle_seconds: How long ago the slot was last read (17); None while it is, and where that is not known.
-        spilled_bytes: What decoding large transactions has put on the server's disk since its statistics began; None
-            where there is no slot.
-        spool_bytes: Rows in the warehouse that are on their way into the mirrors.
+        figures: What its server says, for programs.
+        lines: The same for people.
         landed_at: When something was last landed.
         stopped_reason: Why it is STOPPED.
         last_error: The last failure of landing it, also one that is over.
@@ -129,28 +115,23 @@ class SourceHealth(Record):
 
     name: str
     status: SourceStatus
-    capture: str
-    lag_seconds: float | None
-    lag_seconds_at_most: bool
-    lag_bytes: int | None
-    lag_transactions: int | None
-    lag_transactions_at_least: bool
-    waiting_rows: int | None
-    slot: str
-    slot_status: str | None
-    slot_invalidation: str | None
-    slot_active_by: str | None
-    kept_bytes: int | None
-    safe_bytes: int | None
-    log_bytes_per_second: float | None
-    runs_out_seconds: float | None
-    idle_timeout_seconds: float | None
-    idle_seconds: float | None
-    spilled_bytes: int | None
-    spool_bytes: int
+    figures: Mapping[str, Any]
+    lines: tuple[HealthLine, ...]
     landed_at: dt.datetime | None
     stopped_reason: str | None
     last_error: LastError | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a figure of that name."""
+        if name in type(self).__slots__ or name not in self.figures:  # copying asks before anything is there
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return self.figures[name]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values; figures are fields beside the others."""
+        own = Record.as_dict(self)
+        del own["lines"]
+        return {"name": own.pop("name"), "status": own.pop("status"), **own.pop("figures"), **own}
 
 
 @dataclass(frozen=True, slots=True)

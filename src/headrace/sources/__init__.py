@@ -1,5 +1,6 @@
 """Where rows come from: lakehouse tables and captured databases.
 
-A source answers four questions: its head, its changes, its rows at a version, its schema. Out go SQL expressions that
-read them, or batches that are landed (`capture`).
+A table answers four questions: its head, its changes, its rows at a version, its schema; out go SQL expressions that
+read them. A database is of a kind, which `registry` lists and `source_kind` describes; out go batches that are landed
+(`capture`). Everything above asks the registry, and no kind by name.
 """

@@ -1,8 +1,8 @@
-"""Syntax of Headrace's statements as messages show it, and readers of their parts."""
+"""Syntax of Headrace's statements as messages show it."""
 
 from __future__ import annotations
 
-import re
+from headrace.sources.registry import KINDS
 
 Name = tuple[str, ...]
 """A table name as written, split and unquoted."""
@@ -28,15 +28,14 @@ EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
 
 SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
-CREATE_SOURCE = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
-    TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
-    [TEXT COLUMNS (schema.table.column, …)]
-    [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]"""
+CREATE_SOURCE = "\n".join(kind.create_form for kind in KINDS)
 
-ALTER_SOURCE = """  ALTER SOURCE name ADD TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
-    [TEXT COLUMNS (schema.table.column, …)]
+ALTER_SOURCE = (
+    "\n".join(kind.add_form for kind in KINDS)
+    + """
   ALTER SOURCE name DROP TABLES (mirror | schema.table, …)
   ALTER SOURCE name RESNAPSHOT [TABLES (mirror | schema.table, …)]"""
+)
 
 DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 
@@ -59,27 +58,3 @@ WATERMARK = """  CREATE WATERMARK GROUP name (namespace.table, namespace.table, 
   SHOW WATERMARKS"""
 
 DROP_GROUP = "  DROP REFRESH GROUP [IF EXISTS] name"
-
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
-
-
-def unquoted(literal: str) -> str:
-    """Return the value of a string literal by Spark's rules."""
-    if literal[0] in "rR":
-        return literal[2:-1]
-    if literal[0] == "$":
-        length = literal.index("$", 1) + 1
-        return literal[length:-length]
-    quote = literal[0]
-    return _ESCAPE.sub(_character, literal[1:-1].replace(quote * 2, quote))
-
-
-def _character(match: re.Match[str]) -> str:
-    code = match.group(1)
-    if code[0] == "u" and len(code) == 5:
-        return chr(int(code[1:], 16))
-    if len(code) == 3:
-        return chr(int(code, 8))
-    # LIKE patterns keep these two escaped
-    return match.group() if code in "%_" else _ESCAPED.get(code, code)

@@ -11,7 +11,7 @@
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
-    CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (see `source_statements`)
+    CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (kinds read their clauses: `sources.registry`)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
     DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
     CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
@@ -26,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from headrace.sources.table_lists import read_tables
+from headrace.sources.registry import read_kind
+from headrace.sources.source_kind import SourceRequest
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.from_clause import dotted_name
-from headrace.sql.reader.syntax.tokens import Kind
+from headrace.sql.reader.syntax.statement_cursor import StatementCursor
 from headrace.statements import forms
 from headrace.statements.forms import Name
 from headrace.statements.script import Part, split_script
@@ -136,14 +137,11 @@ class ShowStreamTables(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSource(Statement):
-    """CREATE SOURCE; `tables` as they were written (`source_tables`)."""
+    """CREATE SOURCE, as its kind has read it."""
 
     name: str
-    url: str
-    tables: tuple[str, ...]
-    text_columns: tuple[str, ...] = ()
-    capture: str | None = None
-    failover: bool = False
+    kind: str
+    request: SourceRequest
     if_not_exists: bool = False
 
 
@@ -274,21 +272,12 @@ def parse_statement(sql: str) -> Statement:
     return statements[0]
 
 
-class _Reader(Cursor):
+class _Reader(StatementCursor):
     """Reads one of our statements."""
 
     def __init__(self, script: str, part: Part) -> None:
         super().__init__(script, part.tokens)
         self.part = part
-        self.form = ""
-
-    def fail(self, message: str) -> Exception:
-        return self.error(message, f"The form is:\n{self.form}")
-
-    def need(self, *words: str) -> None:
-        for word in words:
-            if not self.take(word):
-                raise self.fail(f"{word} was expected here")
 
     def table(self) -> Name:
         if not self.peek().is_name:
@@ -313,19 +302,6 @@ class _Reader(Cursor):
             self.need("NOT", "EXISTS")
         return missing
 
-    def string(self, what: str) -> str:
-        token = self.peek()
-        if token.kind is not Kind.STRING:
-            raise self.fail(f"{what} in quotes was expected here")
-        self.at += 1
-        return forms.unquoted(token.text)
-
-    def mode(self, *allowed: str) -> str:
-        if self.word not in allowed:
-            raise self.fail(f"{', '.join(allowed[:-1])} or {allowed[-1]} was expected here")
-        self.at += 1
-        return self.peek(-1).word
-
     def query(self) -> Query:
         start = self.offset()
         if self.done:
@@ -333,10 +309,6 @@ class _Reader(Cursor):
         end = self.part.tokens[-1].end
         self.at = len(self.tokens)
         return Query(self.sql[start:end], start)
-
-    def end(self) -> None:
-        if not self.done:
-            raise self.fail("The statement should end here")
 
 
 def _statement(script: str, part: Part) -> Statement:
@@ -364,7 +336,7 @@ def _create(reader: _Reader) -> Statement:
             reader.need("MODE")
             mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
         elif reader.take("WITH"):
-            properties |= _properties(reader)
+            properties |= reader.properties()
         elif reader.take("INITIALIZE"):
             initialize = reader.mode("TRUE", "FALSE") == "TRUE"
         else:
@@ -379,25 +351,6 @@ def _create(reader: _Reader) -> Statement:
         properties=properties,
         initialize=initialize,
     )
-
-
-def _properties(reader: _Reader) -> dict[str, str]:
-    reader.need("(")
-    properties: dict[str, str] = {}
-    while not reader.take(")"):
-        is_text = reader.peek().kind is Kind.STRING
-        key = reader.string("A key") if is_text else ".".join(dotted_name(reader))
-        reader.need("=")
-        sign = reader.take("-")
-        token = reader.peek()
-        if reader.done or token.kind is Kind.OP:
-            raise reader.fail("A value was expected here")
-        reader.at += 1
-        value = forms.unquoted(token.text) if token.kind is Kind.STRING else token.text
-        properties[key] = f"-{value}" if sign else value
-        if reader.word != ")":
-            reader.need(",")
-    return properties
 
 
 def _alter(reader: _Reader) -> Statement:
@@ -423,7 +376,7 @@ def _alter(reader: _Reader) -> Statement:
                 reader.need("AS")
                 query = reader.query()
             elif reader.take("PROPERTIES"):
-                properties |= _properties(reader)
+                properties |= reader.properties()
             else:
                 raise reader.fail("SCHEDULE, REFRESH MODE, PROPERTIES or QUERY AS was expected here")
             if not reader.take(","):
@@ -472,32 +425,17 @@ def _show(reader: _Reader) -> Statement:
 def _create_source(reader: _Reader) -> Statement:
     if_not_exists = reader.if_not_exists()
     name = reader.name("A name for the source")
-    reader.need("FROM", "POSTGRES")
-    url = reader.string("A connection string")
-    reader.need("TABLES")
-    tables = read_tables(reader)
-    text = _text_columns(reader)
-    properties = _properties(reader) if reader.take("WITH") else {}
-    if unknown := sorted(properties.keys() - {"capture", "failover"}):
-        raise reader.fail(f"A source has no property {unknown[0]}")
-    if (failover := properties.get("failover", "false").lower()) not in ("true", "false"):
-        raise reader.fail("failover is true or false")
-    return CreateSource(
-        name=name,
-        url=url,
-        tables=tables,
-        text_columns=text,
-        capture=properties.get("capture"),
-        failover=failover == "true",
-        if_not_exists=if_not_exists,
-    )
+    reader.need("FROM")
+    kind = read_kind(reader)
+    request = kind.read_request(reader)
+    return CreateSource(name=name, kind=kind.name, request=request, if_not_exists=if_not_exists)
 
 
 def _text_columns(reader: _Reader) -> tuple[str, ...]:
     if not reader.take("TEXT"):
         return ()
     reader.need("COLUMNS")
-    return read_tables(reader)
+    return reader.texts()
 
 
 def _alter_source(reader: _Reader) -> Statement:
@@ -506,7 +444,7 @@ def _alter_source(reader: _Reader) -> Statement:
     tables: tuple[str, ...] = ()
     if change != "RESNAPSHOT" or not reader.done:
         reader.need("TABLES")
-        tables = read_tables(reader)
+        tables = reader.texts()
     text = _text_columns(reader) if change == "ADD" else ()
     return AlterSource(name=name, change=change, tables=tables, text_columns=text)
 

@@ -115,11 +115,10 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
     return hr.sources.create(
         statement.name,
-        statement.url,
-        statement.tables,
-        text_columns=statement.text_columns,
-        capture=statement.capture or "wal",
-        failover=statement.failover,
+        statement.request.address,
+        statement.request.tables,
+        kind=statement.kind,
+        options=statement.request.options,
         if_not_exists=statement.if_not_exists,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import UserError
-from headrace.sources.table_lists import SourceTable, source_table
+from headrace.sources.postgres.source_tables import SourceTable, source_table
 from headrace.statements.grammar import AlterSource, parse_statement
 
 

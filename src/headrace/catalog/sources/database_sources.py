@@ -72,7 +72,7 @@ class DatabaseSource:
 
     Args:
         name: Its name, which is the namespace of its mirrors.
-        kind: `postgres`.
+        kind: What kind of database, as the registry of sources names it.
         options: Where it is and what is captured; holds no password.
         position: What is landed; None before the first landing.
         status: Its life.

@@ -10,6 +10,7 @@ from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import sources as render
 from headrace.cli.render.source_health import health
+from headrace.sources.registry import KINDS
 
 URL = click.argument("url")
 NAME = click.argument("name")
@@ -32,9 +33,15 @@ TEXT_COLUMNS = click.option(
 CAPTURE = click.option(
     "--capture",
     type=click.Choice(["wal", "trigger", "auto"]),
-    default="wal",
+    help="From the write-ahead log, by triggers on the tables, or by triggers until the log can be used.  "
+    "[default: wal]",
+)
+KIND = click.option(
+    "--kind",
+    type=click.Choice([kind.name for kind in KINDS]),
+    default=KINDS[0].name,
     show_default=True,
-    help="From the write-ahead log, by triggers on the tables, or by triggers until the log can be used.",
+    help="What kind of database.",
 )
 
 
@@ -60,6 +67,7 @@ def source() -> None:
 @CAPTURE
 @click.option("--failover", is_flag=True, help="Replicas keep the slot in step: go on where one is promoted (17+).")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
+@KIND
 @pass_invocation
 def add(
     asked: Invocation,
@@ -67,9 +75,10 @@ def add(
     url: str,
     tables: tuple[str, ...],
     text_columns: tuple[str, ...],
-    capture: str,
+    capture: str | None,
     failover: bool,
     if_not_exists: bool,
+    kind: str,
 ) -> None:
     """Capture tables of a PostgreSQL database and mirror them as NAME.table."""
     with asked.open() as hr, following(asked, hr.events):
@@ -81,6 +90,7 @@ def add(
             capture=capture,
             failover=failover,
             if_not_exists=if_not_exists,
+            kind=kind,
         )
     if result is None:
         confirm(asked, {"created": None}, f"{name} exists already.")
@@ -152,14 +162,15 @@ def status(asked: Invocation, name: str) -> None:
 @URL
 @TABLES
 @CAPTURE
+@KIND
 @pass_invocation
-def check(asked: Invocation, url: str, tables: tuple[str, ...], capture: str) -> None:
+def check(asked: Invocation, url: str, tables: tuple[str, ...], capture: str | None, kind: str) -> None:
     """Check whether tables can be captured; show the SQL to run on the server if not.
 
     Changes nothing. The exit status is 1 if they cannot.
     """
     with asked.open() as hr:
-        found = hr.sources.check(url, tables, capture=capture)
+        found = hr.sources.check(url, tables, capture=capture, kind=kind)
     show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
     if not all(c.ok for c in found):
         raise click.exceptions.Exit(FAILED)

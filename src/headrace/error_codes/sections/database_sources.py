@@ -20,6 +20,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SOURCE_KIND_UNKNOWN",
+        message="There is no kind of database source of that name.",
+        cause="Misspelt; or a newer version of Headrace created the source.",
+        remedy="Use a kind that the hint names, or that version.",
+        retry="no",
+    ),
+    ErrorCode(
         "DEMO_SERVER_MISSING",
         message="`headrace demo postgres` finds no PostgreSQL to start.",
         cause="It comes with the extra `demo`.",

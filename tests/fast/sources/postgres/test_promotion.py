@@ -138,7 +138,7 @@ def test_where_timelines_part() -> None:
 def test_failover_is_an_option_of_capture_from_the_log(db: psycopg.Connection) -> None:
     text = "CREATE SOURCE shop FROM POSTGRES 'postgresql://db/shop' TABLES (orders) WITH (failover = {})"
     statements = [parse_statement(text.format(word)) for word in ("true", "false")]
-    assert [s.failover for s in statements if isinstance(s, CreateSource)] == [True, False]
+    assert [s.request.options for s in statements if isinstance(s, CreateSource)] == [{"failover": True}, {}]
     with pytest.raises(UserError, match="true or false"):
         parse_statement(text.format("maybe"))
     tables = {"orders": ("public", "orders")}

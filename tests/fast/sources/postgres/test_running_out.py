@@ -16,7 +16,7 @@ from kit.mirrored import Follower, truth
 from headrace.cli.progress import news
 from headrace.errors import UserError
 from headrace.events import SlotRunningOut
-from headrace.landing import slot_watch
+from headrace.landing import source_watch
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import slot_outlook
 from headrace.sources.postgres.health.slot_outlook import Look, as_json, from_json, outlook, remembered
@@ -119,7 +119,7 @@ def written(db: psycopg.Connection, segments: int) -> None:
 def test_a_slot_that_runs_out_is_warned_of_once_and_then_told_lost(
     house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot_watch, "EVERY", 0.0)
+    monkeypatch.setattr(source_watch, "EVERY", 0.0)
     house.catalog.pause_source("shop")
     sources = house.sources()
     with setting(server, "max_slot_wal_keep_size", "160MB"):
@@ -167,7 +167,7 @@ def warned(house: House) -> list[SlotRunningOut]:
 def test_a_source_that_is_landed_does_not_idle_and_one_that_is_not_is_told(
     house: House, orders: Follower, db: psycopg.Connection, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot_watch, "EVERY", 0.0)
+    monkeypatch.setattr(source_watch, "EVERY", 0.0)
     if db.info.server_version < IDLE_TIMEOUT:
         pytest.skip("idle_replication_slot_timeout needs PostgreSQL 18")
     sources, read = house.sources(), "SELECT inactive_since FROM pg_replication_slots WHERE slot_name = %s"

@@ -13,7 +13,8 @@ from headrace.catalog import Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Notice, RefreshFailed
 from headrace.names import TableName
-from headrace.sources.postgres.setup.open_capture import KIND, options_of
+from headrace.sources.postgres.postgres_kind import KIND
+from headrace.sources.postgres.setup.open_capture import options_of
 
 
 @pytest.fixture

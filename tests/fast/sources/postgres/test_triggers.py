@@ -53,7 +53,7 @@ def waiting(db: psycopg.Connection, table: str) -> int:
 def test_the_statement_says_how(clause: str, way: str | None) -> None:
     statement = parse_statement(f"CREATE SOURCE shop FROM POSTGRES 'postgresql://db/shop' TABLES (orders) {clause}")
     assert isinstance(statement, CreateSource)
-    assert statement.capture == way
+    assert statement.request.options.get("capture") == way
 
 
 def test_a_way_that_does_not_exist_is_told() -> None:

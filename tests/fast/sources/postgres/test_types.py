@@ -11,9 +11,9 @@ from headrace.sources.postgres.connection import SECRETS, check_url
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable, from_json, to_json
 from headrace.sources.postgres.spool.spool import csv_batches
 from headrace.sources.postgres.spool.text_columns import text_column
+from headrace.sources.postgres.table_syntax import split_column, split_table
 from headrace.sources.postgres.type_mapping import mapped, parse_array
 from headrace.sources.postgres.wal.slots import lsn_of, position_of
-from headrace.sources.table_syntax import split_column, split_table
 
 
 def modifier(precision: int, scale: int) -> int:

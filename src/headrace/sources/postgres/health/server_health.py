@@ -12,11 +12,11 @@ from headrace.sources.postgres.health.backlog import Backlog
 from headrace.sources.postgres.health.slot_outlook import Look
 from headrace.sources.postgres.server import Server, server
 from headrace.sources.postgres.setup import preflight
-from headrace.sources.postgres.setup.preflight import Check
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.triggers.trigger_capture import by_triggers
 from headrace.sources.postgres.triggers.trigger_requirements import change_tables
 from headrace.sources.postgres.wal.slots import Slot, SlotUse, find_slot, slot_use, touch
+from headrace.sources.source_kind import Check
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ from headrace.sources.postgres.remote_tables import from_json
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.table_syntax import split_table
 from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
-from headrace.sources.table_syntax import split_table
-
-KIND = "postgres"
 
 WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
     "wal": PostgresCapture,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from psycopg import sql
 
@@ -14,28 +14,12 @@ from headrace.sources.postgres.server import Found, Partition, server, tables
 from headrace.sources.postgres.setup.projection import Part, narrowed, objections
 from headrace.sources.postgres.triggers.trigger_requirements import fitness
 from headrace.sources.postgres.wal.server_promotion import FAILOVER_SLOTS
+from headrace.sources.source_kind import Check
 
 OLDEST = 140000
 """PostgreSQL 14, by `server_version_num`."""
 CAPTURABLE = ("r", "p")
 SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at.
-
-    Args:
-        name: What it is about.
-        ok: Whether it is as it must be.
-        finding: How it is.
-        remedy: What to run on the server; None where nothing is wrong, or no statement helps.
-    """
-
-    name: str
-    ok: bool
-    finding: str
-    remedy: str | None = None
 
 
 _ROLE = """

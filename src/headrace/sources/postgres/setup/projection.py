@@ -21,6 +21,7 @@ from headrace.names import TableName
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found
+from headrace.sources.postgres.source_tables import SourceTable
 
 OLDEST = 150000
 """From this version on publications have column lists and row filters."""
@@ -37,6 +38,12 @@ class Part:
 
     columns: tuple[str, ...] = ()
     where: str | None = None
+
+
+def parts_of(tables: Mapping[str, SourceTable]) -> dict[str, Part]:
+    """Return what is wanted of tables of which not all is, by the names of their mirrors."""
+    narrow = {mirror: table for mirror, table in tables.items() if table.columns or table.where is not None}
+    return {mirror: Part(table.columns, table.where) for mirror, table in narrow.items()}
 
 
 def narrowed(found: Found, part: Part) -> Found:

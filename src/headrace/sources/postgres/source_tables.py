@@ -1,16 +1,18 @@
-"""Names of database tables as users write them in SQL, Python and on the command line.
+"""Names of PostgreSQL's tables as users write them in SQL, Python and on the command line.
 
     schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror]
 
-Names and the condition are PostgreSQL's; the condition is kept as it was written.
+Names are written as there; the condition is kept as it was written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.errors import UserError
-from headrace.sources.table_syntax import split_postgres, split_table
+from headrace.sources.postgres.table_syntax import split_postgres, split_table
+from headrace.sources.source_kind import Tables
 from headrace.sql.reader.syntax.cursor import Cursor
 
 
@@ -33,25 +35,6 @@ class SourceTable:
     where: str | None = None
 
 
-def read_tables(cursor: Cursor) -> tuple[str, ...]:
-    """Return a list of tables in brackets, each as it was written.
-
-    Raises:
-        UserError: `SYNTAX_ERROR`.
-    """
-    cursor.expect("(")
-    found = []
-    while True:
-        start = cursor.offset()
-        first, last = cursor.skip_until(lambda at: at.word == ",")
-        if first == last:
-            raise cursor.error("A name was expected here")
-        found.append(cursor.sql[start : cursor.peek(-1).end])
-        if not cursor.take(","):
-            cursor.expect(")")
-            return tuple(found)
-
-
 def source_table(text: str) -> SourceTable:
     """Return a table as it was written.
 
@@ -68,6 +51,32 @@ def source_table(text: str) -> SourceTable:
     schema, table = split_table(text[: cursor.peek(-1).end])
     columns, where, mirror = _rest(cursor)
     return SourceTable(schema, table, mirror, columns, where)
+
+
+def by_mirror(tables: Tables) -> dict[str, SourceTable]:
+    """Arrange tables by the names of their mirrors.
+
+    Raises:
+        UserError: `INVALID_NAME`, `SYNTAX_ERROR`, `DUPLICATE_TABLE`.
+    """
+    if isinstance(tables, Mapping):
+        return {mirror: source_table(text) for mirror, text in tables.items()}
+    named: dict[str, SourceTable] = {}
+    for table in map(source_table, tables):
+        mirror = table.mirror or table.table
+        if mirror in named:
+            raise UserError(
+                "DUPLICATE_TABLE",
+                f"Two tables would have the mirror {mirror}.",
+                hint="Give one another name: TABLES (a.orders, b.orders AS b_orders).",
+            )
+        named[mirror] = table
+    return named
+
+
+def names_of(tables: Mapping[str, SourceTable]) -> dict[str, tuple[str, str]]:
+    """Return schema and name of tables by the names of their mirrors."""
+    return {mirror: (table.schema, table.table) for mirror, table in tables.items()}
 
 
 def _rest(cursor: Cursor) -> tuple[tuple[str, ...], str | None, str | None]:

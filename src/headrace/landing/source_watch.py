@@ -1,4 +1,4 @@
-"""Watches the slots of database sources: remembers looks at them, and warns before the server gives one up."""
+"""Watch what servers keep for their sources: remembers looks, and warns before a server gives something up."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.events import SlotRunningOut
+from headrace.sources.registry import kind_of
 
 if TYPE_CHECKING:
     from headrace.catalog import Catalog, DatabaseSource
     from headrace.events import Events
-    from headrace.sources.postgres.health.slot_outlook import Look, Outlook
+    from headrace.sources.source_kind import Json
 
 EVERY = 30.0
 """Seconds between two looks at a source, at least."""
@@ -21,12 +22,12 @@ OUT_OF_REACH = frozenset({"SOURCE_UNREACHABLE", "SOURCE_LOGIN_REFUSED", "SOURCE_
 """Failures of a landing after which no look would succeed."""
 
 
-class SlotWatch:
-    """Looks at the slots of a project's sources.
+class SourceWatch:
+    """Look at the servers of a project's sources.
 
     Args:
         catalog: Remembers looks.
-        events: Told of slots that run out; once, until one is well again.
+        events: Told of what runs out; once, until it is well again.
     """
 
     def __init__(self, catalog: Catalog, events: Events) -> None:
@@ -38,7 +39,7 @@ class SlotWatch:
     def landed(self, name: str, failure: HeadraceError | None) -> None:
         """Look at a source that was just landed, or could not be, unless that was done a moment ago.
 
-        A slot that is landed counts as read: where nothing was committed for long, the server would take it for idle.
+        One that is landed counts as read: where nothing was committed for long, its server would take it for idle.
         """
         if time.monotonic() - self._looked.get(name, -EVERY) < EVERY:
             return
@@ -47,31 +48,25 @@ class SlotWatch:
         self._looked[name] = time.monotonic()
         with suppress(HeadraceError):  # it was landed, or its failure is told: a look is worth no other one
             from headrace.catalog import SourceStatus
-            from headrace.sources.postgres.health.server_health import look
 
             with self._catalog.reading() as reader:
                 source = reader.find_source(name)
             if source is None:
                 return
             landing = failure is None and source.status is SourceStatus.ACTIVE
-            now = look(source.options, keep_from_idling=landing)
+            now = kind_of(source.kind).look(source, landed=landing)
             if now is not None:
                 self.seen(source, now)
 
-    def seen(self, source: DatabaseSource, now: Look) -> Outlook:
-        """Remember a look, and warn where the slot is about to be lost."""
-        from headrace.sources.postgres.health.slot_outlook import as_json, from_json, outlook, remembered
-
-        looks = from_json(source.looks)
-        kept = remembered(looks, now)
-        if kept != looks:
+    def seen(self, source: DatabaseSource, now: Json) -> None:
+        """Remember a look, and warn of what will be lost soon."""
+        found = kind_of(source.kind).outlook(source, now)
+        if found.remembered != tuple(source.looks):
             with suppress(HeadraceError):
-                self._catalog.note_source_looks(source.name, as_json(kept))
-        found = outlook(looks, now)
-        if found.why is None:
+                self._catalog.note_source_looks(source.name, found.remembered)
+        if found.loss is None:
             self._warned.discard(source.name)
         elif source.name not in self._warned:
             self._warned.add(source.name)
-            slot = source.options["slot"]
-            self._events.emit(SlotRunningOut(source.name, slot, now.left, found.seconds, found.why))
-        return found
+            loss = found.loss
+            self._events.emit(SlotRunningOut(source.name, loss.what, loss.left, loss.seconds, loss.reason))

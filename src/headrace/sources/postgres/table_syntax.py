@@ -1,16 +1,4 @@
-"""The statements about database sources.
-
-    CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
-        [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
-    ALTER SOURCE name ADD TABLES (table, …) [TEXT COLUMNS (column, …)]
-    ALTER SOURCE name DROP TABLES (mirror, …)
-    ALTER SOURCE name RESNAPSHOT [TABLES (mirror, …)]
-    DROP SOURCE [IF EXISTS] name
-    SHOW SOURCES
-
-Names of tables and columns are PostgreSQL's: written as there, with double quotes around odd ones. What may follow the
-name of a table is in `source_tables`.
-"""
+"""Names of tables and columns as PostgreSQL writes them, with double quotes around odd ones."""
 
 from __future__ import annotations
 

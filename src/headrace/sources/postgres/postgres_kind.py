@@ -1,0 +1,211 @@
+"""Make PostgreSQL a kind of database source: its grammar, and the way to what is behind it.
+
+    FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
+        [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
+
+What may follow the name of a table is in `source_tables`. Every command imports this module: what needs psycopg is
+imported by the method that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import UserError
+from headrace.sources.source_kind import Check, Json, Outlook, ServerHealth, SourceRequest, TableChanges, Tables
+
+if TYPE_CHECKING:
+    from headrace.names import TableName
+    from headrace.sources.capture import Capture
+    from headrace.sources.source_kind import KeptSource, Told
+    from headrace.sql.reader.syntax.statement_cursor import StatementCursor
+
+KIND = "postgres"
+
+TEXT_COLUMNS, CAPTURE, FAILOVER = "text_columns", "capture", "failover"
+"""What can be said of a source besides its tables."""
+
+
+class Postgres:
+    """See `SourceKind`."""
+
+    name = KIND
+    create_form = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
+    TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
+    [TEXT COLUMNS (schema.table.column, …)]
+    [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]"""
+    add_form = """  ALTER SOURCE name ADD TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
+    [TEXT COLUMNS (schema.table.column, …)]"""
+    stopping = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
+
+    # ---- what users write
+
+    def read_request(self, cursor: StatementCursor) -> SourceRequest:
+        """Read `'url' TABLES (…) [TEXT COLUMNS (…)] [WITH (…)]`."""
+        url = cursor.string("A connection string")
+        cursor.need("TABLES")
+        tables = cursor.texts()
+        said: dict[str, Any] = {}
+        if cursor.take("TEXT"):
+            cursor.need("COLUMNS")
+            said[TEXT_COLUMNS] = cursor.texts()
+        properties = cursor.properties() if cursor.take("WITH") else {}
+        if unknown := sorted(properties.keys() - {CAPTURE, FAILOVER}):
+            raise cursor.fail(f"A source has no property {unknown[0]}")
+        if (failover := properties.get(FAILOVER, "false").lower()) not in ("true", "false"):
+            raise cursor.fail("failover is true or false")
+        if CAPTURE in properties:
+            said[CAPTURE] = properties[CAPTURE]
+        if failover == "true":
+            said[FAILOVER] = True
+        return SourceRequest(url, tables, said)
+
+    def mirror_names(self, tables: Tables) -> tuple[str, ...]:
+        """Name the mirrors of tables."""
+        from headrace.sources.postgres.source_tables import by_mirror
+
+        return tuple(by_mirror(tables))
+
+    def check(self, request: SourceRequest) -> tuple[Check, ...]:
+        """Check whether tables can be captured."""
+        from headrace.sources.postgres.health.server_health import check
+        from headrace.sources.postgres.setup.projection import parts_of
+        from headrace.sources.postgres.source_tables import by_mirror, names_of
+
+        self.options("source", request)  # refuses what `options` would
+        tables = by_mirror(request.tables)
+        names = names_of(tables)
+        parts = {names[mirror]: part for mirror, part in parts_of(tables).items()}
+        capture = str(request.options.get(CAPTURE, "wal"))
+        return check(request.address, tuple(names.values()), parts=parts, capture=capture)
+
+    # ---- options that the catalog keeps
+
+    def options(self, name: str, request: SourceRequest) -> Json:
+        """Make the options of a new source."""
+        from headrace.sources.postgres.setup.open_capture import options_of
+        from headrace.sources.postgres.setup.projection import parts_of
+        from headrace.sources.postgres.source_tables import by_mirror, names_of
+
+        said = _known(request.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
+        tables = by_mirror(request.tables)
+        return options_of(
+            name,
+            request.address,
+            names_of(tables),
+            _as_text(said),
+            parts_of(tables),
+            capture=said.get(CAPTURE, "wal"),
+            failover=bool(said.get(FAILOVER, False)),
+        )
+
+    def with_tables(self, options: Json, tables: Tables, said: Json) -> Json:
+        """Add tables to options."""
+        from headrace.sources.postgres.setup.open_capture import with_tables
+        from headrace.sources.postgres.setup.projection import parts_of
+        from headrace.sources.postgres.source_tables import by_mirror, names_of
+
+        as_text = _as_text(_known(said, TEXT_COLUMNS))
+        wanted = by_mirror(tables)
+        return with_tables(options, names_of(wanted), as_text, parts_of(wanted))
+
+    def without_tables(self, options: Json, mirrors: Sequence[str]) -> Json:
+        """Take the tables of some mirrors out of options."""
+        from headrace.sources.postgres.setup.open_capture import without_tables
+
+        return without_tables(options, mirrors)
+
+    def named_mirrors(self, source: KeptSource, tables: Sequence[str]) -> tuple[str, ...]:
+        """Find the mirrors that a user means."""
+        from headrace.sources.postgres.setup.open_capture import mirrors_of
+
+        return mirrors_of(source.name, source.options, tables)
+
+    def changes(self, source: KeptSource, declared: SourceRequest) -> TableChanges:
+        """Compare a source with what is declared."""
+        from headrace.sources.postgres.setup.declared_changes import changes
+
+        said = _known(declared.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
+        wanted = SourceRequest(declared.address, declared.tables, {**said, TEXT_COLUMNS: _as_text(said)})
+        return changes(source, wanted)
+
+    def said_of(self, tables: Tables, said: Json) -> Json:
+        """Pick the columns to keep as text that are columns of these tables."""
+        from headrace.sources.postgres.source_tables import by_mirror, names_of
+        from headrace.sources.postgres.table_syntax import split_column
+
+        owners = set(names_of(by_mirror(tables)).values())
+        own = [column for column in said.get(TEXT_COLUMNS, ()) if split_column(column)[:2] in owners]
+        return {TEXT_COLUMNS: own}
+
+    def address(self, options: Json) -> str:
+        """Return the connection string; it holds no password."""
+        return str(options["url"])
+
+    def position_text(self, position: Json | None) -> str | None:
+        """Write a position in the write-ahead log, or the snapshot up to which change tables are landed."""
+        of = position or {}
+        lsn = of.get("lsn")
+        return of.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+    # ---- at the server
+
+    def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:
+        """Open the capture of a source."""
+        from headrace.sources.postgres.setup.open_capture import open_capture
+
+        mirrors: dict[TableName, Mapping[str, Any] | None] = {
+            m.name: None if m.gone else m.details for m in source.mirrors
+        }
+        gone = [m.name for m in source.mirrors if m.gone]
+        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position, told=told)
+
+    def health(self, source: KeptSource, folder: str) -> ServerHealth:
+        """Find out how a source stands."""
+        from headrace.sources.postgres.health.source_status import status
+
+        return status(source, folder)
+
+    def look(self, source: KeptSource, *, landed: bool) -> Json | None:
+        """Look at the slot of a source; one that is landed counts as read."""
+        from headrace.sources.postgres.health.server_health import look
+        from headrace.sources.postgres.health.slot_outlook import as_json
+
+        now = look(source.options, keep_from_idling=landed)
+        return None if now is None else as_json((now,))[0]
+
+    def outlook(self, source: KeptSource, look: Json) -> Outlook:
+        """Estimate whether the slot will be lost soon."""
+        from headrace.sources.postgres.health.source_status import outlook_of
+
+        return outlook_of(source, look)
+
+
+POSTGRES = Postgres()
+
+
+def _known(said: Json, *names: str) -> Json:
+    """Return what was said of a source.
+
+    Raises:
+        UserError: `INVALID_OPTION` for anything else.
+    """
+    if unknown := sorted(said.keys() - set(names)):
+        raise UserError(
+            "INVALID_OPTION",
+            f"Sources of kind {KIND} have no option {unknown[0]} here.",
+            hint=f"They have {', '.join(names)}.",
+        )
+    return said
+
+
+def _as_text(said: Json) -> tuple[str, ...]:
+    """Return the columns to keep as text, as options have them: `schema.table.column`.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    from headrace.sources.postgres.table_syntax import split_column
+
+    return tuple(".".join(split_column(column)) for column in said.get(TEXT_COLUMNS, ()))

@@ -1,0 +1,44 @@
+"""List the kinds of database sources; everything above `sources` asks here, and knows no kind by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import UserError
+from headrace.sources.postgres.postgres_kind import POSTGRES
+
+if TYPE_CHECKING:
+    from headrace.sources.source_kind import SourceKind
+    from headrace.sql.reader.syntax.statement_cursor import StatementCursor
+
+KINDS: tuple[SourceKind, ...] = (POSTGRES,)
+"""The first is meant where none is named."""
+
+
+def kind_of(name: str) -> SourceKind:
+    """Find a kind by its name.
+
+    Raises:
+        UserError: `SOURCE_KIND_UNKNOWN`.
+    """
+    for kind in KINDS:
+        if kind.name == name:
+            return kind
+    raise UserError(
+        "SOURCE_KIND_UNKNOWN",
+        f"There is no kind of database source {name}.",
+        hint=f"This version of Headrace has {', '.join(kind.name for kind in KINDS)}.",
+    )
+
+
+def read_kind(cursor: StatementCursor) -> SourceKind:
+    """Step over the word for a kind, as after FROM; errors show the kind's own form from there on.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`.
+    """
+    for kind in KINDS:
+        if cursor.take(kind.name.upper()):
+            cursor.form = kind.create_form
+            return kind
+    raise cursor.fail(f"{' or '.join(kind.name.upper() for kind in KINDS)} was expected here")

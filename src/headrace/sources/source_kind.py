@@ -1,0 +1,322 @@
+"""Say what a kind of database source gives, so that nothing above `sources` knows which there are.
+
+A kind has a module with an object that satisfies `SourceKind`, and its line in `registry.KINDS`. Every command loads
+that module, so it imports drivers and whatever else is slow inside its methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headrace.errors import UserError
+
+if TYPE_CHECKING:
+    from headrace.names import TableName
+    from headrace.sources.capture import Capture
+    from headrace.sql.reader.syntax.statement_cursor import StatementCursor
+
+Json = Mapping[str, Any]
+
+Tables = Sequence[str] | Mapping[str, str]
+"""Tables as the kind's grammar has them; or the names of the mirrors mapped to them."""
+
+Told = Callable[[str], None]
+"""Told how far a snapshot is, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """What a user asks for, by a statement, from Python, on the command line or in `headrace.toml`.
+
+    Args:
+        address: Where the database is; holds no password.
+        tables: Its tables.
+        options: Whatever else was said, by the names that the kind gives it.
+    """
+
+    address: str
+    tables: Tables
+    options: Json = field(default_factory=dict)
+
+
+class KeptMirror(Protocol):
+    """A mirror as the catalog keeps it."""
+
+    @property
+    def name(self) -> TableName:
+        """Return the mirror."""
+        ...
+
+    @property
+    def details(self) -> Json | None:
+        """Return what its last `LandedTable` said; None before the first landing."""
+        ...
+
+    @property
+    def gone(self) -> bool:
+        """Return whether its table was dropped."""
+        ...
+
+
+class KeptSource(Protocol):
+    """A source as the catalog keeps it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name, which is the namespace of its mirrors."""
+        ...
+
+    @property
+    def options(self) -> Json:
+        """Return its options as the kind made them."""
+        ...
+
+    @property
+    def position(self) -> Json | None:
+        """Return the position of the last `Landing`; None before the first one."""
+        ...
+
+    @property
+    def mirrors(self) -> Sequence[KeptMirror]:
+        """Return its mirrors."""
+        ...
+
+    @property
+    def looks(self) -> Sequence[Json]:
+        """Return the looks at its server that the kind wanted remembered, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at before a source is created.
+
+    Args:
+        name: What it is about.
+        ok: Whether it is as it must be.
+        finding: How it is.
+        remedy: What to run on the server; None where nothing is wrong, or no statement helps.
+    """
+
+    name: str
+    ok: bool
+    finding: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthLine:
+    """A line of `headrace source status`.
+
+    Args:
+        label: What it is about.
+        text: How it is.
+        missing: It should be there and is not, which is shown before the text.
+    """
+
+    label: str
+    text: str = ""
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHealth:
+    """How a source stands at its server, in the kind's own words.
+
+    Args:
+        figures: For programs: attributes of `SourceHealth` and fields of `--json`.
+        lines: For people.
+        look: What is remembered to tell how fast things change; None where nothing can be lost.
+    """
+
+    figures: Json
+    lines: tuple[HealthLine, ...]
+    look: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImpendingLoss:
+    """What a server will soon throw away if nothing more is landed, and changes with it.
+
+    Args:
+        what: Its name on the server.
+        left: Bytes until then; None without a limit.
+        seconds: Seconds until then at the rate of the last minutes; None where that is not known.
+        reason: Why, in words.
+    """
+
+    what: str
+    left: int | None
+    seconds: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a look at a server teaches.
+
+    Args:
+        remembered: The looks to remember from now on, oldest first.
+        loss: What will be lost soon; None where all is well.
+    """
+
+    remembered: tuple[Json, ...]
+    loss: ImpendingLoss | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """What separates a source from what is declared.
+
+    Args:
+        added: Tables that are missing, as they are declared.
+        undeclared: Mirrors of tables that are not declared.
+    """
+
+    added: tuple[str, ...]
+    undeclared: tuple[str, ...]
+
+
+class SourceKind(Protocol):
+    """A kind of database source."""
+
+    @property
+    def name(self) -> str:
+        """Return its name, as catalogs and `kind = …` have it; statements write it in capitals: `FROM POSTGRES`."""
+        ...
+
+    @property
+    def create_form(self) -> str:
+        """Return the form of its CREATE SOURCE, as errors show it."""
+        ...
+
+    @property
+    def add_form(self) -> str:
+        """Return the form of its ALTER SOURCE … ADD, as errors show it."""
+        ...
+
+    @property
+    def stopping(self) -> frozenset[str]:
+        """Return codes of errors after which changes may have been missed: the source stops until it is taken anew."""
+        ...
+
+    # ---- what users write
+
+    def read_request(self, cursor: StatementCursor) -> SourceRequest:
+        """Read what follows `FROM KIND` to the end of the statement.
+
+        Raises:
+            UserError: `SYNTAX_ERROR`.
+        """
+        ...
+
+    def mirror_names(self, tables: Tables) -> tuple[str, ...]:
+        """Name the mirrors of tables.
+
+        Raises:
+            UserError: Of what is no table in the kind's grammar, or `DUPLICATE_TABLE`.
+        """
+        ...
+
+    def check(self, request: SourceRequest) -> tuple[Check, ...]:
+        """Check whether tables can be captured, and what to run on the server if not; changes nothing."""
+        ...
+
+    # ---- options that the catalog keeps: JSON that only the kind reads, without secrets
+
+    def options(self, name: str, request: SourceRequest) -> Json:
+        """Make the options of a new source of that name.
+
+        Raises:
+            UserError: `INVALID_OPTION`, or whatever else is wrong with the request.
+        """
+        ...
+
+    def with_tables(self, options: Json, tables: Tables, said: Json) -> Json:
+        """Add tables to options.
+
+        Args:
+            options: As they are.
+            tables: The further tables.
+            said: Whatever else was said of them, as in `SourceRequest`.
+        """
+        ...
+
+    def without_tables(self, options: Json, mirrors: Sequence[str]) -> Json:
+        """Take the tables of some mirrors out of options."""
+        ...
+
+    def named_mirrors(self, source: KeptSource, tables: Sequence[str]) -> tuple[str, ...]:
+        """Find the mirrors that a user means, by their own names or those of their tables.
+
+        Raises:
+            UserError: `SOURCE_TABLE_UNKNOWN`.
+        """
+        ...
+
+    def changes(self, source: KeptSource, declared: SourceRequest) -> TableChanges:
+        """Compare a source with what is declared.
+
+        Raises:
+            UserError: `SOURCE_DIFFERS` where tables that come and go cannot make it what is declared (`differs`).
+        """
+        ...
+
+    def said_of(self, tables: Tables, said: Json) -> Json:
+        """Pick from what was said of a source what concerns some of its tables; for `with_tables`."""
+        ...
+
+    def address(self, options: Json) -> str:
+        """Return where the database is, as lists show it."""
+        ...
+
+    def position_text(self, position: Json | None) -> str | None:
+        """Write a position as the database does; None where there is none."""
+        ...
+
+    # ---- at the server
+
+    def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:
+        """Open the capture of a source.
+
+        Args:
+            source: The source.
+            folder: Where its landings may have files on their way to the mirrors.
+            told: Told how far a snapshot is.
+        """
+        ...
+
+    def health(self, source: KeptSource, folder: str) -> ServerHealth:
+        """Find out how a source stands; arguments as for `open_capture`.
+
+        Raises:
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
+        """
+        ...
+
+    def look(self, source: KeptSource, *, landed: bool) -> Json | None:
+        """Look at what the server keeps for a source; None where nothing can be lost.
+
+        Args:
+            source: The source.
+            landed: It was just landed: the server may take it for read although there was nothing to read.
+
+        Raises:
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
+        """
+        ...
+
+    def outlook(self, source: KeptSource, look: Json) -> Outlook:
+        """Compare a new look with those that are remembered."""
+        ...
+
+
+def differs(source: str, what: str, remedy: str) -> UserError:
+    """Return the error for a source that is not what `headrace.toml` declares."""
+    return UserError(
+        "SOURCE_DIFFERS",
+        f"Source {source} exists, but {what} is not what headrace.toml declares; nothing was changed.",
+        hint=f"To have it as declared, {remedy}.",
+    )

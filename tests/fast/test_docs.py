@@ -207,6 +207,7 @@ def test_settings_named_in_the_documentation_exist() -> None:
         "ALTER_SOURCE",
         "DROP_SOURCE",
         "SHOW_SOURCES",
+        "CREATE_SINK",
         "GATE",
         "KEY",
         "WATERMARK",

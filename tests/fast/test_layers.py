@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("physical", frozenset({"physical", "statistics"})),
     ("definitions", frozenset({"definitions"})),
     ("results", frozenset({"results", "ports"})),
-    ("rim", frozenset({"spark", "lake", "sources", "catalog"})),
+    ("rim", frozenset({"spark", "lake", "sources", "sinks", "catalog"})),
     ("compiler", frozenset({"compiler"})),
     ("pure", frozenset({"sql", "optimizer", "ivm", "graph"})),
     ("algebra", frozenset({"algebra"})),

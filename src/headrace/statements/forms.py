@@ -42,6 +42,8 @@ DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 SHOW_SOURCES = "  SHOW SOURCES"
 
 
+CREATE_SINK = "  CREATE SINK name FROM namespace.table INTO KIND …"
+
 CREATE_GROUP = "  CREATE REFRESH GROUP name AS namespace.table, namespace.table, …"
 
 GATE = """  CLOSE GATE ON namespace.table, …

@@ -12,6 +12,7 @@
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (kinds read their clauses: `sources.registry`)
+    CREATE SINK name FROM table INTO kind …                        (refused: `sinks.registry` has no kind yet)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
     DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
     CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
@@ -25,7 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
+from headrace.errors import place_at
+from headrace.sinks.registry import unknown_kind
 from headrace.sources.registry import read_kind
 from headrace.sources.source_kind import SourceRequest
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -455,6 +459,18 @@ def _drop_source(reader: _Reader) -> Statement:
     return DropSource(name=name, if_exists=if_exists)
 
 
+def _create_sink(reader: _Reader) -> NoReturn:
+    """Refuse it in the words of the registry of sinks, before anything of the script is run."""
+    reader.name("A name for the sink")
+    reader.need("FROM")
+    reader.table()
+    reader.need("INTO")
+    place = place_at(reader.sql, reader.offset())
+    error = unknown_kind(reader.name("A kind of sink").upper())
+    error.place = place
+    raise error
+
+
 def _create_group(reader: _Reader) -> Statement:
     name = ".".join(reader.table())
     reader.need("AS")
@@ -537,6 +553,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, lambda _: ShowSources()),
+    (("CREATE", "SINK"), "", forms.CREATE_SINK, _create_sink),
     (("CLOSE", "GATE"), "", forms.GATE, _gate),
     (("OPEN", "GATE"), "", forms.GATE, _gate),
     (("SHOW", "GATES"), "", forms.GATE, lambda _: ShowGates()),

@@ -94,6 +94,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SINK_KIND_UNKNOWN",
+        message="There is no kind of sink of that name.",
+        cause="`CREATE SINK` is reserved for what is to come: this version writes stream tables into no database.",
+        remedy="Read the stream table with any engine that reads Iceberg, and write its rows from there.",
+        retry="no",
+    ),
+    ErrorCode(
         "SPARK_UNSUPPORTED",
         message="Spark does not support what the query asks for.",
         cause="See the message, which is Spark's.",

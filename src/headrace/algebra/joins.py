@@ -1,14 +1,11 @@
-"""Trees of inner joins as inputs and conditions; conditions as equalities of columns."""
+"""Trees of inner joins as inputs and conditions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Sequence
 
 from headrace.algebra.relations import Aggregate, Filter, Join, Project, Relation
-from headrace.algebra.scalar import Scalar, column, compose, conjuncts
+from headrace.algebra.scalar import Scalar, conjuncts
 
 
 def flatten(relation: Relation) -> tuple[tuple[Relation, ...], tuple[Scalar, ...]]:
@@ -54,86 +51,3 @@ def at_most_one_row(relation: Relation) -> bool:
     while isinstance(relation, (Project, Filter)):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys
-
-
-_NAME = r"(`(?:``|[^`])*`)"
-_EQUALITY = re.compile(rf"\s*{_NAME}\s*(=|==|<=>)\s*{_NAME}\s*")
-
-
-def equalities(condition: Scalar, left: Collection[str], right: Collection[str]) -> tuple[tuple[str, str, bool], ...]:
-    """Return the conjuncts that say that a column of one side equals a column of the other.
-
-    Args:
-        condition: Over the columns of both sides.
-        left: Columns of one side.
-        right: Columns of the other.
-
-    Returns:
-        Left column, right column, and whether NULL equals NULL.
-    """
-    found = []
-    for one, other, null_safe in _compared(condition):
-        a, b = (one, other) if one in left else (other, one)
-        if a in left and b in right:
-            found.append((a, b, null_safe))
-    return tuple(found)
-
-
-def equal_alike(
-    condition: Scalar | None, left: Collection[str], right: Collection[str], types: Mapping[str, str]
-) -> tuple[tuple[str, str, bool], ...]:
-    """Return the equalities of columns of one type.
-
-    Where Spark casts one of two, several values may equal the same.
-
-    Args:
-        condition: As for `equalities`; None says nothing.
-        left: Columns of one side.
-        right: Columns of the other.
-        types: Types of columns by name, as far as known.
-    """
-    found = equalities(condition, left, right) if condition is not None else ()
-    return tuple(each for each in found if each[0] in types and types[each[0]] == types.get(each[1]))
-
-
-@lru_cache(maxsize=4096)
-def _compared(condition: Scalar) -> tuple[tuple[str, str, bool], ...]:
-    """Return columns that conjuncts of a condition say are equal.
-
-    Kept, as of a large join it is asked very often.
-    """
-    matches = [match for part in conjuncts(condition) if (match := _EQUALITY.fullmatch(part.sql)) is not None]
-    names = [tuple(match.group(i)[1:-1].replace("``", "`") for i in (1, 3)) for match in matches]
-    return tuple((a, b, match.group(2) == "<=>") for (a, b), match in zip(names, matches, strict=True))
-
-
-def implied(conditions: Sequence[Scalar], inputs: Sequence[Relation], types: Mapping[str, str]) -> tuple[Scalar, ...]:
-    """Return equalities between inputs that follow from others: from a = b and b = c, a = c.
-
-    Args:
-        conditions: What holds.
-        inputs: The inputs whose columns it is about.
-        types: Types of columns, as far as known; equality is transitive within one type only.
-    """
-    home = {name: i for i, each in enumerate(inputs) for name in each.columns}
-    classes: list[set[str]] = []
-    written = set[frozenset[str]]()
-    for pair in filter(None, map(_equal_columns, conditions)):
-        written.add(frozenset(pair))
-        if len({types.get(name, name) for name in pair}) == 1:
-            met = [each for each in classes if each & set(pair)]
-            classes = [each for each in classes if each not in met] + [set(pair).union(*met)]
-    return tuple(
-        compose("{a} = {b}", a=column(a), b=column(b))
-        for each in classes
-        for a, b in combinations(sorted(each), 2)
-        if home.get(a) != home.get(b) and frozenset((a, b)) not in written
-    )
-
-
-def _equal_columns(condition: Scalar) -> tuple[str, str] | None:
-    match = _EQUALITY.fullmatch(condition.sql)
-    if match is None or match.group(2) == "<=>":
-        return None
-    a, b = (match.group(i)[1:-1].replace("``", "`") for i in (1, 3))
-    return (a, b) if {a, b} <= condition.columns and a != b else None

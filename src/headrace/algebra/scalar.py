@@ -2,97 +2,193 @@
 
 Relations are modelled, scalars are not: a scalar stays the SQL the user wrote (Spark dialect, column references
 reduced to back-quoted names of the input relation), next to the facts the algebra needs about it. Whatever is done to
-one here, renaming its columns, splitting it at its ANDs, is done to the text, so that no parser can change its meaning.
+one here, renaming its columns, splitting it at its ANDs, is done to the words that the reader cut, so that no parser
+can change its meaning.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from headrace.names import quote
+from headrace.algebra.facts import Call, Constant, Equality, Facts, Form, Named, facts_of, is_operand
+from headrace.algebra.words import (
+    CLOSING,
+    OPENING,
+    Kind,
+    Word,
+    Words,
+    bracketed,
+    column_word,
+    function_word,
+    operator,
+    render,
+    spaced_as,
+    template,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A scalar expression over the columns of one relation.
 
+    Two are equal when they are written the same.
+
     Args:
-        sql: The expression in Spark SQL; every column reference is one back-quoted name of the input relation.
-        columns: The input columns it reads.
+        words: Its words; every column reference is one name of the input relation.
         deterministic: False when two evaluations over the same row may differ.
+
+    Attributes:
+        sql: The expression in Spark SQL.
+        columns: The input columns it reads.
     """
 
-    sql: str
-    columns: frozenset[str] = frozenset()
+    words: Words = field(compare=False, repr=False)
+    sql: str = field(init=False)
+    columns: frozenset[str] = field(init=False)
     deterministic: bool = True
+    _facts: Facts | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sql", render(self.words))
+        names = frozenset(each.name for each in self.words if each.kind is Kind.COLUMN)
+        object.__setattr__(self, "columns", names)
 
     def __str__(self) -> str:
         return self.sql
 
+    @property
+    def facts(self) -> Facts:
+        """Return the facts that hold whatever the row."""
+        if self._facts is None:  # most scalars are renamed or moved before anybody asks
+            object.__setattr__(self, "_facts", facts_of(self.words))
+        assert self._facts is not None
+        return self._facts
 
-TRUE = Scalar("true")
-FALSE = Scalar("false")
+    @property
+    def form(self) -> Form:
+        """Return a column, a literal, an equality …, if it is one of these."""
+        return self.facts.form
 
 
+@lru_cache(maxsize=4096)
 def column(name: str) -> Scalar:
-    """The scalar that reads one column."""
-    return Scalar(quote(name), frozenset({name}))
+    """Return the scalar that reads one column."""
+    return Scalar((column_word(name),))
 
 
 def literal(value: int) -> Scalar:
-    """An integer literal."""
-    return Scalar(str(value))
+    """Return an integer literal."""
+    return compose(str(value))
 
 
-def compose(template: str, **parts: Scalar) -> Scalar:
+def text_literal(value: str) -> Scalar:
+    """Return a literal of a text."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return Scalar((Word(Kind.LITERAL, f"'{escaped}'"),))
+
+
+def call_of(function: str, *arguments: Scalar) -> Scalar:
+    """Return a call of a function."""
+    inside: list[Word] = []
+    for each in arguments:
+        inside += [operator(",", spaced=False), *_spaced(each.words)] if inside else each.words
+    whole = (function_word(function), OPENING, *inside, CLOSING)
+    return Scalar(whole, all(each.deterministic for each in arguments))
+
+
+def cast(value: Scalar, type_: str) -> Scalar:
+    """Return a value as one of a type."""
+    words = (function_word("CAST"), OPENING, *_operand(value), operator("AS"), Word(Kind.LITERAL, type_, True))
+    return Scalar((*words, CLOSING), value.deterministic)
+
+
+def compose(text: str, **parts: Scalar) -> Scalar:
     """Build a scalar from others.
 
     Args:
-        template: SQL with `{name}` where a part goes; parts that are not atomic arrive in parentheses.
+        text: SQL with `{name}` where a part goes; parts that are not atomic arrive in parentheses.
         parts: The scalars to put there.
     """
-    return Scalar(
-        template.format(**{name: enclose(part.sql) for name, part in parts.items()}),
-        frozenset().union(*(part.columns for part in parts.values())),
-        all(part.deterministic for part in parts.values()),
-    )
+    words: list[Word] = []
+    for each in template(text):
+        words += spaced_as(_operand(parts[each.name]), each) if each.kind is Kind.HOLE else (each,)
+    return Scalar(tuple(words), all(part.deterministic for part in parts.values()))
+
+
+def equals(left: Scalar, right: Scalar, *, null_safe: bool = False) -> Scalar:
+    """Return the condition that two values are equal."""
+    return compose("{a} <=> {b}" if null_safe else "{a} = {b}", a=left, b=right)
 
 
 def all_of(conditions: Iterable[Scalar]) -> Scalar | None:
-    """The conjunction of conditions, evaluated from left to right; None for no condition."""
+    """Return the conjunction of conditions, evaluated from left to right; None for no condition."""
     parts = tuple(conditions)
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    return Scalar(
-        " AND ".join(_operand_of_and(part.sql) for part in parts),
-        frozenset().union(*(part.columns for part in parts)),
-        all(part.deterministic for part in parts),
-    )
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    # an OR binds weaker than AND
+    return _joined("AND", parts, [bracketed(p.words) if p.facts.disjunctive else p.words for p in parts])
 
 
 def any_of(conditions: Iterable[Scalar]) -> Scalar:
-    """The disjunction of conditions; FALSE for no condition."""
+    """Return the disjunction of conditions; FALSE for no condition."""
     parts = tuple(conditions)
-    if not parts:
-        return FALSE
-    return Scalar(
-        " OR ".join(enclose(part.sql) for part in parts) if len(parts) > 1 else parts[0].sql,
-        frozenset().union(*(part.columns for part in parts)),
-        all(part.deterministic for part in parts),
-    )
+    if len(parts) < 2:
+        return parts[0] if parts else FALSE
+    return _joined("OR", parts, [_operand(part) for part in parts])
+
+
+def _joined(word: str, parts: Iterable[Scalar], operands: Iterable[Words]) -> Scalar:
+    words: list[Word] = []
+    for each in operands:
+        words += (operator(word), *_spaced(each)) if words else each
+    return Scalar(tuple(words), all(part.deterministic for part in parts))
+
+
+def _spaced(words: Words) -> Words:
+    return words if words[0].spaced else (words[0]._replace(spaced=True), *words[1:])
+
+
+def _operand(scalar: Scalar) -> Words:
+    """Return the words as an operand: in parentheses unless they are atomic."""
+    return scalar.words if is_operand(scalar.words) else bracketed(scalar.words)
 
 
 def as_column(scalar: Scalar) -> str | None:
-    """The name of the column that a scalar is, if it is nothing but a column."""
-    if len(scalar.columns) != 1:
-        return None
-    (name,) = scalar.columns
-    return name if scalar.sql == quote(name) else None
+    """Return the name of the column that a scalar is, if it is nothing but a column."""
+    words = scalar.words
+    return words[0].name if len(words) == 1 and words[0].kind is Kind.COLUMN else None
+
+
+def equated(condition: Scalar) -> tuple[str, str, bool] | None:
+    """Return the columns that a condition says are equal, and whether NULL equals NULL."""
+    form = condition.form
+    if isinstance(form, Equality) and isinstance(form.left, Named) and isinstance(form.right, Named):
+        return form.left.name, form.right.name, form.null_safe
+    return None
+
+
+def pinned(condition: Scalar) -> str | None:
+    """Return the column that a condition says equals a literal."""
+    match condition.form:
+        case Equality(Named(name), Constant()) | Equality(Constant(), Named(name)):
+            return name
+    return None
+
+
+def called_with_column(scalar: Scalar, function: str) -> str | None:
+    """Return the column of a call of a function with nothing but a column."""
+    form = scalar.form
+    if isinstance(form, Call) and form.function == function and len(form.arguments) == 1:
+        (argument,) = form.arguments
+        return argument.name if isinstance(argument, Named) else None
+    return None
+
+
+def has_word(scalar: Scalar, word: str) -> bool:
+    """Return whether a word, in lower case, occurs in a scalar, if only as a part of one."""
+    return any(word in each.text.lower() for each in scalar.words)
 
 
 def substitute(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
@@ -102,126 +198,46 @@ def substitute(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
         scalar: The expression.
         replacements: What each column becomes; columns not named stay.
     """
-    if not scalar.columns & replacements.keys():
+    used = {name: replacements[name] for name in scalar.columns & replacements.keys()}
+    if not used:
         return scalar
-    used = [replacements[name] for name in sorted(scalar.columns & replacements.keys())]
-    return Scalar(
-        replace_columns(scalar, {name: enclose(new.sql) for name, new in replacements.items()}),
-        frozenset(scalar.columns - replacements.keys()).union(*(new.columns for new in used)),
-        scalar.deterministic and all(new.deterministic for new in used),
-    )
+    operands = {name: _operand(new) for name, new in used.items()}
+    words: list[Word] = []
+    for each in scalar.words:
+        new = operands.get(each.name) if each.kind is Kind.COLUMN else None
+        words += (each,) if new is None else spaced_as(new, each)
+    return Scalar(tuple(words), scalar.deterministic and all(new.deterministic for new in used.values()))
 
 
 def replace_columns(scalar: Scalar, texts: Mapping[str, str]) -> str:
-    """The scalar's SQL with each column reference replaced by a text that can stand in its place."""
-    sql, out, end = scalar.sql, list[str](), 0
-    for token in _TOKEN.finditer(sql):
-        if not _is_column(sql, token, scalar.columns):
-            continue
-        text = texts.get(_unquoted(token))
-        if text is not None:
-            out += [sql[end : token.start()], text]
-            end = token.end()
-    return "".join([*out, sql[end:]])
+    """Return the scalar's SQL with each column reference replaced by a text that can stand in its place."""
+    return render([_replaced(each, texts) for each in scalar.words])
+
+
+def _replaced(word: Word, texts: Mapping[str, str]) -> Word:
+    text = texts.get(word.name) if word.kind is Kind.COLUMN else None
+    return word if text is None else word._replace(text=text)
 
 
 def uses(scalar: Scalar, name: str) -> int:
     """Return how often a scalar reads a column."""
-    tokens = _TOKEN.finditer(scalar.sql)
-    return sum(1 for t in tokens if _is_column(scalar.sql, t, scalar.columns) and _unquoted(t) == name)
+    return sum(each.kind is Kind.COLUMN and each.name == name for each in scalar.words)
 
 
 def conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     """Split a condition at its outermost ANDs; the order is kept."""
-    return tuple(_part(condition, text) for text in _split(condition.sql))
+    parts = condition.facts.parts
+    return (condition,) if parts == (condition.words,) else tuple(_part(condition, part) for part in parts)
 
 
-def enclose(sql: str) -> str:
-    """A text that can stand as an operand anywhere: in parentheses unless it is atomic."""
-    return sql if _atomic(sql) else f"({sql})"
+def disjuncts(condition: Scalar) -> tuple[Scalar, ...]:
+    """Split a condition at its outermost ORs; the order is kept."""
+    branches = condition.facts.branches
+    return (condition,) if len(branches) == 1 else tuple(_part(condition, branch) for branch in branches)
 
 
-_TOKEN = re.compile(
-    r"(?s)(?P<name>`(?:``|[^`])*`)"
-    r"|(?P<text>\b[rR]'[^']*'|\b[rR]\"[^\"]*\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")"
-    r"|(?P<comment>--[^\n]*|/\*.*?\*/)"
-)
-_CALLED = re.compile(r"\s*\(")
-_WORD = re.compile(r"(?i)[()\[\]]|\b(?:and|or|between|case|end)\b")
+def _part(whole: Scalar, words: Words) -> Scalar:
+    return Scalar(words, whole.deterministic)
 
 
-def _unquoted(token: re.Match[str]) -> str:
-    return token.group()[1:-1].replace("``", "`")
-
-
-def _is_column(sql: str, token: re.Match[str], columns: frozenset[str]) -> bool:
-    """A quoted name after a dot is a field of a struct, and one before a parenthesis a function."""
-    if token.lastgroup != "name" or _unquoted(token) not in columns:
-        return False
-    before = token.start() - 1
-    while before >= 0 and sql[before].isspace():
-        before -= 1
-    return not (before >= 0 and sql[before] == ".") and not _CALLED.match(sql, token.end())
-
-
-def _shape(sql: str) -> str:
-    """The text, equally long, with names, strings and comments made unobtrusive."""
-    return _TOKEN.sub(lambda t: (" " if t.lastgroup == "comment" else "x") * len(t.group()), sql)
-
-
-@lru_cache(maxsize=4096)
-def _split(sql: str) -> tuple[str, ...]:
-    shape = _shape(sql).rstrip()
-    lead = len(shape) - len(shape.lstrip())
-    sql, shape = sql[lead : len(shape)], shape[lead:]
-    if shape.startswith("(") and _closing(shape, 0) == len(shape) - 1:
-        return _split(sql[1:-1])
-    cuts, depth, betweens = list[re.Match[str]](), 0, 0
-    for word in _WORD.finditer(shape):
-        text = word.group().lower()
-        if text in ("(", "[", "case"):
-            depth += 1
-        elif text in (")", "]", "end"):
-            depth -= 1
-        elif depth or text == "between":
-            betweens += not depth
-        elif text == "or":
-            return (sql,)
-        elif betweens:
-            betweens -= 1
-        else:
-            cuts.append(word)
-    if not cuts:
-        return (sql,)
-    starts = [0, *(cut.end() for cut in cuts)]
-    ends = [*(cut.start() for cut in cuts), len(sql)]
-    return tuple(part for start, end in zip(starts, ends, strict=True) for part in _split(sql[start:end]))
-
-
-def _closing(shape: str, start: int) -> int:
-    depth = 0
-    for i in range(start, len(shape)):
-        depth += (shape[i] in "([") - (shape[i] in ")]")
-        if not depth:
-            return i
-    return -1
-
-
-@lru_cache(maxsize=4096)
-def _atomic(sql: str) -> bool:
-    shape = _shape(sql)
-    call = re.match(r"\w*\(", shape)
-    if call:
-        return _closing(shape, call.end() - 1) == len(shape) - 1
-    return re.fullmatch(r"[\w.]+", shape) is not None
-
-
-@lru_cache(maxsize=4096)
-def _operand_of_and(sql: str) -> str:
-    """An OR binds weaker than AND wherever it stands outside of parentheses."""
-    return f"({sql})" if re.search(r"(?i)\bor\b", _shape(sql)) else sql.strip()
-
-
-def _part(whole: Scalar, sql: str) -> Scalar:
-    names = {_unquoted(t) for t in _TOKEN.finditer(sql) if _is_column(sql, t, whole.columns)}
-    return Scalar(sql, frozenset(names), whole.deterministic)
+TRUE, FALSE, NULL = compose("true"), compose("false"), compose("NULL")

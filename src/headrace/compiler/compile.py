@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from headrace.algebra.properties.keys import KeysOf, Uniqueness
 from headrace.algebra.relations import Filter, Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, transform
@@ -13,7 +14,6 @@ from headrace.compiler.derive import companion_types, full_program
 from headrace.compiler.maintainability import TypesOf, not_kept, undetermined_rows, unmatched_columns
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
-from headrace.optimizer.unique_keys import KeysOf, Uniqueness
 from headrace.sql.lower import lower
 from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
@@ -65,9 +65,9 @@ def compile_view(
     view = compile_tree(reading.tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
     output = describe(query)
     types_of = _types_of(describe)
-    loose = undetermined_rows(reading.tree, types_of)
+    loose = undetermined_rows(reading.tree, types_of, Uniqueness({}, {}, numbered=True).keys)
     if loose and keys:
-        known = Uniqueness(keys, column_types(reading.tree, types_of)).keys
+        known = Uniqueness(keys, column_types(reading.tree, types_of), numbered=True).keys
         told_apart = undetermined_rows(reading.tree, types_of, known)
         view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
         loose = told_apart

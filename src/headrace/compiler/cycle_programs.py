@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.algebra.relations import Aggregate, Empty, Existence, Project, Relation, Stored
-from headrace.algebra.scalar import all_of, as_column, column, compose
+from headrace.algebra.scalar import all_of, as_column, column, equals
 from headrace.algebra.tree import identity
 from headrace.errors import InternalError
 from headrace.ivm.change import Change, weigh
@@ -76,7 +76,7 @@ def _unseen(rows: Relation, change: Change) -> Relation:
         return gained
     held = {name: f"{RESERVED_PREFIX}held_{i}" for i, name in enumerate(rows.columns)}
     state = Project(Stored(STATE, rows.columns), tuple((new, column(name)) for name, new in held.items()))
-    same = all_of(compose("{a} <=> {b}", a=column(name), b=column(new)) for name, new in held.items())
+    same = all_of(equals(column(name), column(new), null_safe=True) for name, new in held.items())
     if same is None:
         raise InternalError("PLAN_INVALID", "A member of a cycle has no columns.")
     return weigh(Existence(Aggregate(gained, rows.columns), state, same, anti=True), 1)

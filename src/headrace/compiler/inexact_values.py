@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from headrace.algebra.relations import Aggregate, AggregateCall, Relation, Window, WindowCall
-from headrace.algebra.scalar import column
+from headrace.algebra.scalar import called_with_column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 from headrace.ivm.query_root import root_of
@@ -54,5 +54,5 @@ def _aggregate(call: AggregateCall) -> bool:
 def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> bool:
     if call.function not in _SUMS:
         return call.function in _MOMENTS
-    plain = (name for name in call.call.columns if call.call.sql == f"{call.function}({column(name).sql})")
-    return outputs[call.name] in _FLOATS and inputs.get(next(plain, ""), "double") in _FLOATS
+    summed = called_with_column(call.call, call.function)
+    return outputs[call.name] in _FLOATS and inputs.get(summed or "", "double") in _FLOATS

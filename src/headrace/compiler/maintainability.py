@@ -18,13 +18,14 @@ from headrace.algebra.relations import (
     Values,
     Window,
 )
+from headrace.algebra.scalar import has_word
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import identity, walk
 from headrace.algebra.types import followed, groupable, mentions
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.inexact_values import inexact
 from headrace.sql.reader.functions.order_dependence import unsettled
-from headrace.sql.reader.functions.ties import Known, nothing_known, undetermined
+from headrace.sql.reader.functions.ties import FindKeys, undetermined
 from headrace.sql.reader.refusals import Refusal, not_maintained
 
 TypesOf = Callable[[Relation], tuple[Column, ...]]
@@ -52,9 +53,9 @@ def unmatched_columns(view: CompiledView, output: tuple[Column, ...]) -> tuple[R
     return _incomparable(output, view.tree) + _misread(view.output, output)
 
 
-def undetermined_rows(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
+def undetermined_rows(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusal, ...]:
     """Refuse what may give other results for the same rows, as rows that tie have no order."""
-    return undetermined(tree, types_of, known) + unsettled(tree, types_of, known)
+    return undetermined(tree, types_of, keys) + unsettled(tree, types_of, keys)
 
 
 def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:
@@ -82,8 +83,8 @@ def _by_maps(view: CompiledView, types_of: TypesOf) -> tuple[Refusal, ...]:
     """
     found = set[str]()
     nodes = list(walk(view.tree)) if view.tree is not None else []
-    written = (value.sql.lower() for node in nodes if isinstance(node, Project) for _, value in node.items)
-    possible = not all(map(groupable, view.types.values())) or any("map" in sql for sql in written)
+    values = (value for node in nodes if isinstance(node, Project) for _, value in node.items)
+    possible = not all(map(groupable, view.types.values())) or any(has_word(value, "map") for value in values)
     for node in (node for node in nodes if isinstance(node, Aggregate)):
         kinds = {key: view.types.get(key) for key in node.keys}
         if None in kinds.values() and possible:  # Spark is asked for types only where there may be such

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.facts import Constant
+from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -28,7 +29,7 @@ from headrace.algebra.relations import (
     Values,
     Window,
 )
-from headrace.algebra.scalar import Scalar
+from headrace.algebra.scalar import Scalar, pinned
 from headrace.algebra.text import call_text, window_text
 from headrace.algebra.tree import walk
 from headrace.ivm.aggregates.accumulators import Kind, plan
@@ -241,8 +242,15 @@ def _kinds(call: AggregateCall, rows: Relation) -> set[Kind]:
 
 def _compares(node: Aggregate) -> bool:
     """Return whether it is what INTERSECT and EXCEPT become."""
-    counts = [call.filter.sql if call.filter is not None else "" for call in node.calls]
-    return isinstance(node.input, Union) and len(counts) == 2 and all(re.fullmatch(_SIDE, each) for each in counts)
+    sides = {pinned(call.filter) if call.filter is not None else None for call in node.calls}
+    side = next(iter(sides)) if len(sides) == 1 and len(node.calls) == 2 else None
+    return side is not None and isinstance(node.input, Union) and all(_marks(each, side) for each in node.input.inputs)
+
+
+def _marks(branch: Relation, side: str) -> bool:
+    """Return whether all rows of a branch have one and the same value in a column, which says where they come from."""
+    value = dict(branch.items).get(side) if isinstance(branch, Project) else None
+    return value is not None and isinstance(value.form, Constant)
 
 
 def _parts_of_comparisons(node: Relation) -> Iterator[Relation]:
@@ -251,9 +259,6 @@ def _parts_of_comparisons(node: Relation) -> Iterator[Relation]:
         yield node.input
     elif isinstance(node, Filter) and isinstance(node.input, Aggregate) and _compares(node.input):
         yield node
-
-
-_SIDE = r"`side(?:_\d+)?` = [12]"
 
 
 # windows and order

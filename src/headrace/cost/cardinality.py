@@ -9,11 +9,11 @@ exchanged and sorted. The constants were fitted to what the 22 queries of TPC-H 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from headrace.algebra.properties.equalities import hashable
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -37,7 +37,7 @@ from headrace.algebra.relations import (
     Union,
     Values,
 )
-from headrace.algebra.scalar import conjuncts
+from headrace.algebra.scalar import Scalar, conjuncts
 
 VALUES_PER_SECOND = 200_000_000
 """What is read of columns."""
@@ -120,9 +120,8 @@ class Work:
             case Values():
                 return Cardinality(len(node.rows), len(node.rows))
             case Filter():
-                patterns = node.condition.sql.upper().count("LIKE ")
-                self.seconds += inputs[0].rows * patterns / MATCHED_PER_SECOND
-                return _left_out(inputs[0], prod(_kept(each.sql) for each in conjuncts(node.condition)))
+                self.seconds += inputs[0].rows * node.condition.facts.patterns / MATCHED_PER_SECOND
+                return _left_out(inputs[0], prod(map(_kept, conjuncts(node.condition))))
             case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
                 return self._joined(node, *inputs)
             case Aggregate():
@@ -177,41 +176,20 @@ def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
         return True
     sides = tuple(frozenset(each.columns) for each in node.inputs)
     between = (each for each in conjuncts(node.condition) if all(side & each.columns for side in sides))
-    return any(_is_equality(_shown(each.sql)) or _in_every_branch(each.sql) for each in between)
-
-
-def _is_equality(text: str) -> bool:
-    return _EQUALS.search(text) is not None and _OTHERWISE.search(text) is None
-
-
-def _in_every_branch(sql: str) -> bool:
-    """Return whether all branches of an OR share an equality, which Spark factors out."""
-    found = _COLUMNS_EQUAL.findall(sql)
-    return len(set(found)) < len(found)
-
-
-def _shown(sql: str) -> str:
-    """Return a condition without what stands in quotes."""
-    return _QUOTED.sub("?", sql)
-
-
-_QUOTED = re.compile(r"`(?:``|[^`])*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_COLUMNS_EQUAL = re.compile(r"(`(?:``|[^`])*`)\s*(?:={1,2}|<=>)\s*(`(?:``|[^`])*`)")
-_EQUALS = re.compile(r"(?<![<>!=])={1,2}(?![=>])|<=>")
-_OTHERWISE = re.compile(r"\b(?:OR|NOT)\b", re.IGNORECASE)
+    return any(map(hashable, between))
 
 
 def _left_out(volume: Cardinality, kept: float) -> Cardinality:
     return Cardinality(volume.rows * kept, volume.whole)
 
 
-def _kept(condition: str) -> float:
-    text = _shown(condition).upper()
-    if _OTHERWISE.search(text):
+def _kept(condition: Scalar) -> float:
+    facts = condition.facts
+    if facts.disjunctive or facts.negative:
         return KEPT_BY_CONDITION
-    if " LIKE " in text or " RLIKE " in text:
+    if facts.patterns:
         return KEPT_BY_PATTERN
-    return KEPT_BY_EQUALITY if _is_equality(text) else KEPT_BY_CONDITION
+    return KEPT_BY_EQUALITY if facts.equates else KEPT_BY_CONDITION
 
 
 def _seconds_a_value(call: AggregateCall) -> float:

@@ -6,12 +6,12 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import Scalar, as_column
+from headrace.algebra.scalar import as_column, column, compose
 from headrace.algebra.tree import unweighted
 from headrace.ivm.change import total, union_all, weigh
-from headrace.names import WEIGHT, quote
+from headrace.names import WEIGHT
 
-CHANGED = Scalar(f"{quote(WEIGHT)} <> 0", frozenset({WEIGHT}))
+CHANGED = compose("{w} <> 0", w=column(WEIGHT))
 """The weight is not zero."""
 
 

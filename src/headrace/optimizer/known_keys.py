@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace.algebra.properties.keys import KeysOf, Types, Uniqueness
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Join, OuterJoin, Project, Relation
-from headrace.algebra.scalar import Scalar, compose, literal
+from headrace.algebra.scalar import NULL, Scalar, cast, compose, literal
 from headrace.algebra.tree import identity, transform, walk
-from headrace.algebra.types import decimal_of, groupable, is_integer, mentions
-from headrace.optimizer.unique_keys import KeysOf, Types, Uniqueness
+from headrace.algebra.types import decimal_of, is_integer
 
 
 def use_keys(relation: Relation, known: KeysOf, types: Types) -> Relation:
@@ -61,7 +62,7 @@ def _single_rows(node: Aggregate, unique: Uniqueness, types: Types) -> Relation 
 
 def _exact(type_: str | None) -> bool:
     """Return whether equal values of a type are the same value."""
-    return type_ is not None and groupable(type_) and not mentions(type_, "float", "double") and "collate" not in type_
+    return type_ is not None and equal_means_same(type_)
 
 
 def _of_one_row(call: AggregateCall) -> Scalar | None:
@@ -74,7 +75,7 @@ def _of_one_row(call: AggregateCall) -> Scalar | None:
     if call.argument is None or not _keeps_its_value(call):
         return None
     conditions = [call.filter] if call.filter else []
-    return _if_all(conditions, call.argument, Scalar("NULL"), call.type)
+    return _if_all(conditions, call.argument, NULL, call.type)
 
 
 def _keeps_its_value(call: AggregateCall) -> bool:
@@ -86,7 +87,7 @@ def _keeps_its_value(call: AggregateCall) -> bool:
 
 def _if_all(conditions: list[Scalar], value: Scalar, otherwise: Scalar, type_: str) -> Scalar:
     if not conditions:
-        return compose(f"CAST({{v}} AS {type_})", v=value)
+        return cast(value, type_)
     parts = {f"c{i}": condition for i, condition in enumerate(conditions)}
     holds = " AND ".join(f"({{{name}}})" for name in parts)
     return compose(f"CAST(CASE WHEN {holds} THEN {{v}} ELSE {{o}} END AS {type_})", v=value, o=otherwise, **parts)

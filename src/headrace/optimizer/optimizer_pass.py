@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from headrace.algebra.properties.keys import KeysOf
 from headrace.algebra.relations import Relation
 from headrace.ivm.program import Key, Need
 from headrace.names import TableName
-from headrace.optimizer.unique_keys import KeysOf
 
 Types = Mapping[str, str]
 

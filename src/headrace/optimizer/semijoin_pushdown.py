@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.algebra.joins import equal_alike
+from headrace.algebra.properties.equalities import equal_alike
 from headrace.algebra.relations import (
     Aggregate,
     Existence,

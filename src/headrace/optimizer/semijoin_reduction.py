@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from headrace.algebra.joins import equal_alike
+from headrace.algebra.properties.equalities import equal_alike
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, OuterJoin, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import walk

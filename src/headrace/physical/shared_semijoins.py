@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Moment, Relation, Scan, Stored
 from headrace.algebra.tree import walk
 from headrace.errors import InternalError
 from headrace.ivm.program import Key, Need, Step
 from headrace.names import TableName, quote
 from headrace.optimizer.common_subexpressions.across_programs import common_step, together
-from headrace.optimizer.common_subexpressions.read_once import same_when_equal
 from headrace.physical.facts import Collected, Common, Facts, SourceFacts
 from headrace.physical.key_ranges import WORTH_ROWS, spanned
 from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction, enclosed_sql
@@ -61,7 +61,7 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
     there, fields = source.names, need.fields
     if key[0] in changes:
         there = there & changes[key[0]].columns
-        fields = {name: type_ for name, type_ in fields.items() if type_ and same_when_equal(type_)}
+        fields = {name: type_ for name, type_ in fields.items() if type_ and equal_means_same(type_)}
     if not there.issuperset(key[1]) or not all(changes[table].columns.issuperset(own) for table, own in follows):
         return None
     fields = {name: type_ for name, type_ in fields.items() if name in there}

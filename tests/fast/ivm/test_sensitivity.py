@@ -135,7 +135,7 @@ def test_too_few_affected_rows_are_noticed(fixture: str, monkeypatch: pytest.Mon
     affected = existence.affected
 
     def fewer(node: Existence, right: Relation, change: Change) -> Relation:
-        return Filter(affected(node, right, change), Scalar("1 = 0"))
+        return Filter(affected(node, right, change), compose("1 = 0"))
 
     monkeypatch.setattr(existence, "affected", fewer)
     with pytest.raises(Exception, match=r"missing|STATE_DIVERGED|disagree"):

@@ -27,7 +27,7 @@ from headrace.algebra.relations import (
     Union,
     Values,
 )
-from headrace.algebra.scalar import Scalar, column, literal
+from headrace.algebra.scalar import FALSE, NULL, call_of, column, compose, equals, literal, text_literal
 from headrace.errors import InternalError
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.optimizer.optimizer import Optimizer
@@ -89,11 +89,11 @@ def test_semi_and_anti_joins_take_null_for_equal(executor: DuckExecutor) -> None
         assert rows(executor, SemiJoin(A, keys, on, numbers=numbers)) == Counter({(1, 1): 2, (None, 3): 1})
         assert rows(executor, SemiJoin(A, keys, on, anti=True, numbers=numbers)) == Counter({(2, None): 1})
     assert rows(executor, SemiJoin(A, keys, ())) == rows(executor, A), "no key: anything on the right is enough"
-    assert not rows(executor, SemiJoin(A, Filter(keys, Scalar("false")), ()))
+    assert not rows(executor, SemiJoin(A, Filter(keys, FALSE), ()))
 
 
 def test_a_computed_key_is_an_operand() -> None:
-    computed = Project(A, (("null", Scalar("`a.k` IS NULL", frozenset({"a.k"}))),))
+    computed = Project(A, (("null", compose("{k} IS NULL", k=column("a.k"))),))
     sql = lower(SemiJoin(computed, Stored("touched", ("null",)), (("null", "null"),)), bind)
     assert "(t1.`k` IS NULL) <=> t2.`null`" in sql, "Spark does not take IS NULL <=>"
 
@@ -104,22 +104,22 @@ def test_a_lookup_keeps_rows_without_a_partner(executor: DuckExecutor) -> None:
 
 
 def test_rows_are_repeated_as_their_weight_says(executor: DuckExecutor) -> None:
-    weighted = Project(A, (("k", column("a.k")), (WEIGHT, Scalar("coalesce(`a.x`, 2)", frozenset({"a.x"})))))
+    weighted = Project(A, (("k", column("a.k")), (WEIGHT, call_of("coalesce", column("a.x"), literal(2)))))
     assert rows(executor, Repeat(weighted)) == Counter({(1,): 2, (2,): 2, (None,): 3})
 
 
 def test_values_and_unions_match_by_position(executor: DuckExecutor) -> None:
-    values = Values(("p", "q"), ((literal(1), Scalar("'x'")), (Scalar("NULL"), Scalar("'it\\'s'"))))
-    union = Union((values, Project(A, (("s", column("a.k")), ("r", Scalar("'a'"))))))
+    values = Values(("p", "q"), ((literal(1), text_literal("x")), (NULL, text_literal("it's"))))
+    union = Union((values, Project(A, (("s", column("a.k")), ("r", text_literal("a"))))))
     assert union.columns == ("p", "q")
-    assert rows(executor, Filter(union, Scalar("`p` = 1", frozenset("p")))) == Counter({(1, "x"): 1, (1, "a"): 2})
-    assert rows(executor, Filter(union, Scalar("`q` = 'it\\'s'", frozenset("q")))) == Counter({(None, "it's"): 1})
+    assert rows(executor, Filter(union, equals(column("p"), literal(1)))) == Counter({(1, "x"): 1, (1, "a"): 2})
+    assert rows(executor, Filter(union, equals(column("q"), text_literal("it's")))) == Counter({(None, "it's"): 1})
 
 
 def test_many_values_are_read_as_few_are(executor: DuckExecutor) -> None:
-    many = Values(("p", "a b"), tuple((Scalar(f"{i} - 1"), Scalar("'x'")) for i in range(300)))
-    assert sum(rows(executor, Filter(many, Scalar("`p` > 250", frozenset("p")))).values()) == 48
-    joined = Join(many, A, Scalar("`p` = `a.k`", frozenset({"p", "a.k"})))
+    many = Values(("p", "a b"), tuple((compose(f"{i} - 1"), text_literal("x")) for i in range(300)))
+    assert sum(rows(executor, Filter(many, compose("{p} > 250", p=column("p")))).values()) == 48
+    joined = Join(many, A, equals(column("p"), column("a.k")))
     assert rows(executor, Project(joined, (("p", column("p")), ("b", column("a b"))))) == Counter(
         {(1, "x"): 2, (2, "x"): 1}
     )
@@ -148,7 +148,7 @@ def test_a_relation_that_occurs_twice_gets_a_name() -> None:
 
 def test_small_sides_are_broadcast_when_asked() -> None:
     change = Scan(A.source, A.fields, Moment.CHANGE)
-    join = Join(change, B, Scalar("`a.k` = `b.k`", frozenset({"a.k", "b.k"})), small_left=True)
+    join = Join(change, B, equals(column("a.k"), column("b.k")), small_left=True)
     semi = SemiJoin(join, Stored("keys", ("k",)), (("a.k", "k"),))
     assert "BROADCAST" not in lower(semi, bind)
     assert "/*+ BROADCAST(t1, t3) */" in lower(semi, bind, hints=True)
@@ -157,7 +157,7 @@ def test_small_sides_are_broadcast_when_asked() -> None:
 def test_names_may_be_anything(executor: DuckExecutor) -> None:
     odd = 'a "strange`.name'
     renamed = Project(A, ((odd, column("a.k")),))
-    assert rows(executor, Filter(renamed, Scalar(column(odd).sql + " = 2", frozenset({odd})))) == Counter({(2,): 1})
+    assert rows(executor, Filter(renamed, equals(column(odd), literal(2)))) == Counter({(2,): 1})
 
 
 def test_what_has_no_sql_is_our_fault() -> None:

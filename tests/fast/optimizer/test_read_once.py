@@ -8,7 +8,7 @@ from kit.duck import DuckExecutor
 from kit.maintained import Maintained, table_name
 
 from headrace.algebra.relations import Filter, Moment, Project, Relation, Scan, SemiJoin, Stored, Union
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.scalar import column, compose, literal
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 from headrace.ivm.program import DeltaProgram
@@ -116,7 +116,7 @@ def _deep(levels: int) -> tuple[Domains, Relation]:
     steps: dict[str, Relation] = {"s0": Project(SemiJoin(change, change, (("id", "id"),)), (("id", column("id")),))}
     for level in range(1, levels):
         before = Stored(f"s{level - 1}", ("id",))
-        above = (Scalar(f"`id` > {i}", frozenset({"id"})) for i in range(3))
+        above = (compose("{id} > {i}", id=column("id"), i=literal(i)) for i in range(3))
         steps[f"s{level}"] = Union(tuple(Filter(before, condition) for condition in above))
     return Domains(steps, frozenset(), {"id": "bigint"}), Stored(f"s{levels - 1}", ("id",))
 

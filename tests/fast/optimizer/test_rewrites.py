@@ -24,7 +24,7 @@ from headrace.algebra.relations import (
     Stored,
     Union,
 )
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.scalar import column, compose
 from headrace.algebra.text import text
 from headrace.names import LAKE, TableName
 from headrace.optimizer.column_pruning import prune
@@ -95,8 +95,8 @@ def test_all_passes_together_keep_the_rows(
 
 def test_filters_and_unions_that_meet_are_one() -> None:
     scan = Scan(TableName(LAKE, ("shop",), "a"), (("k", "k"), ("x", "x")))
-    either = Scalar("`k` = 1 OR `x` = 2", frozenset({"k", "x"}))
-    filtered = Filter(Filter(scan, either), Scalar("`x` > 0", frozenset({"x"})))
+    either = compose("{k} = 1 OR {x} = 2", k=column("k"), x=column("x"))
+    filtered = Filter(Filter(scan, either), compose("{x} > 0", x=column("x")))
     assert text(merge(filtered)).splitlines()[0] == "Filter (`k` = 1 OR `x` = 2) AND `x` > 0"
     assert merge(Union((scan, Union((scan, scan))))) == Union((scan, scan, scan))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kit.duck import DuckExecutor
 
+from headrace.algebra.properties.keys import Uniqueness
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
@@ -28,7 +29,7 @@ def found(query: str) -> list[str]:
 
     reading = read(query, resolve=lambda p: TableName(LAKE, ("shop",), p[-1]), schema=lambda name: COLUMNS)
     assert reading.tree is not None, reading.refusals
-    refusals = unsettled(reading.tree, types_of)
+    refusals = unsettled(reading.tree, types_of, Uniqueness({}, {}, numbered=True).keys)
     assert all(refusal.place and refusal.hint for refusal in refusals)
     return [refusal.construct for refusal in refusals]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kit.duck import DuckExecutor
 
+from headrace.algebra.properties.keys import Uniqueness
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
@@ -27,7 +28,8 @@ def found(query: str) -> list[str]:
 
     reading = read(query, resolve=lambda p: TableName(LAKE, ("shop",), p[-1]), schema=lambda name: COLUMNS)
     assert reading.tree is not None, reading.refusals
-    return [refusal.construct.split("(")[0] for refusal in undetermined(reading.tree, types_of)]
+    keys = Uniqueness({}, {}, numbered=True).keys
+    return [refusal.construct.split("(")[0] for refusal in undetermined(reading.tree, types_of, keys)]
 
 
 @pytest.mark.parametrize(

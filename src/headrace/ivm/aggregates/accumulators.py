@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from headrace.algebra.relations import Aggregate, AggregateCall
-from headrace.algebra.scalar import Scalar, all_of, column, compose
+from headrace.algebra.scalar import Scalar, all_of, cast, column, compose
 from headrace.algebra.types import INTEGERS, decimal, decimal_of, is_integer
 from headrace.ivm.aggregates.decimal_average import quotient
 from headrace.names import WEIGHT
@@ -156,7 +156,7 @@ def _exact_sum(call: AggregateCall, plan: Plan, *, wide: bool) -> Accumulator | 
     else:
         if is_integer(call.argument_type):
             shape = INTEGERS[(call.argument_type or "").strip().lower()], 0
-            argument = compose(f"CAST({{x}} AS {decimal(*shape)})", x=argument)
+            argument = cast(argument, decimal(*shape))
         if shape is None or (shape[0] > _SUMMABLE and shape[1] > _KEPT_SCALE):
             return None
         precision, scale = shape

@@ -19,7 +19,7 @@ from headrace.algebra.relations import (
     SemiJoin,
     Stored,
 )
-from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, column, compose, substitute
+from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, cast, column, compose, substitute
 from headrace.algebra.tree import identity
 from headrace.ivm.affected_keys import touched
 from headrace.ivm.aggregates.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind, change_call, joined_halves
@@ -74,7 +74,7 @@ def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
     calls = tuple(a.scratch for a in root.plan.accumulators)
     items = [(name, column(key)) for key, name in root.keys]
     for a in root.plan.accumulators:
-        value = column(a.name) if a.type is None else compose(f"CAST({{x}} AS {a.type})", x=column(a.name))
+        value = column(a.name) if a.type is None else cast(column(a.name), a.type)
         items.append((prefix + a.name, value if a.kind is Kind.SUM else column(a.name)))
     return Project(Aggregate(rows, root.aggregate.keys, calls), tuple(items))
 
@@ -204,7 +204,7 @@ def _moved(a: Accumulator, *, ansi: bool) -> Scalar:
     old, add = column(OLD + a.name), column(ADD + a.name)
     if a.kind is Kind.COUNT:
         total = compose("COALESCE({old}, 0) + COALESCE({add}, 0)", old=old, add=add)
-        return _checked(total) if a.name == ROWS else compose("CAST({t} AS bigint)", t=total)
+        return _checked(total) if a.name == ROWS else cast(total, "bigint")
     if a.kind is Kind.SUM:
         assert a.count is not None
         # zero is of the sum's own type: beside an integer, Spark would make room for ten digits and lose decimals

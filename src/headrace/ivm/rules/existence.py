@@ -11,7 +11,7 @@ Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin 
 
 from __future__ import annotations
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, Project, Relation, Scan, Stored
 from headrace.algebra.scalar import Scalar, all_of, column, compose
 from headrace.algebra.tree import identity

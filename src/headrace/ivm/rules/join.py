@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.algebra.joins import at_most_one_row, connected, flatten, implied, ready
+from headrace.algebra.joins import at_most_one_row, connected, flatten, ready
+from headrace.algebra.properties.equalities import implied
 from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import walk

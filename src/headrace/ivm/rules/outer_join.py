@@ -10,7 +10,7 @@ Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin 
 from __future__ import annotations
 
 from headrace.algebra.relations import Empty, Existence, Join, OuterJoin, Project, Relation
-from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.scalar import NULL, Scalar, cast, column
 from headrace.ivm.change import Change, arrange, empty, union_all
 from headrace.ivm.rules.existence import with_partners
 from headrace.names import WEIGHT
@@ -52,6 +52,6 @@ def _padded(join: OuterJoin, rows: Relation) -> Relation:
     def value(name: str) -> Scalar:
         if name in there:
             return column(name)
-        return Scalar(f"CAST(NULL AS {types[name]})")
+        return cast(NULL, types[name])
 
     return Project(rows, tuple((name, value(name)) for name in (*join.columns, WEIGHT)))

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from headrace.algebra.joins import equal_alike, equalities
+from headrace.algebra.properties.equalities import equal_alike, equalities
 from headrace.algebra.relations import Aggregate, Existence, Filter, Join, Project, Relation, Scan
-from headrace.algebra.scalar import as_column, column, compose, conjuncts
+from headrace.algebra.scalar import as_column, column, conjuncts, equals
 from headrace.algebra.tree import over, transform, walk
 from headrace.ivm.change import Partners
 from headrace.optimizer.auxiliary_views.keepable_groups import recurses
@@ -63,7 +63,7 @@ def _met(rows: Relation, partners: Partners, number: int) -> Relation:
     for place, (key, values) in enumerate(partners, 1):
         name = f"{_PARTNER}{number}_{place}"
         met = Project(values, tuple((name, column(own)) for own in values.columns))
-        rows = Existence(rows, met, compose("{k} = {p}", k=column(key), p=column(name)))
+        rows = Existence(rows, met, equals(column(key), column(name)))
     return rows
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Filter, Project, Relation, Stored
-from headrace.algebra.scalar import Scalar, column, compose, literal
+from headrace.algebra.scalar import NULL, Scalar, cast, column, compose, literal
 from headrace.ivm.aggregates import root_aggregate
 from headrace.ivm.program import COMPANION, FullProgram
 from headrace.ivm.query_root import Root
@@ -63,7 +63,7 @@ class Part:
             return rows
         values: dict[str, Scalar] = {s: column(n) for n, s in zip(self.names, self.stored, strict=True)}
         values[PART] = literal(self.number)
-        nothing = {name: Scalar(f"CAST(NULL AS {types[name]})") for name in columns if name not in values}
+        nothing = {name: cast(NULL, types[name]) for name in columns if name not in values}
         weight = ((WEIGHT, column(WEIGHT)),) if rows.weighted else ()
         return Project(rows, (*((name, (values | nothing)[name]) for name in columns), *weight))
 

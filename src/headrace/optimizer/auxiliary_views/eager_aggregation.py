@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import Aggregate, AggregateCall, Filter, OuterJoin, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of, as_column, column, compose, conjuncts
 from headrace.algebra.tree import transform

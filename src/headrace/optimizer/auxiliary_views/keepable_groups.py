@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.algebra.relations import Aggregate, Recursive, Relation
-from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.scalar import Scalar, cast, column
 from headrace.algebra.tree import sources, walk
 from headrace.ivm.query_root import Root, root_of
 
@@ -39,4 +39,4 @@ def keepable(node: Aggregate, types: Mapping[str, str]) -> Root | None:
 
 
 def _as_is(name: str, type_: str) -> Scalar:
-    return compose(f"CAST({{x}} AS {type_})", x=column(name)) if type_ in _NARROW else column(name)
+    return cast(column(name), type_) if type_ in _NARROW else column(name)

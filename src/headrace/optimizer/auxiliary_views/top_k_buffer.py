@@ -26,7 +26,7 @@ from headrace.algebra.relations import (
     Window,
     WindowCall,
 )
-from headrace.algebra.scalar import Scalar, column, compose, literal
+from headrace.algebra.scalar import Scalar, call_of, column, compose, literal
 from headrace.algebra.tree import identity
 from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change, total
@@ -96,7 +96,7 @@ def _followed(tree: TopK, kept: Stored, moved: Stored) -> Relation:
     came = _first(tree, Filter(moved, compose("{w} > 0", w=column(WEIGHT))))
     rows = Union((_counted(kept, literal(1), literal(0)), _counted(Union((lost, came)), literal(0), column(WEIGHT))))
     each = Aggregate(rows, tree.columns, (total(_THERE), total(_MOVED)))
-    kept_rows = Scalar(f"sum(`{_THERE}`)", frozenset({_THERE}))
+    kept_rows = call_of("sum", column(_THERE))
     behind = WindowCall(_BEHIND, "sum", kept_rows, tree.order, "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
     placed = Window(each, (), (behind, WindowCall(_ALL, "sum", kept_rows)))
     copies = compose("{t} + {m}", t=column(_THERE), m=column(_MOVED))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from headrace.algebra.joins import at_most_one_row, equalities, flatten, implied
+from headrace.algebra.joins import at_most_one_row, flatten
+from headrace.algebra.properties.equalities import equalities, implied
 from headrace.algebra.relations import (
     Aggregate,
     Existence,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Empty, Filter, Moment, Project, Relation, Scan
 from headrace.algebra.scalar import as_column, column
 from headrace.ivm.program import DeltaProgram, Key, Need, Step, free_name
@@ -21,7 +22,6 @@ from headrace.optimizer.common_subexpressions.read_once import (
     is_large,
     looked_into,
     read_from,
-    same_when_equal,
 )
 from headrace.optimizer.common_subexpressions.semijoin_rows import identity_fields, semijoin_step
 from headrace.optimizer.optimizer_pass import ProgramFacts
@@ -136,7 +136,7 @@ class SharedSemijoins:
         if not WORTH_ROWS <= self.sizes.get(source, WORTH_ROWS) <= MOST_ROWS:
             return []
         fields = {name: self.types.get(out, "") for out, name in reading.scan.fields}
-        if source in self.changed and not all(type_ and same_when_equal(type_) for type_ in fields.values()):
+        if source in self.changed and not all(type_ and equal_means_same(type_) for type_ in fields.values()):
             return []  # rows as they were could not be told from rows as they are
         found = (((source, demand.columns), _followed(demand.values)) for demand in reading.demands)
         return [(key, Need(follows, fields)) for key, follows in found if follows]

@@ -7,16 +7,15 @@ as they were follow from the change. So N is read once and becomes a step (`near
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Moment, Project, Relation, Replicate, Stored
 from headrace.algebra.scalar import Scalar, all_of, column
 from headrace.algebra.tree import walk
-from headrace.algebra.types import groupable, mentions
 from headrace.ivm.program import DeltaProgram, Key, Step, free_name
 from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.semijoin_rows import AFTERWARDS, BEFOREHAND, semijoin_step
@@ -133,7 +132,7 @@ class _Program:
         if source not in self.changed:
             return True
         used = {out for reading, _ in wanted for out, _ in reading.scan.fields}
-        return all(out in self.types and same_when_equal(self.types[out]) for out in used)
+        return all(out in self.types and equal_means_same(self.types[out]) for out in used)
 
     def _step(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Step:
         source = key[0]
@@ -180,11 +179,6 @@ def looked_into(step: Step) -> bool:
     return step.only_if is None and step.near is None
 
 
-def same_when_equal(type_: str) -> bool:
-    """Return whether equal values are identical, unlike 0.0 and -0.0 or collated texts."""
-    return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
-
-
 def _quick(condition: Scalar) -> bool:
     """Return whether a condition is cheaper than a lookup; others stay with their readers."""
-    return not re.search(r"(?i)\b(?:r?like|ilike|similar|regexp)\b|\w\s*\(", condition.sql)
+    return not condition.facts.patterns and not condition.facts.calls

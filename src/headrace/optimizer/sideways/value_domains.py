@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
-from headrace.algebra.joins import equalities
+from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import (
     Aggregate,
     Empty,

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, OuterJoin, Project, Recursive, Relation, Union
-from headrace.algebra.scalar import Scalar, as_column, column
+from headrace.algebra.scalar import as_column, cast, column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import transform
-from headrace.names import quote
-from headrace.sql.reader.functions.ties import equal_means_same
 
 DescribeRelation = Callable[[Relation], tuple[Column, ...]]
 
@@ -70,6 +69,6 @@ def _cast(branch: Relation, wanted: list[str], describe_relation: DescribeRelati
         return branch
     items = []
     for own, target in zip(columns, wanted, strict=True):
-        text = f"CAST({quote(own.name)} AS {target.upper()})"
-        items.append((own.name, column(own.name) if own.type == target else Scalar(text, frozenset({own.name}))))
+        value = column(own.name)
+        items.append((own.name, value if own.type == target else cast(value, target.upper())))
     return Project(branch, tuple(items))

@@ -9,7 +9,7 @@ for a value like any other, as set operations do.
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, AggregateCall, Filter, Project, Relation, Replicate, Union
-from headrace.algebra.scalar import column, compose, literal
+from headrace.algebra.scalar import column, compose, equals, literal
 from headrace.algebra.tree import identity
 from headrace.sql.reader.names.column_names import Names
 
@@ -55,4 +55,4 @@ def _from_side(relation: Relation, side: str, number: int) -> Project:
 
 
 def _count(name: str, side: str, number: int) -> AggregateCall:
-    return AggregateCall(name, "count", filter=compose("{s} = {n}", s=column(side), n=literal(number)))
+    return AggregateCall(name, "count", filter=equals(column(side), literal(number)))

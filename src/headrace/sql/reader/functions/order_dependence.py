@@ -10,20 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.algebra.properties.dependencies import Names, closure, dependencies
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, AggregateCall, Relation
 from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import walk
 from headrace.algebra.types import decimal_of
-from headrace.sql.reader.functions.ties import (
-    Known,
-    Names,
-    TypesOf,
-    closure,
-    dependencies,
-    equal_means_same,
-    nothing_known,
-    unique,
-)
+from headrace.sql.reader.functions.ties import FindKeys, TypesOf
 from headrace.sql.reader.refusals import Refusal, not_deterministic
 from headrace.sql.reader.syntax.tokens import words
 
@@ -33,19 +26,19 @@ _LISTS = words("listagg string_agg")
 _TRIES = words("try_avg try_sum")
 
 
-def unsettled(tree: Relation, types_of: TypesOf, known: Known = nothing_known) -> tuple[Refusal, ...]:
+def unsettled(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusal, ...]:
     """Return the aggregates of a query that may give other results for the same rows.
 
     Args:
         tree: The query, reading no column that it does not use.
         types_of: Spark's column types of a relation.
-        known: What is known of keys besides what the query itself tells.
+        keys: Finds keys of a relation.
     """
     nodes = [node for node in walk(tree) if isinstance(node, Aggregate)]
-    return tuple(refusal for node in nodes for refusal in _refusals(node, types_of, known))
+    return tuple(refusal for node in nodes for refusal in _refusals(node, types_of, keys))
 
 
-def _refusals(node: Aggregate, types_of: TypesOf, known: Known) -> Iterator[Refusal]:
+def _refusals(node: Aggregate, types_of: TypesOf, keys: FindKeys) -> Iterator[Refusal]:
     choosing = [call for call in node.calls if call.function in _BY | _ANY | _LISTS | _TRIES]
     if not choosing:
         return
@@ -54,7 +47,7 @@ def _refusals(node: Aggregate, types_of: TypesOf, known: Known) -> Iterator[Refu
         if call.function in _TRIES:
             if not _suffices(types.get(_name(call.argument) or "", "")):
                 yield _refusal(call, "may run out of its type in one order of its rows and not in another")
-        elif not _settled(node, call, types, known):
+        elif not _settled(node, call, types, keys):
             why = "puts rows in an order that its ORDER BY does not settle" if call.within else _WHY
             yield _refusal(call, why)
 
@@ -75,10 +68,10 @@ def _suffices(type_: str) -> bool:
     return type_ in ("tinyint", "smallint", "int", "float", "double") or (shape is not None and shape[0] <= 28)
 
 
-def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], known: Known) -> bool:
+def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], keys: FindKeys) -> bool:
     """Return whether rows of a group that tie for the call agree in its result."""
     pins = frozenset(node.keys).union(*(_pinned(each) for each in _told_apart(call)))
-    if any(key <= pins for key in (*unique(node.input), *known(node.input))):
+    if any(key <= pins for key in keys(node.input)):
         return True
     exact = frozenset(name for name, type_ in types.items() if equal_means_same(type_))
     wanted = call.argument.columns if call.argument is not None else frozenset[str]()

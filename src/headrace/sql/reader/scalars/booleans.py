@@ -85,7 +85,7 @@ def split(lexemes: Lexemes, word: str) -> tuple[Lexemes, ...]:
         text = lexeme.text.upper()
         if lexeme.role is Role.OPERATOR and text in ("(", "[", "CASE"):
             depth += 1
-        elif depth and ((lexeme.role is Role.OPERATOR and text in (")", "]")) or _ends_case(lexemes, i)):
+        elif depth and ((lexeme.role is Role.OPERATOR and text in (")", "]")) or lexeme.role is Role.END):
             depth -= 1
         elif depth or lexeme.role is not Role.OPERATOR:
             continue
@@ -97,7 +97,3 @@ def split(lexemes: Lexemes, word: str) -> tuple[Lexemes, ...]:
             parts.append(lexemes[start:i])
             start = i + 1
     return (*parts, lexemes[start:])
-
-
-def _ends_case(lexemes: Lexemes, at: int) -> bool:
-    return lexemes[at].role is Role.LITERAL and lexemes[at].text.upper() == "END" and lexemes[at - 1].text != "."

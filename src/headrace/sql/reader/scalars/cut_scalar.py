@@ -102,7 +102,7 @@ class _Cutter:
             token = self.tokens[at]
             if token.kind is Kind.WORD and token.word in _OF_CASE and cases:
                 cases -= token.word == "END"
-                at = self.emit_all(Role.LITERAL if token.word == "END" else Role.OPERATOR, at, at + 1)
+                at = self.emit_all(Role.END if token.word == "END" else Role.OPERATOR, at, at + 1)
             elif token.word == "CASE" and not self.after_operand():
                 cases += 1
                 at = self.emit_all(Role.OPERATOR, at, at + 1)

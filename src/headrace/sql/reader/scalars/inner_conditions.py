@@ -45,7 +45,7 @@ def _searched(lexemes: Lexemes, when: int) -> bool:
     depth = 0
     for at in range(when - 1, -1, -1):
         text = lexemes[at].text.upper()
-        if lexemes[at].role is Role.LITERAL and text == "END" and lexemes[at - 1].text != ".":
+        if lexemes[at].role is Role.END:
             depth += 1
         elif lexemes[at].role is Role.OPERATOR and text == "CASE":
             if depth == 0:
@@ -61,7 +61,7 @@ def _then(lexemes: Lexemes, at: int) -> int:
         text = lexemes[i].text.upper()
         if lexemes[i].role is Role.OPERATOR and text == "CASE":
             depth += 1
-        elif lexemes[i].role is Role.LITERAL and text == "END" and lexemes[i - 1].text != "." and depth:
+        elif lexemes[i].role is Role.END and depth:
             depth -= 1
         elif lexemes[i].role is Role.OPERATOR and text == "THEN" and depth == 0:
             return i

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from headrace.algebra.scalar import Scalar
+from headrace.algebra.words import Kind, Word, operator
 from headrace.names import quote
 from headrace.sql.reader.syntax.query_shape import Range
 from headrace.sql.reader.syntax.tokens import Token, counts
@@ -34,6 +35,8 @@ class Role(Enum):
     """The name of a function that gives several rows, as a whole select item; an opening bracket follows."""
     LITERAL = auto()
     """Anything else that ends an operand: constants, types, lambda variables, fields."""
+    END = auto()
+    """The END of a CASE, which ends an operand."""
     OPERATOR = auto()
     """Operators, brackets, keywords between operands."""
     STAR = auto()
@@ -69,7 +72,7 @@ class Lexeme:
     @property
     def ends_operand(self) -> bool:
         """Return whether an operand ends with it."""
-        return self.role in (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY) or self.text in (")", "]")
+        return self.role in (Role.NAME, Role.INPUT, Role.LITERAL, Role.END, Role.SUBQUERY) or self.text in (")", "]")
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -91,7 +94,17 @@ def render(lexemes: Sequence[Lexeme]) -> str:
 
 def scalar(lexemes: Sequence[Lexeme]) -> Scalar:
     """Return the lexemes as a scalar; all names must be resolved."""
-    return Scalar(render(lexemes), frozenset(p.parts[0] for p in lexemes if p.role is Role.INPUT))
+    return Scalar(tuple(map(_word, lexemes)))
+
+
+def _word(lexeme: Lexeme) -> Word:
+    if lexeme.role is Role.INPUT:
+        return Word(Kind.COLUMN, lexeme.text, lexeme.spaced, lexeme.parts[0])
+    if lexeme.role in (Role.CALL, Role.WINDOW, Role.GENERATOR):
+        return Word(Kind.FUNCTION, lexeme.text, lexeme.spaced, lexeme.parts[0])
+    if lexeme.role in (Role.OPERATOR, Role.END):
+        return operator(lexeme.text, spaced=lexeme.spaced)
+    return Word(Kind.LITERAL, lexeme.text, lexeme.spaced)
 
 
 def unquoted(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Aggregate, AggregateCall, Project, Relation, SortKey
-from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.scalar import Scalar, cast, column
 from headrace.algebra.tree import identity
 from headrace.errors import Place
 from headrace.sql.reader.functions.aggregate_functions import (
@@ -198,7 +198,7 @@ class Grouping:
             raise UnsupportedCallError("grouping()", lexeme)
         at = own.index(asked[0])
         name = f"grouping.{at}"
-        self._bits[name] = compose("CAST({bit} AS tinyint)", bit=self._copies.bit(at))
+        self._bits[name] = cast(self._copies.bit(at), "tinyint")
         return name
 
     def _key_at(self, lexemes: Lexemes, at: int) -> int | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from headrace.algebra.relations import Join, Project, Relation, Values
-from headrace.algebra.scalar import Scalar, column, compose, literal
+from headrace.algebra.scalar import Scalar, cast, column, compose, literal
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.scalars.lexemes import (
     Lexemes,
@@ -155,9 +155,7 @@ class Copies:
             key_names: Those columns, in order.
         """
         numbers = [self.sets.number(members) for members in self.sets.sets]
-        values = [
-            (Scalar(f"CAST({n} AS bigint)"), *([literal(i)] if self.place else [])) for i, n in enumerate(numbers)
-        ]
+        values = [(cast(literal(n), "bigint"), *([literal(i)] if self.place else [])) for i, n in enumerate(numbers)]
         joined = Join(rows, Values(self.columns, tuple(tuple(row) for row in values)))
         shown = [(name, column(name)) for name in joined.columns if name not in key_names]
         nulled = [(name, self._key(i, name)) for i, name in enumerate(key_names)]
@@ -169,4 +167,4 @@ class Copies:
     def bit(self, at: int) -> Scalar:
         """Return whether an expression is left out: 1 or 0."""
         power = 1 << (len(self.sets.expressions) - 1 - at)
-        return Scalar(f"(`{self.number}` DIV {power}) % 2", frozenset({self.number}))
+        return compose("({n} DIV {p}) % 2", n=column(self.number), p=literal(power))

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from headrace.algebra.properties.order import POSITIONAL
 from headrace.algebra.relations import Project, Relation, SortKey, Window, WindowCall
 from headrace.algebra.scalar import Scalar
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context
-from headrace.sql.reader.functions.ties import POSITIONAL, SETTLED
+from headrace.sql.reader.functions.ties import SETTLED
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.lexemes import (

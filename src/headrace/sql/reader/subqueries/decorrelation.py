@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, Join, Project, Relation
-from headrace.algebra.scalar import Scalar, all_of, column, compose, substitute
+from headrace.algebra.scalar import Scalar, all_of, column, equals, substitute
 from headrace.algebra.tree import identity
 from headrace.algebra.types import decimal_of, is_integer
 from headrace.sql.reader.context import Context
-from headrace.sql.reader.functions.ties import equal_means_same
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.scalars.booleans import split
 from headrace.sql.reader.scalars.collations import under_one_collation
@@ -43,7 +43,7 @@ class Matched:
 
     def equal(self, a: str, b: str) -> Scalar:
         """Return whether a column of outer rows equals a key."""
-        return compose("{a} <=> {b}" if self.nulls else "{a} = {b}", a=column(a), b=column(b))
+        return equals(column(a), column(b), null_safe=self.nulls)
 
 
 def matched(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, OuterJoin, Project, Relation
 from headrace.algebra.scalar import TRUE, all_of
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context
-from headrace.sql.reader.functions.ties import equal_means_same
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.correlation import Rows

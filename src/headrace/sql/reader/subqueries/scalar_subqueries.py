@@ -207,5 +207,5 @@ class Values:
 
 def _strict(lexemes: Lexemes) -> bool:
     """Return whether an expression is NULL if an operand is: arithmetic and comparisons only."""
-    operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.SUBQUERY)
+    operands = (Role.NAME, Role.INPUT, Role.LITERAL, Role.END, Role.SUBQUERY)
     return all(p.role in operands or (p.role is Role.OPERATOR and p.text in _STRICT) for p in lexemes)

@@ -37,7 +37,7 @@ def only_call(lexemes: Lexemes, like: Lexeme) -> Lexemes:
     several = (*call("count", word("*", Role.STAR)), word(">"), word("1", Role.LITERAL))
     failing = call("raise_error", word(_SEVERAL, Role.LITERAL))
     value = call("max", *bracketed(lexemes, word("")))
-    end = word("END", Role.LITERAL)
+    end = word("END", Role.END)
     return (word("CASE"), word("WHEN"), *several, word("THEN"), *failing, word("ELSE"), *value, end)
 
 

@@ -8,7 +8,7 @@ a value that depends on outer columns by equalities, the aggregate grouped by th
 from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
-from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose
+from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
 from headrace.algebra.types import mentions
 from headrace.sql.reader.context import Context, Ctes
@@ -299,7 +299,7 @@ def _asks_for_existence(lexemes: Lexemes) -> bool:
 
 
 def _equal(pair: tuple[str, str]) -> Scalar:
-    return compose("{a} = {b}", a=column(pair[0]), b=column(pair[1]))
+    return equals(column(pair[0]), column(pair[1]))
 
 
 def _equality(pair: tuple[str, str], like: Lexeme) -> Lexemes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
-from headrace.algebra.scalar import Scalar, column, compose
+from headrace.algebra.scalar import Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
-from headrace.names import quote
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, resolved, scalar_of
@@ -325,8 +324,8 @@ class FromReader:
                 self.context.doubt("USING", f"USING ({name}) could not be traced to one column of each side.", offset)
                 return Joined(Join(left.relation, right.relation), left.scope.beside(right.scope))
             pairs.append((a.column, b.column))
-        texts = [f"{quote(a.internal)} = {quote(b.internal)}" for a, b in pairs]
-        condition = Scalar(" AND ".join(texts), frozenset(v.internal for pair in pairs for v in pair))
+        condition = all_of(equals(column(a.internal), column(b.internal)) for a, b in pairs)
+        assert condition is not None
         joined = joined_as(kind, left.relation, right.relation, condition)
         if kind is JoinKind.FULL:
             return self._either(joined, left.scope, right.scope, pairs)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headrace.algebra.relations import Generate, Relation
 from headrace.algebra.scalar import Scalar
+from headrace.algebra.words import function_word
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, resolved
@@ -142,4 +143,4 @@ def _outer(call: Scalar, function: str) -> Scalar:
     wanted = _OUTER.get(function)
     if wanted is None:
         return call
-    return replace(call, sql=wanted + call.sql[call.sql.index("(") :])
+    return Scalar((function_word(wanted), *call.words[1:]), call.deterministic)

@@ -21,7 +21,7 @@ from headrace.algebra.relations import (
     Window,
     WindowCall,
 )
-from headrace.algebra.scalar import Scalar, all_of, column, compose, substitute
+from headrace.algebra.scalar import Scalar, all_of, call_of, column, compose, literal, substitute
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
@@ -241,10 +241,10 @@ def _first_of_each(output: Output, keys: tuple[str, ...]) -> Relation:
     for name in cut.columns:
         names.take(name)
     number = names.take("number")
-    call = WindowCall(number, "row_number", Scalar("row_number()"), cut.order, place=cut.place, written="LIMIT")
-    conditions = [Scalar(f"{column(number).sql} > {cut.offset}", frozenset({number}))] if cut.offset else []
+    call = WindowCall(number, "row_number", call_of("row_number"), cut.order, place=cut.place, written="LIMIT")
+    conditions = [compose("{n} > {k}", n=column(number), k=literal(cut.offset))] if cut.offset else []
     if cut.limit is not None:
-        conditions.append(Scalar(f"{column(number).sql} <= {cut.offset + cut.limit}", frozenset({number})))
+        conditions.append(compose("{n} <= {k}", n=column(number), k=literal(cut.offset + cut.limit)))
     numbered: Relation = Window(cut.input, keys, (call,))
     condition = all_of(conditions)
     return Project(numbered if condition is None else Filter(numbered, condition), identity(output.relation.columns))

@@ -183,6 +183,6 @@ def _when_there(count: Lexemes, value: Lexemes, like: Lexeme) -> Lexemes:
     def word(text: str) -> Lexeme:
         return Lexeme(Role.OPERATOR, text, like.at, True)
 
-    end = Lexeme(Role.LITERAL, "END", like.at, True)
+    end = Lexeme(Role.END, "END", like.at, True)
     zero = Lexeme(Role.LITERAL, "0", like.at, True)
     return (word("CASE"), word("WHEN"), *_spaced(count), word(">"), zero, word("THEN"), *_spaced(value), end)

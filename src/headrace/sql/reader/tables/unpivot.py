@@ -8,14 +8,13 @@ is left out when all its values are NULL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from headrace.algebra.relations import Filter, Generate, Project, Relation
-from headrace.algebra.scalar import Scalar, any_of
+from headrace.algebra.scalar import Scalar, any_of, call_of, column, compose, text_literal
 from headrace.algebra.tree import identity
-from headrace.names import quote
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
@@ -63,13 +62,13 @@ def unpivoted(
     place, name = names.take("unpivot.place"), names.take(clause.name)
     values = [names.take(each) for each in clause.values]
     positions = [[group[i].internal for group, _ in clause.columns] for i in range(len(values))]
-    first = Scalar(f"posexplode(array({', '.join(map(quote, positions[0]))}))", frozenset(positions[0]))
+    first = call_of("posexplode", call_of("array", *map(column, positions[0])))
     rows: Relation = Generate(relation, first, (place, values[0]))
     others = [(v, _at(place, columns)) for v, columns in zip(values[1:], positions[1:], strict=True)]
     if others:
         rows = Project(rows, (*identity(rows.columns), *others))
     if not clause.nulls:
-        present = [Scalar(f"{quote(each)} IS NOT NULL", frozenset({each})) for each in values]
+        present = [compose("{x} IS NOT NULL", x=column(each)) for each in values]
         rows = Filter(rows, any_of(present))
     kept = tuple(visible for visible in scope.columns if visible.internal not in gone)
     label = _label(place, [text for _, text in clause.columns])
@@ -80,14 +79,17 @@ def unpivoted(
 
 def _at(place: str, columns: Sequence[str]) -> Scalar:
     """Return the column whose turn it is."""
-    cases = " ".join(f"WHEN {i} THEN {quote(each)}" for i, each in enumerate(columns))
-    return Scalar(f"CASE {quote(place)} {cases} END", frozenset({place, *columns}))
+    return _case(place, map(column, columns))
 
 
 def _label(place: str, texts: Sequence[str]) -> Scalar:
-    literals = (text.replace("\\", "\\\\").replace("'", "\\'") for text in texts)
-    cases = " ".join(f"WHEN {i} THEN '{text}'" for i, text in enumerate(literals))
-    return Scalar(f"CASE {quote(place)} {cases} END", frozenset({place}))
+    return _case(place, map(text_literal, texts))
+
+
+def _case(place: str, values: Iterable[Scalar]) -> Scalar:
+    parts = {f"v{i}": each for i, each in enumerate(values)}
+    cases = " ".join(f"WHEN {i} THEN {{{name}}}" for i, name in enumerate(parts))
+    return compose(f"CASE {{place}} {cases} END", place=column(place), **parts)
 
 
 def _clause(context: Context, scope: Scope, extra: Extra) -> Clause | None:

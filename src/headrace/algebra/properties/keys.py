@@ -1,19 +1,19 @@
-"""Which columns identify a row of a relation.
+"""Find the columns that identify a row of a relation.
 
 A key is a set of columns in which no two rows agree, NULL being a value like any other; the empty key says that there
 is one row at most. Keys of sources are known from elsewhere. What keeps rows keeps keys, and needs no column of them
-that a condition sets equal to a constant; a GROUP BY has the key it
-groups by; a join has every pair of keys of both sides, and the key of one side where the condition equals all columns
-of a key of the other side, so that a row has one partner at most.
+that a condition sets equal to a constant; a GROUP BY has the key it groups by; numbered rows of a partition differ in
+their number; a join has every pair of keys of both sides, and the key of one side where the condition equals all
+columns of a key of the other side, so that a row has one partner at most.
 Source: Paulley, Larson, Exploiting Uniqueness in Query Optimization, ICDE 1994.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
-from headrace.algebra.joins import equal_alike
+from headrace.algebra.facts import Constant, Equality, Named, Type
+from headrace.algebra.properties.equalities import equal_alike
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
@@ -29,7 +29,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, as_column, conjuncts
 from headrace.algebra.types import is_integer
-from headrace.names import TableName, quote
+from headrace.names import TableName
 
 Key = frozenset[str]
 
@@ -39,20 +39,17 @@ KeysOf = Mapping[TableName, tuple[tuple[str, ...], ...]]
 Types = Mapping[str, str]
 
 MOST = 8
-"""Keys of one relation that are looked at: joins of many tables would have more than anybody needs."""
+"""Keys of one relation that definitions look at: joins of many tables would have more than anybody needs."""
 
 
-_COLUMN = r"(?P<name>`(?:``|[^`])*`)"
-_CONSTANT = r"(?:(?P<number>\d{1,9})|(?P<text>'[^'\\]*')|(?P<day>DATE\s*'\d{4}-\d\d-\d\d'))"
-_CONSTANTS = tuple(
-    re.compile(rf"{left}\s*(?:=|==|<=>)\s*{right}", re.IGNORECASE)
-    for left, right in ((_COLUMN, _CONSTANT), (_CONSTANT, _COLUMN))
-)
-
-
-def _fits(kind: str, type_: str | None) -> bool:
+def _fits(constant: Type, type_: str | None) -> bool:
     """Return whether a constant is of a column's own type."""
-    return is_integer(type_) if kind == "number" else (type_ or "") == ("string" if kind == "text" else "date")
+    if constant is Type.INTEGER:
+        return is_integer(type_)
+    return constant in _TYPES and type_ == _TYPES[constant]
+
+
+_TYPES = {Type.TEXT: "string", Type.DATE: "date"}
 
 
 class Uniqueness:
@@ -61,21 +58,24 @@ class Uniqueness:
     Args:
         known: Keys of sources.
         types: Types of columns by name, as far as known.
+        numbered: Whether numbers that a query gives its rows count. They must not where keys decide what a stream
+            table stores: what exists was stored without.
     """
 
-    def __init__(self, known: KeysOf, types: Types) -> None:
+    def __init__(self, known: KeysOf, types: Types, *, numbered: bool = False) -> None:
         self._known = known
         self._types = types
+        self._numbered = numbered
         # with the relation: an id is its own only while it lives
         self._found: dict[int, tuple[Relation, tuple[Key, ...]]] = {}
 
     def keys(self, relation: Relation) -> tuple[Key, ...]:
-        """The keys of a relation, smaller ones first; none that holds another."""
+        """Return the keys of a relation, smaller ones first; none that holds another."""
         kept = self._found.get(id(relation))
         if kept is None:
             found = sorted(set(self._keys(relation)), key=lambda key: (len(key), sorted(key)))
             least = [key for i, key in enumerate(found) if not any(other <= key for other in found[:i])]
-            kept = self._found[id(relation)] = relation, tuple(least[:MOST])
+            kept = self._found[id(relation)] = relation, tuple(least if self._numbered else least[:MOST])
         return kept[1]
 
     def one_partner(self, left: Relation, right: Relation, condition: Scalar) -> bool:
@@ -92,7 +92,9 @@ class Uniqueness:
                 return self._of_source(node)
             case Filter():
                 return (key - self._settled(node.condition) for key in self.keys(node.input))
-            case Window() | TopK():
+            case Window():
+                return (*self.keys(node.input), *(_numbers(node) if self._numbered else ()))
+            case TopK():
                 return self.keys(node.input)
             case SemiJoin() | Existence():
                 return self.keys(node.left)
@@ -108,13 +110,10 @@ class Uniqueness:
     def _settled(self, condition: Scalar) -> frozenset[str]:
         """Columns of which a condition says the value, without a cast that would make several values the same."""
         found = set[str]()
-        for each in conjuncts(condition):
-            for pattern in _CONSTANTS:
-                match = pattern.fullmatch(each.sql.strip())
-                name = next(iter(each.columns), None) if match and len(each.columns) == 1 else None
-                if match and name is not None and match["name"] == quote(name):
-                    kind = next(kind for kind in ("number", "text", "day") if match[kind] is not None)
-                    if _fits(kind, self._types.get(name)):
+        for form in (each.form for each in conjuncts(condition)):
+            match form:
+                case Equality(Named(name), Constant(type_)) | Equality(Constant(type_), Named(name)):
+                    if _fits(type_, self._types.get(name)):
                         found.add(name)
         return frozenset(found)
 
@@ -139,3 +138,9 @@ class Uniqueness:
             yield from left
         if isinstance(node, Join) and self.one_partner(node.right, node.left, node.condition):
             yield from right
+
+
+def _numbers(window: Window) -> Iterable[Key]:
+    for call in window.calls:
+        if call.function == "row_number":
+            yield frozenset(window.partition) | {call.name}

@@ -42,7 +42,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """`left = right`, or `left <=> right` when `null_safe`; without that, a NULL on either side rejects the row."""
+    """`left = right`, or `left <=> right` when `null_safe`.
+
+    Where it is not, a NULL on either side rejects the row.
+    """
 
     left: Named | Constant | Other
     right: Named | Constant | Other
@@ -152,7 +155,7 @@ _LENGTH_OF_DATE = len("'2024-02-29'")
 
 
 def _is_text(literal: Word) -> bool:
-    """Return whether it is a text as it stands there; of others, such as those with escapes, nothing is said."""
+    """Return whether it is a text without escapes; nothing is claimed of others."""
     inside = literal.text[1:-1]
     return literal.text == f"'{inside}'" and "'" not in inside and "\\" not in inside
 
@@ -198,7 +201,7 @@ _CLOSES = frozenset({")", "]", "END"})
 
 
 def is_operand(words: Words) -> bool:
-    """Return whether a scalar can stand as an operand: a word, a path of fields, a call, or what is in brackets."""
+    """Return whether a scalar can stand as an operand: a word, a path, a call, or in brackets."""
     if not words:
         return False
     first = words[0]

@@ -73,7 +73,7 @@ def render(words: Sequence[Word]) -> str:
 
 
 def spaced_as(words: Words, like: Word) -> Words:
-    """Words in the place of another one."""
+    """Return words in the place of another one."""
     first = words[0]
     return words if first.spaced == like.spaced else (first._replace(spaced=like.spaced), *words[1:])
 
@@ -84,7 +84,7 @@ def bracketed(words: Words) -> Words:
 
 
 def closing(words: Sequence[Word], start: int) -> int:
-    """Index of the bracket that closes the one at `start`; -1 where none does."""
+    """Return the index of the bracket that closes the one at `start`; -1 where none does."""
     depth = 0
     for i in range(start, len(words)):
         if words[i].kind is Kind.OPERATOR:

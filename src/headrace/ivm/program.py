@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from headrace.algebra.relations import Relation
@@ -62,6 +62,24 @@ class Step:
     follows: frozenset[TableName] = frozenset()
     numbers: tuple[str, Relation] | None = None
     enclosure: DeltaCoverage | None = None
+
+    @property
+    def aside(self) -> tuple[Relation, ...]:
+        """The relations that are asked beside the step's own: whether it is needed, and how it may read less."""
+        enclosure = self.enclosure
+        covering = (enclosure.near, enclosure.added, enclosure.instead) if enclosure else ()
+        asked = (self.only_if, self.numbers[1] if self.numbers else None)
+        return (*(each for each in asked if each is not None), *covering)
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations that belong to the step."""
+        return (self.relation, *self.aside)
+
+    def rewritten(self, rule: Callable[[Relation], Relation]) -> Step:
+        """The step with its own relation rewritten, and what says whether it is needed."""
+        only_if = None if self.only_if is None else rule(self.only_if)
+        return replace(self, relation=rule(self.relation), only_if=only_if)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Optimizer:
         kept = frozenset(map(id, done))
 
         def rewritten(found: DeltaProgram, each: Callable[[Relation], Relation]) -> DeltaProgram:
-            steps = tuple(s if s.follows or id(s) in kept else _step(s, each) for s in found.steps)
+            steps = tuple(s if s.follows or id(s) in kept else s.rewritten(each) for s in found.steps)
             companion = None if found.companion is None else _change(found.companion, each)
             return replace(found, steps=steps, state=_change(found.state, each), companion=companion)
 
@@ -123,11 +123,6 @@ class Optimizer:
 def _applied(each: Pass, types: Types, relation: Relation) -> Relation:
     found: Relation = each.apply(relation, types)
     return found
-
-
-def _step(step: Step, rewrite: Callable[[Relation], Relation]) -> Step:
-    only_if = None if step.only_if is None else rewrite(step.only_if)
-    return replace(step, relation=rewrite(step.relation), only_if=only_if)
 
 
 def _change(change: TableChange, rewrite: Callable[[Relation], Relation]) -> TableChange:

@@ -45,9 +45,7 @@ def _relations(program: DeltaProgram) -> Iterator[tuple[str, Relation]]:
     """All that a program computes, with the name of the step that it is of; of others it is empty."""
     for step in program.steps:
         yield step.name, step.relation
-        asked = (step.only_if, step.numbers and step.numbers[1])
-        aside = step.enclosure and (step.enclosure.near, step.enclosure.added, step.enclosure.instead)
-        yield from (("", relation) for relation in (*asked, *(aside or ())) if relation is not None)
+        yield from (("", relation) for relation in step.aside)
     yield "", program.state.change
     if program.companion is not None:
         yield "", program.companion.change

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.maintained import Maintained, table_name
 
+from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.ivm.program import DeltaCoverage, DeltaProgram, Step, TableChange
+from headrace.optimizer.common_subexpressions.shared_steps import needed
 
 COLUMNS = (Column("k", "int"), Column("v", "int"))
+A = Scan(table_name("a"), (("k", "k"),))
 
 
 def _program(query: str, *tables: str) -> list[tuple[str, int]]:
@@ -45,3 +50,23 @@ def test_a_value_that_is_compared_is_computed_once_before_and_once_after() -> No
 
 def test_what_nobody_reads_is_not_computed() -> None:
     assert [name for name, _ in _program("SELECT k, v FROM a", "a")] == ["change"]
+
+
+@pytest.mark.parametrize("place", ["relation", "only_if", "numbers", "near", "added", "instead"])
+def test_a_step_that_only_one_of_a_steps_relations_reads_is_needed(place: str) -> None:
+    keys, other = Stored("keys", ("k",)), Stored("other", ("k",))
+
+    def at(wanted: str) -> Stored:
+        return keys if wanted == place else other
+
+    covering = DeltaCoverage(at("near"), at("added"), "n", at("instead"))
+    last = Step("last", at("relation"), at("only_if"), numbers=("k", at("numbers")), enclosure=covering)
+    program = DeltaProgram((Step("keys", A), Step("other", A), last), TableChange(Stored("last", ("k",)), None))
+    assert "keys" in [step.name for step in needed(program.steps, program)]
+    assert keys in last.relations
+
+
+def test_what_says_whether_a_step_is_needed_is_rewritten_with_it() -> None:
+    keys, other = Stored("keys", ("k",)), Stored("other", ("k",))
+    moved = Step("a", keys, only_if=keys).rewritten(lambda relation: other if relation == keys else relation)
+    assert (moved.relation, moved.only_if) == (other, other)

@@ -61,7 +61,7 @@ def pins(window: Window, call: WindowCall) -> Names:
 
 
 def of_calls(window: Window) -> Iterator[Dependency]:
-    """Functions of peers are the same for all rows that agree in PARTITION BY and ORDER BY."""
+    """Return what functions of peers depend on: PARTITION BY and ORDER BY."""
     for call in window.calls:
         if not positional(call) and all(as_column(key.scalar) for key in call.order):
             yield pins(window, call), frozenset({call.name})

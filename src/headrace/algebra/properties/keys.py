@@ -108,7 +108,7 @@ class Uniqueness:
         return ()
 
     def _settled(self, condition: Scalar) -> frozenset[str]:
-        """Columns of which a condition says the value, without a cast that would make several values the same."""
+        """Return the columns of which a condition says the value, without a cast."""
         found = set[str]()
         for form in (each.form for each in conjuncts(condition)):
             match form:

@@ -1,4 +1,4 @@
-"""Determinism of order: which window functions go by the position of rows, and which by their values alone."""
+"""Tell which window functions go by the position of rows, and which by their values."""
 
 from __future__ import annotations
 

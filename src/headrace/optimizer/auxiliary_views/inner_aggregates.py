@@ -21,7 +21,7 @@ from headrace.algebra.relations import Aggregate, Relation, Stored, Union
 from headrace.algebra.tree import over
 from headrace.ivm.aggregates import root_aggregate
 from headrace.ivm.change import Change, arrange, empty, union_all
-from headrace.ivm.program import COMPANION, DeltaProgram, FullProgram, Step, TableChange
+from headrace.ivm.program import COMPANION, DeltaProgram, FullProgram, TableChange
 from headrace.ivm.query_root import Root, root_of
 from headrace.optimizer.auxiliary_views.bounded_groups import is_bound
 from headrace.optimizer.auxiliary_views.companion_parts import PART, Part, columns_of, companion_of, parts_of
@@ -118,7 +118,7 @@ def follow(
         moved[COMPANION] = found.companion
     changes = [(part, moved[part.place]) for part in parts if part.place in moved]
     change.repeated = {instead.within(each) for each in change.repeated}
-    steps = tuple(instead.step(each) for each in found.steps)
+    steps = tuple(each.rewritten(instead.within) for each in found.steps)
     state = replace(found.state, change=instead.within(found.state.change))
     return DeltaProgram(steps, state, _together(changes, parts, change.types, instead))
 
@@ -176,8 +176,3 @@ class _Instead:
             part = next((each for each in self.parts if each.place == relation.name), None)
             return relation if part is None else part.read(columns_of(self.parts))
         return over(relation, *map(self.within, relation.inputs))
-
-    def step(self, step: Step) -> Step:
-        """Return the same of a step."""
-        only_if = None if step.only_if is None else self.within(step.only_if)
-        return replace(step, relation=self.within(step.relation), only_if=only_if)

@@ -67,7 +67,7 @@ def follow(tree: Relation, below: Recursive, change: Change) -> DeltaProgram | N
     state = TableChange(change.keep("change", found), None)
     # where it did not change, it is the same before and after
     places = {change.before(below): was, below: now}
-    steps = tuple(replace(step, relation=_with(step.relation, places)) for step in change.steps)
+    steps = tuple(step.rewritten(lambda each: _with(each, places)) for step in change.steps)
     return DeltaProgram(steps, state, None if kept is None else TableChange(_companion(kept, below), None))
 
 

@@ -56,9 +56,7 @@ def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:
     for step in reversed(steps):
         if step.name in read:
             found.append(step)
-            read |= _read(step.relation) | (_read(step.only_if) if step.only_if else set())
-            read |= _read(step.numbers[1]) if step.numbers else set()
-            read |= _read(step.enclosure.near) | _read(step.enclosure.instead) if step.enclosure else set()
+            read = read.union(*map(_read, step.relations))
     return tuple(reversed(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.errors import UserError
@@ -72,38 +73,49 @@ def split_identifier(text: str) -> tuple[str, ...]:
     Raises:
         UserError: `INVALID_NAME` when the text is no dotted identifier.
     """
-    parts: list[str] = []
-    i, n = 0, len(text)
-    while True:
-        if i < n and text[i] == "`":
-            part, i = _quoted_part(text, i)
+    return tuple(part for part, _ in split_dotted(text, "`", "_-", invalid_name))
+
+
+def split_dotted(
+    text: str, mark: str, beside: str, invalid: Callable[[str], UserError]
+) -> tuple[tuple[str, bool], ...]:
+    """Split a dotted name into its parts, each with whether it was quoted.
+
+    Args:
+        text: The name.
+        mark: What stands around a quoted part, and twice for itself inside one.
+        beside: What a part may have without quotes, besides letters and digits.
+        invalid: Makes the error for a text that is no dotted name.
+    """
+    parts: list[tuple[str, bool]] = []
+    at = 0
+    while at <= len(text):
+        quoted = text[at : at + 1] == mark
+        if quoted:
+            part, at = _quoted_part(text, at + 1, mark)
         else:
-            end = text.find(".", i)
-            end = n if end < 0 else end
-            part, i = text[i:end].strip(), end
-            if not part or not all(c.isalnum() or c in "_-" for c in part):
-                raise invalid_name(text)
-        parts.append(part)
-        if i == n:
-            return tuple(parts)
-        if text[i] != ".":
-            raise invalid_name(text)
-        i += 1
+            end = text.find(".", at)
+            end = len(text) if end < 0 else end
+            part, at = text[at:end].strip(), end
+        valid = quoted or all(c.isalnum() or c in beside for c in part)
+        if not part or not valid or text[at : at + 1] not in ("", "."):
+            raise invalid(text)
+        parts.append((part, quoted))
+        at += 1
+    return tuple(parts)
 
 
-def _quoted_part(text: str, start: int) -> tuple[str, int]:
+def _quoted_part(text: str, at: int, mark: str) -> tuple[str, int]:
+    """Return a part and where it ends; an empty one where the closing mark is missing."""
     out: list[str] = []
-    i = start + 1
-    while i < len(text):
-        if text[i] == "`":
-            if text[i + 1 : i + 2] != "`":
-                if not out:
-                    break
-                return "".join(out), i + 1
-            i += 1
-        out.append(text[i])
-        i += 1
-    raise invalid_name(text)
+    while at < len(text):
+        if text[at] == mark:
+            if text[at + 1 : at + 2] != mark:
+                return "".join(out), at + 1
+            at += 1
+        out.append(text[at])
+        at += 1
+    return "", at
 
 
 def invalid_name(text: str) -> UserError:

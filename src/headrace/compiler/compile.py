@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
-from headrace.algebra.relations import Filter, Relation, Scan, Stored
+from headrace.algebra.relations import Filter, Relation
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, transform
 from headrace.compiler.compiled_view import CompiledView
@@ -19,6 +19,7 @@ from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.reader import read
+from headrace.sql.reader.spark_types import by_name
 
 Describe = Callable[[str], tuple[Column, ...]]
 """The analysed schema of a SQL text."""
@@ -123,7 +124,7 @@ def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[
 
 def _types_of(describe: Describe) -> TypesOf:
     """Find a relation's column types by Spark, without long conditions, which take it long."""
-    return lambda relation: describe(lower(transform(relation, _without_long_condition), _by_name))
+    return lambda relation: describe(lower(transform(relation, _without_long_condition), by_name))
 
 
 def _without_long_condition(node: Relation) -> Relation:
@@ -132,8 +133,3 @@ def _without_long_condition(node: Relation) -> Relation:
 
 _LONG = 10_000
 """Characters of a condition that Spark need not read another time."""
-
-
-def _by_name(leaf: Scan | Stored) -> str:
-    assert isinstance(leaf, Scan), "a query reads sources only"
-    return leaf.source.sql

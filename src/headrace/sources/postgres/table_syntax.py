@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import UserError
+from headrace.names import split_dotted
 
 
 def split_table(text: str) -> tuple[str, str]:
@@ -43,35 +44,8 @@ def split_postgres(text: str) -> tuple[str, ...]:
     Raises:
         UserError: `INVALID_NAME`.
     """
-    parts, at = [], 0
-    while at <= len(text):
-        if text[at : at + 1] == '"':
-            part, at = _quoted(text, at + 1)
-        else:
-            end = text.find(".", at)
-            end = len(text) if end < 0 else end
-            part, at = text[at:end].strip().lower(), end
-            if not part or not all(c.isalnum() or c in "_$" for c in part):
-                raise _invalid(text)
-        parts.append(part)
-        if text[at : at + 1] not in ("", "."):
-            raise _invalid(text)
-        at += 1
-    return tuple(parts)
-
-
-def _quoted(text: str, at: int) -> tuple[str, int]:
-    out: list[str] = []
-    while at < len(text):
-        if text[at] == '"':
-            if text[at + 1 : at + 2] != '"':
-                if not out:
-                    break
-                return "".join(out), at + 1
-            at += 1
-        out.append(text[at])
-        at += 1
-    raise _invalid(text)
+    parts = split_dotted(text, '"', "_$", _invalid)
+    return tuple(part if quoted else part.lower() for part, quoted in parts)
 
 
 def _invalid(text: str) -> UserError:

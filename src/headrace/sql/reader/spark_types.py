@@ -19,9 +19,10 @@ def types_in(context: Context, relation: Relation) -> tuple[Column, ...] | None:
     """
     if context.describe is None or context.findings.any:
         return None
-    return context.describe(lower(relation, _by_name))
+    return context.describe(lower(relation, by_name))
 
 
-def _by_name(leaf: Scan | Stored) -> str:
+def by_name(leaf: Scan | Stored) -> str:
+    """Write a leaf of a query as the source it reads."""
     assert isinstance(leaf, Scan), "a query reads sources only"
     return leaf.source.sql

@@ -63,6 +63,13 @@ class Scope:
                 return Found(fitting[0], length + 1)
         return None
 
+    def knows(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a name means something, be it several columns."""
+        try:
+            return self.resolve(parts) is not None
+        except AmbiguousNameError:
+            return True
+
     def _fits(self, column: Visible, qualifier: tuple[str, ...], name: str) -> bool:
         if column.hidden and not qualifier:
             return False

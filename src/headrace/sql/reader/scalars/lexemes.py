@@ -135,6 +135,12 @@ def bracketed(lexemes: Lexemes, like: Lexeme) -> Lexemes:
     return (opening, replace(lexemes[0], spaced=False), *lexemes[1:], closing)
 
 
+def in_brackets(lexemes: Lexemes) -> Lexemes:
+    """Return the lexemes between brackets, whatever they are."""
+    at = lexemes[0].at
+    return (Lexeme(Role.OPERATOR, "(", at, True), *lexemes, Lexeme(Role.OPERATOR, ")", at, False))
+
+
 def unbracketed(lexemes: Lexemes) -> Lexemes:
     """Return the lexemes without brackets around the whole; `(a, b)` is a row and keeps them."""
     while (inside := _inside(lexemes)) is not None and len(split_arguments(inside)) == 1:

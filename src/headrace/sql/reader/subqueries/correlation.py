@@ -16,7 +16,7 @@ from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, resolved
-from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
+from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
 from headrace.sql.reader.scalars.lexemes import SCALAR, Lexeme, Lexemes, Role
@@ -201,19 +201,12 @@ def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope)
     out: list[Lexeme] = []
     found = False
     for lexeme in lexemes:
-        if lexeme.role is Role.NAME and not _means(inner, lexeme) and _means(outer, lexeme):
+        if lexeme.role is Role.NAME and not inner.knows(lexeme.parts) and outer.knows(lexeme.parts):
             out.extend(resolved(context, (lexeme,), outer))
             found = True
         else:
             out.append(lexeme)
     return tuple(out), found
-
-
-def _means(scope: Scope, lexeme: Lexeme) -> bool:
-    try:
-        return scope.resolve(lexeme.parts) is not None
-    except AmbiguousNameError:
-        return True
 
 
 def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexemes:

@@ -14,7 +14,7 @@ from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
-from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, in_brackets
 
 Side = tuple[Relation, Scope]
 Read = Callable[[Context, Side, Lexemes], tuple[Relation, Lexemes]]
@@ -29,7 +29,7 @@ def told_apart(lexemes: Lexemes) -> tuple[Lexemes, list[Lexemes]]:
     kept: list[Lexeme] = []
     for part in parts:
         if not has_subquery(part):
-            kept += [*([_and(part)] if kept else []), *_bracketed(part)]
+            kept += [*([_and(part)] if kept else []), *in_brackets(part)]
     return tuple(kept), [part for part in parts if has_subquery(part)]
 
 
@@ -57,7 +57,7 @@ def on_sides(
                 continue
             context.read_ctes.update(trial.read_ctes)
             sides[i] = (relation, side[1])
-            out += [*([_and(part)] if out else []), *_bracketed(lexemes)]
+            out += [*([_and(part)] if out else []), *in_brackets(lexemes)]
             break
         else:
             lexeme = next(lexeme for lexeme in part if lexeme.role is Role.SUBQUERY)
@@ -73,8 +73,3 @@ def both(a: Lexemes, b: Lexemes) -> Lexemes:
 
 def _and(like: Lexemes) -> Lexeme:
     return Lexeme(Role.OPERATOR, "AND", like[0].at, True)
-
-
-def _bracketed(lexemes: Lexemes) -> Lexemes:
-    at = lexemes[0].at
-    return (Lexeme(Role.OPERATOR, "(", at, True), *lexemes, Lexeme(Role.OPERATOR, ")", at, False))

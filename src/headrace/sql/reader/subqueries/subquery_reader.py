@@ -17,7 +17,17 @@ from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.scalars.booleans import Combined, Condition, Part, condition, has_subquery
 from headrace.sql.reader.scalars.collations import INSIDE, under_one_collation
-from headrace.sql.reader.scalars.lexemes import EXISTS, IN, Lexeme, Lexemes, Role, cells, input_lexeme, scalar
+from headrace.sql.reader.scalars.lexemes import (
+    EXISTS,
+    IN,
+    Lexeme,
+    Lexemes,
+    Role,
+    cells,
+    in_brackets,
+    input_lexeme,
+    scalar,
+)
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.correlation import (
     RefusedError,
@@ -114,7 +124,7 @@ class SubqueryReader:
             for each in part.parts:
                 over = self._over(rows, each)
                 word = [Lexeme(Role.OPERATOR, part.word, over[0].at, True)] if out else []
-                out += [*word, *_bracketed(over)]
+                out += [*word, *in_brackets(over)]
             return tuple(out)
         if _asks_for_existence(part.lexemes):
             return self._mark(rows, part)
@@ -313,8 +323,3 @@ def _met(pairs: list[tuple[str, str]], conditions: tuple[Lexemes, ...], negated:
     """
     met = [compose("COALESCE({p}, true)", p=p) if negated else p for p in map(_equal, pairs)]
     return all_of((*map(scalar, conditions), *met)) or TRUE
-
-
-def _bracketed(lexemes: Lexemes) -> Lexemes:
-    at = lexemes[0].at
-    return (Lexeme(Role.OPERATOR, "(", at, True), *lexemes, Lexeme(Role.OPERATOR, ")", at, False))

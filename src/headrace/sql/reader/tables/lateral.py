@@ -16,7 +16,7 @@ from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, resolved
-from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
+from headrace.sql.reader.names.scope import Scope, Visible
 from headrace.sql.reader.scalars.booleans import has_subquery
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar, unquoted
 from headrace.sql.reader.select.aggregates import has_aggregate
@@ -131,19 +131,12 @@ class OuterReader:
         return known
 
     def _named(self, lexeme: Lexeme) -> Lexemes:
-        if self._means(self.inner, lexeme) or not self._means(self.outer, lexeme):
+        if self.inner.knows(lexeme.parts) or not self.outer.knows(lexeme.parts):
             return (lexeme,)
         if self.context.fold(lexeme.parts[0]) in self.aliases:
             # the alias of another item, or a column of what stands before: Spark's to decide
             self.failed = True
         return resolved(self.context, (lexeme,), self.outer)
-
-    @staticmethod
-    def _means(scope: Scope, lexeme: Lexeme) -> bool:
-        try:
-            return scope.resolve(lexeme.parts) is not None
-        except AmbiguousNameError:
-            return True
 
     def items(self, within: Range) -> list[tuple[str | None, Lexemes]]:
         """Return a select item, or the columns of a star."""

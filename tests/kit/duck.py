@@ -32,7 +32,7 @@ def translated(sql: str) -> str:
     """Spark SQL in DuckDB's dialect, which knows no limit of recursion."""
     sql = re.sub(r"MAX RECURSION LEVEL \d+", "", sql)
     tree = for_duckdb(sqlglot.parse_one(sql, read="spark"))
-    return tree.sql("duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE)
+    return tree.sql("duckdb", copy=False, unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
 class DuckExecutor:
@@ -48,8 +48,11 @@ class DuckExecutor:
         self.connection.execute("CREATE MACRO try_sum(x) AS sum(x); CREATE MACRO try_avg(x) AS avg(x)")
         # Spark orders what it aggregates by a constant, too
         self.connection.execute("SET order_by_non_integer_literal = true")
-        # tables have a handful of rows: planning is all it spends its time on
-        self.connection.execute("SET threads = 1; PRAGMA disable_optimizer")
+        # tables have a handful of rows: planning is all it spends its time on; but tables that stand side by side in
+        # FROM, with their joins in WHERE, would be multiplied
+        passes = "SELECT string_agg(name, ',') FROM duckdb_optimizers() WHERE name <> 'filter_pushdown'"
+        ((disabled,),) = self.connection.execute(passes).fetchall()
+        self.connection.execute(f"SET threads = 1; SET disabled_optimizers = '{disabled}'")
 
     def table(self, name: str) -> str:
         return quote(name)
@@ -61,8 +64,9 @@ class DuckExecutor:
             values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
             self.connection.execute(f'INSERT INTO "{name}" VALUES {values}')
 
-    def keep(self, name: str, sql: str) -> None:
-        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {translated(sql)}')
+    def keep(self, name: str, sql: str) -> int:
+        ((count,),) = self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {translated(sql)}').fetchall()
+        return int(count)
 
     def rows(self, sql: str) -> list[Row]:
         return self.connection.execute(translated(sql)).fetchall()

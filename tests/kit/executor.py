@@ -18,8 +18,12 @@ class Executor(Protocol):
     def define(self, name: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
         """Make a table with the given contents, or replace it."""
 
-    def keep(self, name: str, sql: str) -> None:
-        """Make a table of a query's result, or replace it; the query may read the table it replaces."""
+    def keep(self, name: str, sql: str) -> int:
+        """Make a table of a query's result, or replace it; the query may read the table it replaces.
+
+        Returns:
+            The number of its rows.
+        """
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a query."""

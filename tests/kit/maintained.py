@@ -203,8 +203,7 @@ class Maintained:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
             idle = idle or (step.name in needless.steps and not step.follows)
             sql = self.sql(self._least(step))
-            self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql)
-            if not self.executor.rows(self.sql(Stored(step.name, step.relation.columns))):
+            if not self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql):
                 needless.note_empty(step.name)
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
@@ -254,7 +253,7 @@ class Maintained:
             for _ in range(abs(weight)):
                 after.append(row) if weight > 0 else after.remove(row)
         self.contents[table.name] = after
-        self.executor.define(f"{table.name}__before", table.columns, before)
+        self.executor.keep(f"{table.name}__before", f"SELECT * FROM {self.executor.table(table.name)}")
         self.executor.define(table.name, table.columns, after)
         if all(weight > 0 for weight, _ in change):  # as rows of appended files are
             change = tuple((1, row) for weight, row in change for _ in range(weight))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -9,6 +10,8 @@ from kit.case import Case, Row, Table, Weighted, Window
 
 MOST = 4
 """Up to so many sources every set of them changes by itself."""
+
+LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 
 ROWS = 3
 """So many rows of a table are taken away, and put back the next time."""
@@ -26,13 +29,14 @@ def one_by_one(windows: Sequence[Window]) -> Iterator[Window]:
 def subsets(tables: Sequence[Table]) -> Iterator[Window]:
     """Windows in which each set of sources loses some rows, or gets them back, as they are before any history.
 
-    Of few sources every set changes twice, the second time in the other order, so that groups and partners come and go
-    for the change of each set.
+    Each source changes by itself twice: groups and partners come and go for it. Of few sources every other set changes
+    once, in which some sources lose rows while others gain them; the long tests go through these sets both ways, too.
     """
     toggles = {table.name: _Toggle(table) for table in tables if table.rows}
     sizes = range(1, len(toggles) + 1) if len(toggles) <= MOST else (1,)
     chosen = [names for size in sizes for names in combinations(sorted(toggles), size)]
-    for names in (*chosen, *(reversed(chosen) if len(toggles) <= MOST else ())):
+    again = chosen if LONG else [names for names in chosen if len(names) == 1]
+    for names in (*chosen, *(reversed(again) if len(toggles) <= MOST else ())):
         yield {name: toggles[name].change() for name in names}
 
 

@@ -43,10 +43,12 @@ class SparkExecutor:
             query = f"SELECT * FROM VALUES ({nulls}) AS v({names}) WHERE false"
         self.spark.sql(query).createOrReplaceTempView(name)
 
-    def keep(self, name: str, sql: str) -> None:
+    def keep(self, name: str, sql: str) -> int:
         frame = self.spark.sql(sql)
         columns = [Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
-        self.define(name, columns, [tuple(row) for row in frame.collect()])
+        rows = [tuple(row) for row in frame.collect()]
+        self.define(name, columns, rows)
+        return len(rows)
 
     def rows(self, sql: str) -> list[Row]:
         return [tuple(row) for row in self.spark.sql(sql).collect()]

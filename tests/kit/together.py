@@ -28,7 +28,7 @@ class Together:
     ) -> None:
         self.duck = DuckExecutor()
         # tables are large here
-        self.duck.connection.execute("PRAGMA enable_optimizer")
+        self.duck.connection.execute("RESET disabled_optimizers")
         self.tables = tuple(Table(name, tuple(each)) for name, each in columns.items())
         for table in self.tables:
             self.duck.define(table.name, table.columns, ())

@@ -22,8 +22,9 @@ from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step
 from headrace.ivm.split_change import delete_rows, insert_rows
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.optimizer.auxiliary_views import top_k_buffer
+from headrace.optimizer.common_subexpressions.across_programs import common_step
 from headrace.optimizer.optimizer import Optimizer
-from headrace.physical.dead_steps import Needless
+from headrace.physical.dead_steps import DeadSteps
 from headrace.physical.facts import Collected, Common
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
@@ -198,13 +199,13 @@ class Maintained:
         if not self.optimizer.disabled:
             _check_shape(program)
         self._check_estimates(program, changed, collected)
-        needless = Needless(program)
+        dead_steps = DeadSteps(program)
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
-            idle = idle or (step.name in needless.steps and not step.follows)
+            idle = idle or (step.name in dead_steps.steps and not step.follows)
             sql = self.sql(self._least(step))
             if not self.executor.keep(step.name, f"SELECT * FROM ({sql}) AS s WHERE false" if idle else sql):
-                needless.note_empty(step.name)
+                dead_steps.note_empty(step.name)
         self._follow(COMPANION, program.companion)
         self.moved = self._follow(STATE, program.state)
         return self.moved
@@ -217,7 +218,8 @@ class Maintained:
         sources = {name: source(name, rows[name], 1 if name in changed else 0) for name in rows}
         shared = Common("shared", "c", "c", frozenset(), readers=2)
         facts = facts_of(self.view, sources, state=1)
-        facts = replace(facts, collected={key: Collected(need, shared) for key, need in collected.items()})
+        steps = {key: common_step(key, need, changed) for key, need in collected.items()}
+        facts = replace(facts, collected={k: Collected(need, shared, steps[k], {}) for k, need in collected.items()})
         for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
             assert 0 < seconds < inf, seconds
         companion = companion_seconds(facts, self.view)

@@ -48,6 +48,8 @@ def facts_of(
         stored,
         TableName(LAKE, ("s",), "log") if log else None,
         1,
+        state_at="state_table",
+        companion_at="companion_table" if stored is not None else None,
         companion_rows=companion,
     )
 

@@ -11,7 +11,8 @@ from kit.near import small_sources_too
 
 from headrace.api.facade import Headrace
 from headrace.physical import key_ranges
-from headrace.refresh import execution
+from headrace.physical.key_ranges import KeyRanges
+from headrace.refresh import step_execution
 from headrace.results.refresh_results import Mode, RefreshResult
 
 QUERIES = {
@@ -74,11 +75,12 @@ def test_only_what_lies_within_the_spans_of_the_keys_is_read(
 ) -> None:
     asked: list[str] = []
 
-    def condition(column: str, found: Sequence[object]) -> str:
-        asked.append(key_ranges.condition(column, found))
-        return asked[-1]
+    def ranges_of(column: str, found: Sequence[object]) -> KeyRanges:
+        ranges = key_ranges.ranges_of(column, found)
+        asked.append(ranges.condition)
+        return ranges
 
-    monkeypatch.setattr(execution, "condition", condition)
+    monkeypatch.setattr(step_execution, "ranges_of", ranges_of)
     needs_are_seen(hr, ns, names)
     asked.clear()
     hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 1 WHERE order_id IN (20, 21, 901)")
@@ -93,13 +95,13 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
 ) -> None:
     """The keys tell that all line items of changed orders are among those that changed."""
     ran: list[str] = []
-    least = execution.Run._least
+    least = step_execution.StepExecution._least
 
     def recorded(*given: Any) -> str:
         ran.append(least(*given))
         return ran[-1]
 
-    monkeypatch.setattr(execution.Run, "_least", recorded)
+    monkeypatch.setattr(step_execution.StepExecution, "_least", recorded)
     for turn in (1, 2, 3, 4):
         ran.clear()
         first = 2000 + 10 * turn

@@ -105,3 +105,69 @@ def test_passes_that_are_switched_off(hr: Headrace, ns: str, source: str) -> Non
     unknown = replace(hr.settings, disabled_passes=("read_onze",))
     with headrace.open(unknown, spark=hr.spark) as wrong, pytest.raises(UserError, match="read_onze"):
         wrong.explain_query(query)
+
+
+TOTALS = "SELECT k, sum(v) AS total, max(v) AS most FROM {ns}.t WHERE v >= 0 GROUP BY k"
+
+
+def test_what_a_refresh_did(hr: Headrace, ns: str, source: str) -> None:
+    name = f"{ns}.analysed"
+    hr.create_stream_table(name, TOTALS.format(ns=ns), refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11), (3, 5), (1, 1)")
+    found = hr.explain(name, analyze=True)
+    assert found.mode is Mode.DIFFERENTIAL
+    assert titles(found) == ["summary", "steps"]
+    assert len(dict(found.sections)["summary"].split("\n")) == 5
+    assert "result: 2 rows inserted, 1 deleted" in dict(found.sections)["summary"]
+    assert "__hr_" not in str(found.as_dict())
+    by_title = {step.title: step for step in found.steps}
+    assert by_title[f"change of {ns}.t"].estimated_rows == 3
+    change = by_title["change"]
+    assert (change.rows, change.kept, change.skipped) == (2, "LOCAL", None)
+    assert change.operators[0] == "look up by k"
+    assert change.operators[-2:] == (f"      change of {ns}.t", "  the companion")
+    assert change.seconds > 0
+    stored = {step.title: step.rows for step in found.steps if step.kept == "STORED"}
+    assert stored == {"the stored result, by overwrite": 3, "the companion, by overwrite": 3}
+    assert hr.history(name)[0].rows_inserted == 2
+
+
+def test_a_step_that_was_not_needed_says_why(hr: Headrace, ns: str, source: str) -> None:
+    """Which group has lost its greatest value decides whether rows are read again."""
+    name = f"{ns}.analysed"
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11), (1, 1)")
+    hr.create_stream_table(name, TOTALS.format(ns=ns), refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"DELETE FROM {source} WHERE v = 1")
+    found = {step.title: step for step in hr.explain(name, analyze=True).steps}
+    assert found["rescanned"].skipped == "not computed: what it is for did not occur"
+    hr.spark.sql(f"DELETE FROM {source} WHERE v = 11")
+    found = {step.title: step for step in hr.explain(name, analyze=True).steps}
+    assert found["rescanned"].skipped is None
+    assert hr.verify(name).ok
+
+
+def test_a_refresh_without_anything_to_do_says_so(hr: Headrace, ns: str, source: str) -> None:
+    name = f"{ns}.idle"
+    hr.create_stream_table(name, TOTALS.format(ns=ns))
+    found = hr.explain(name, analyze=True)
+    assert (found.mode, found.steps) == (Mode.NO_CHANGE, ())
+    assert "Nothing that it reads has changed" in found.sections[0][1]
+
+
+def test_a_full_refresh_is_analysed_too(hr: Headrace, ns: str, source: str) -> None:
+    name = f"{ns}.whole"
+    hr.create_stream_table(name, TOTALS.format(ns=ns), refresh_mode="FULL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 12)")
+    (step,) = hr.sql(f"EXPLAIN ANALYZE STREAM TABLE {name}").steps
+    assert (step.kept, step.rows) == ("STORED", 2)
+
+
+def test_only_a_stream_table_is_analysed_and_alone(hr: Headrace, ns: str, source: str) -> None:
+    with pytest.raises(UserError) as failure:
+        hr.explain(f"{ns}.t", analyze=True)
+    assert failure.value.code == "STREAM_TABLE_NOT_FOUND"
+    with pytest.raises(UserError) as failure:
+        hr.explain(f"{ns}.t", analyze=True, passes=True)
+    assert failure.value.code == "INVALID_OPTION"
+    with pytest.raises(UserError):
+        hr.explain(f"SELECT * FROM {ns}.t", analyze=True)

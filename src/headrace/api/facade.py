@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import config
+from headrace.api.explaining import ExplainVerbs
 from headrace.api.inspecting import InspectVerbs
-from headrace.api.refreshing import RefreshVerbs
 from headrace.api.safeguarding import SafeguardVerbs
 from headrace.api.scheduling import ScheduleVerbs
 from headrace.api.tables import TableVerbs
@@ -38,7 +38,7 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
     return Headrace(config.load(path_or_settings), spark=spark, create=False)
 
 
-class Headrace(TableVerbs, RefreshVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs):
+class Headrace(TableVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs):
     """A project: its catalog, its stream tables and, once needed, its Spark session.
 
     Args:

@@ -7,13 +7,10 @@ from collections.abc import Iterable
 
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import ProjectHandle
-from headrace.api.refresh_mode import parse_mode
-from headrace.errors import UserError
 from headrace.graph.dag import Dag
 from headrace.names import TableName
 from headrace.observability import status as _status
 from headrace.results.refresh_results import (
-    Explanation,
     FunctionInfo,
     HistoryRow,
     StreamTableInfo,
@@ -23,24 +20,6 @@ from headrace.results.refresh_results import (
 
 class InspectVerbs(ProjectHandle):
     """Verbs that only look."""
-
-    def explain(self, name_or_query: str, *, refresh_mode: str | None = None, passes: bool = False) -> Explanation:
-        """Say how a stream table's next refresh would run, or how a query would be maintained.
-
-        Args:
-            name_or_query: A stream table's name, or a query.
-            refresh_mode: Explain this mode instead of the table's own.
-            passes: Report the optimiser's passes: which fired, what each changed, and estimated costs before and after.
-        """
-        try:
-            name = self._name(name_or_query.strip())
-        except UserError:
-            return self.explain_query(name_or_query, refresh_mode=refresh_mode, passes=passes)
-        return self._explain(name, refresh_mode, passes)
-
-    def explain_query(self, query: str, *, refresh_mode: str | None = None, passes: bool = False) -> Explanation:
-        """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
-        return self._explain(query, refresh_mode, passes)
 
     def validate(self, query: str) -> Validation:
         """Report for each construct of a query how it would be maintained; create nothing.
@@ -55,21 +34,6 @@ class InspectVerbs(ProjectHandle):
 
         plans, _, _ = self._engine()
         return validate(query, catalog=self._catalog, session=self._lazy, plans=plans)
-
-    def _explain(self, subject: TableName | str, refresh_mode: str | None, passes: bool) -> Explanation:
-        from headrace.refresh.explain.gather_explanation import explain
-
-        plans, refresher, _ = self._engine()
-        mode = parse_mode(refresh_mode) if refresh_mode else None
-        return explain(
-            subject,
-            mode,
-            catalog=self._catalog,
-            session=self._lazy,
-            plans=plans,
-            heads=refresher.heads(),
-            passes=passes,
-        )
 
     def functions(self) -> tuple[FunctionInfo, ...]:
         """Return the project's Python functions, and the stream tables that call them.

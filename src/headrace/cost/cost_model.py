@@ -98,6 +98,21 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
         facts: The refresh.
         program: What it would compute.
     """
+    work, _ = _steps(facts, program)
+    seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
+    seconds += _applying(program.state, work, facts.state_rows or 0, direct=is_direct(facts, program))
+    if program.companion is not None:
+        seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
+    return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
+
+
+def step_rows(facts: Facts, program: DeltaProgram) -> dict[str, float]:
+    """Return how many rows each step of a program is expected to have, by name; arguments as above."""
+    return {name: found.rows for name, found in _steps(facts, program)[1].items()}
+
+
+def _steps(facts: Facts, program: DeltaProgram) -> tuple[Work, dict[str, Cardinality]]:
+    """Count the work of a program's steps."""
     found: dict[str, Cardinality] = {}
 
     def known(leaf: Scan | Stored) -> Cardinality:
@@ -108,11 +123,7 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
         before = work.seconds
         found[step.name] = work.add(step.relation)
         work.seconds = before + _share(facts, step) * (work.seconds - before)
-    seconds = DIFFERENTIAL_FIXED + STEP_FIXED * len(program.steps)
-    seconds += _applying(program.state, work, facts.state_rows or 0, direct=is_direct(facts, program))
-    if program.companion is not None:
-        seconds += COMPANION_FIXED + _applying(program.companion, work, facts.companion_rows)
-    return seconds + work.seconds + sum(_reading(facts, s) for s in facts.sources if s.change is not None)
+    return work, found
 
 
 def _share(facts: Facts, step: Step) -> float:

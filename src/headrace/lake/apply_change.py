@@ -24,7 +24,7 @@ from headrace.lake.measured_change import (
     replace_sql,
 )
 from headrace.lake.metadata import TableMeta
-from headrace.names import LAKE, WEIGHT, TableName, quote
+from headrace.names import LAKE, WEIGHT, TableName
 
 SMALL_STATE_CELLS = 400_000
 """A state of at most so many values (rows times columns) is rewritten whole.
@@ -100,7 +100,7 @@ def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, versio
     """Return the statement that appends a change to a log."""
     return (
         f"INSERT INTO {log.sql} SELECT {names(columns)}, CAST({WEIGHT} AS BIGINT), CAST({version} AS BIGINT) "
-        f"FROM {quote(change.view)}"
+        f"FROM {change.table}"
     )
 
 

@@ -100,6 +100,7 @@ class Change:
         deleted: Sum of the negative weights, as a positive number.
         rows: Distinct rows in the view.
         spreads: What is known of the removed rows' columns, by name.
+        query: Gives the rows where Spark has no such view; None: it has.
     """
 
     view: str
@@ -107,6 +108,12 @@ class Change:
     deleted: int
     rows: int
     spreads: Mapping[str, Spread] = field(default_factory=dict)
+    query: str | None = None
+
+    @property
+    def table(self) -> str:
+        """Return the table expression of its rows."""
+        return quote(self.view) if self.query is None else f"({self.query})"
 
 
 MEASURES: Mapping[str, str] = {
@@ -205,7 +212,7 @@ def spread_out(change: Change, columns: tuple[Column, ...]) -> str:
 
 def removed_rows(change: Change) -> str:
     """Return the rows a change removes, as a table expression named `REMOVED`."""
-    return f"(SELECT * FROM {quote(change.view)} WHERE {WEIGHT} < 0) AS {REMOVED}"
+    return f"(SELECT * FROM {change.table} WHERE {WEIGHT} < 0) AS {REMOVED}"
 
 
 def match(change: Change, columns: tuple[Column, ...]) -> str:
@@ -250,7 +257,7 @@ def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> s
 
 def inserted_rows(target: Target, change: Change) -> str:
     """Query for the new rows, each as often as its weight says."""
-    source = f"SELECT {names(target.columns)} FROM {quote(change.view)}"
+    source = f"SELECT {names(target.columns)} FROM {change.table}"
     if target.key is not None:
         return f"{source} WHERE {WEIGHT} > 0"
     if change.inserted == change.rows and not change.deleted:  # each once
@@ -278,7 +285,7 @@ def overwrite_sql(target: Target, change: Change) -> str:
     """
     listed, newest = names(target.columns), names(target.columns, "__hr_row")
     stored = f"SELECT {listed}, 1L AS {WEIGHT}, 0 AS __hr_turn FROM {target.table.sql}"
-    changed = f"SELECT {listed}, {WEIGHT}, CASE WHEN {WEIGHT} < 0 THEN 1 ELSE 2 END FROM {quote(change.view)}"
+    changed = f"SELECT {listed}, {WEIGHT}, CASE WHEN {WEIGHT} < 0 THEN 1 ELSE 2 END FROM {change.table}"
     both = f"SELECT /*+ COALESCE(1) */ * FROM ({stored} UNION ALL {changed})"
     if target.key is not None:
         keys = ", ".join(e for c in target.identity for e in key_expressions(c))

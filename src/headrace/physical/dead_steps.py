@@ -16,7 +16,7 @@ from headrace.optimizer.common_subexpressions.shared_steps import needed
 from headrace.optimizer.empty_relations import drop_empty
 
 
-class Needless:
+class DeadSteps:
     """What of a program is not needed, as far as is known while it runs.
 
     Args:
@@ -32,10 +32,10 @@ class Needless:
         """Take note of a step that was computed, and has no rows."""
         if step not in self.steps:
             self._empty.add(step)
-            self.steps = needless(self._program, self._empty)
+            self.steps = dead_steps(self._program, self._empty)
 
 
-def needless(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
+def dead_steps(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
     """The steps that have no rows, or whose rows nobody looks at.
 
     Args:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from headrace.definitions.details import Details
 from headrace.definitions.read_columns import held_to
 from headrace.frontier import Frontier
-from headrace.ivm.program import Key, Need
+from headrace.ivm.program import Key, Need, Step
 from headrace.names import STAGING, TableName
-from headrace.physical.scan_reduction import ScanReduction
+from headrace.physical.leaves import Leaves
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefreshMode
 from headrace.statistics.calibration import Calibration
@@ -39,7 +39,6 @@ class Common:
         own: What this table reads of `view`.
         waiting: Who else has yet to read it.
         columns: The columns it has.
-        sparing: Of rows near changes: what may make `sql` read less.
         readers: How many tables read it, those that have read it already included.
     """
 
@@ -48,7 +47,6 @@ class Common:
     own: str
     waiting: frozenset[TableName]
     columns: frozenset[str] = frozenset()
-    sparing: ScanReduction = field(default_factory=ScanReduction)
     readers: int = 1
 
 
@@ -59,10 +57,16 @@ class Collected:
     Args:
         need: What is collected.
         common: How it is kept.
+        step: The step that collects it.
+        leaves: Where that step's leaves are read from, the same for all who read it.
+        hints: Whether the changes that it follows are small enough to be broadcast.
     """
 
     need: Need
     common: Common
+    step: Step
+    leaves: Leaves
+    hints: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,40 +1,51 @@
-"""Between which values the keys near a change lie, so that files and row groups with no such key are not read.
+"""Ranges of the keys of a change, for skipping files and row groups.
 
 A join with a set of keys has every row of a source read and looked up. But most changes are close together: recent
-orders, numbers just given out. A few spans hold all keys, once the widest gaps are left out; as conditions with
+orders, numbers just given out. A few ranges hold all keys, once the widest gaps are left out; as conditions with
 literals they are compared with the bounds that Iceberg keeps of each file and Parquet of each row group. Keys that are
-spread over everything give a span or two that hold all, at the price of looking: a fraction of reading a large source.
+spread over everything give a range or two that hold all, at the price of looking: a fraction of reading a large source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.names import quote
 
 WORTH_ROWS = 10_000_000
-"""A smaller source is read in less time than looking for spans may save."""
+"""A smaller source is read in less time than looking for ranges may save."""
 
-MOST_SPANS, WIDE = 8, 0.02
-"""How many spans at most, since each row that is read is compared with them; gaps of less than so much of the distance
+MOST_RANGES, WIDE = 8, 0.02
+"""How many ranges at most, since each row that is read is compared with them; gaps of less than so much of the distance
 between the first and the last key are none."""
 
-WITHIN = "true /* within the spans of the keys */"
-"""Stands in statements where the condition is put in once the keys are known."""
 
-
-def spanned(table: str) -> str:
-    """A table expression that reads what lies within spans.
+@dataclass(frozen=True, slots=True)
+class KeyRanges:
+    """Ranges that hold all keys of a change.
 
     Args:
-        table: The table expression, without alias.
+        column: The source's column.
+        ranges: First and last key of each range, both included, in order.
+        any_null: Whether NULL is among the keys.
     """
-    return f"(SELECT * FROM {table} WHERE {WITHIN})"
+
+    column: str
+    ranges: tuple[tuple[int, int], ...]
+    any_null: bool
+
+    @property
+    def condition(self) -> str:
+        """Return the SQL condition that rows with one of the keys satisfy."""
+        name = quote(self.column)
+        parts = [_within(name, low, high) for low, high in self.ranges]
+        return " OR ".join([*parts, f"{name} IS NULL"] if self.any_null else parts) or "false"
 
 
 def gaps_sql(keys: str) -> str:
-    """One row: whether any key is NULL, the lowest and the highest one, and the wide gaps as pairs (below, above).
+    """Write a query of one row: whether any key is NULL, the lowest and highest, the wide gaps as pairs (below, above).
 
     Args:
         keys: A query of one column, whole numbers.
@@ -47,22 +58,21 @@ def gaps_sql(keys: str) -> str:
     return f"SELECT any_null, try_element_at(keys, 1), try_element_at(keys, -1), {gaps} FROM ({every})"
 
 
-def condition(column: str, found: Sequence[Any]) -> str:
-    """What rows with one of the keys satisfy.
+def ranges_of(column: str, found: Sequence[Any]) -> KeyRanges:
+    """Build the ranges from the row that `gaps_sql` gives.
 
     Args:
         column: The source's column.
-        found: The row that `gaps_sql` gives.
+        found: The row.
     """
     any_null, low, high, gaps = found
-    name = quote(column)
-    widest = sorted(gaps or (), key=lambda gap: gap[1] - gap[0])[1 - MOST_SPANS :]
+    widest = sorted(gaps or (), key=lambda gap: gap[1] - gap[0])[1 - MOST_RANGES :]
     ends = [low, *(end for gap in sorted(widest) for end in gap), high]
-    spans = [] if low is None else [_span(name, *ends[i : i + 2]) for i in range(0, len(ends), 2)]
-    return " OR ".join([*spans, f"{name} IS NULL"] if any_null else spans) or "false"
+    ranges = () if low is None else tuple((ends[i], ends[i + 1]) for i in range(0, len(ends), 2))
+    return KeyRanges(column, ranges, bool(any_null))
 
 
-def _span(name: str, low: int, high: int) -> str:
+def _within(name: str, low: int, high: int) -> str:
     return f"{name} = {_number(low)}" if low == high else f"{name} BETWEEN {_number(low)} AND {_number(high)}"
 
 

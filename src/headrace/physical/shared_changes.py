@@ -8,7 +8,6 @@ reads its change log.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,8 +21,9 @@ from headrace.frontier import Frontier
 from headrace.ivm.program import Key
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
-from headrace.names import RESERVED_PREFIX, WEIGHT, TableName, quote
+from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Common, Facts
+from headrace.physical.view_names import view_named
 from headrace.ports import Runner
 from headrace.results.refresh_results import RefreshMode
 from headrace.semantics import Semantics
@@ -130,11 +130,6 @@ def view_of(log: TableMeta, before: int, after: int) -> str:
     A log that was put back and written anew has another snapshot, and so has one that something was added to.
     """
     return view_named(f"{log.uuid} {log.current_snapshot_id} {before} {after}")
-
-
-def view_named(text: str) -> str:
-    """The temporary name of what a text says, the same for whoever says it."""
-    return f"{RESERVED_PREFIX}change_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def followers(

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from headrace.algebra.properties.order import equal_means_same
-from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.relations import Moment, Relation, Scan
 from headrace.algebra.tree import walk
-from headrace.errors import InternalError
 from headrace.ivm.program import Key, Need, Step
-from headrace.names import TableName, quote
+from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.across_programs import common_step, together
 from headrace.physical.facts import Collected, Common, Facts, SourceFacts
-from headrace.physical.key_ranges import WORTH_ROWS, spanned
-from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction, enclosed_sql
-from headrace.physical.shared_changes import view_named
-from headrace.sql.lower import lower
+from headrace.physical.key_ranges import WORTH_ROWS
+from headrace.physical.leaves import LeafKey, View
+from headrace.physical.plan_sql import PlanSql
+from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction
+from headrace.physical.stages import Compute
+from headrace.physical.view_names import view_named
 
 BROADCAST_ROWS = 500_000
 """A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
@@ -41,9 +42,9 @@ def collected(
         sharing = {table: of[key] for table, of in needs.items() if key in of}
         need = _possible(together(sharing.values()), key, facts, changes) if len(sharing) > 1 else None
         if need is not None and key not in failed:
-            common = _kept(key, need, facts, changes, sharing.keys())
-            if common.waiting or there(common.view):
-                found[key] = Collected(need, common)
+            kept = _kept(key, need, facts, changes, sharing.keys())
+            if kept.common.waiting or there(kept.common.view):
+                found[key] = kept
     return found
 
 
@@ -69,31 +70,17 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
     return Need(follows, fields) if told_apart else None
 
 
-def near_sql(
-    step: Step, bind: Callable[[Scan | Stored], str], facts: Facts, *, hints: bool
-) -> tuple[str, ScanReduction]:
-    """The statement of a step that collects rows near a change; and what may make it read less, where that is worth it.
+def reduction_of(step: Step, facts: Facts) -> ScanReduction:
+    """Return what may have a step that collects rows near a change read less; nothing of other steps.
 
     Args:
         step: The step.
-        bind: The table expression of each leaf.
         facts: The refresh.
-        hints: Whether to ask Spark to broadcast what is expected to be small.
     """
     source = step.near[0] if step.near is not None else None
     rows = (facts.by_name[source].rows or 0) if source is not None else 0
-    numbers = step.numbers if rows >= WORTH_ROWS and _reads_once(step, source) else None
-
-    def within(leaf: Scan | Stored) -> str:
-        return spanned(bind(leaf)) if numbers is not None and _is_of(leaf, source) else bind(leaf)
-
-    def lowered(relation: Relation) -> str:
-        return lower(relation, within, hints=hints)
-
-    spans = (numbers[0], lower(numbers[1], bind)) if numbers is not None else None
-    asked = step.enclosure if rows >= WORTH_ASKING else None
-    enclosed = enclosed_sql(asked, lowered) if asked is not None else None
-    return lowered(step.relation), ScanReduction(spans, enclosed)
+    keys = step.numbers if rows >= WORTH_ROWS and _reads_once(step, source) else None
+    return ScanReduction(keys, step.enclosure if rows >= WORTH_ASKING else None)
 
 
 def _reads_once(step: Step, source: TableName | None) -> bool:
@@ -110,16 +97,17 @@ def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
     return {key[0], *(table for table, _ in follows)} & facts.changed
 
 
-def _kept(key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]) -> Common:
-    def bind(leaf: Scan | Stored) -> str:
-        if not isinstance(leaf, Scan):
-            raise InternalError("PLAN_INVALID", f"What is common reads {leaf.name}, which others do not have.")
-        is_change = leaf.moment is Moment.CHANGE
-        return quote(changes[leaf.source].view) if is_change else facts.by_name[leaf.source].after
-
+def _kept(
+    key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]
+) -> Collected:
     read = _read(key, need.follows, facts)
     hints = fit_to_broadcast(facts.by_name[table] for table in read)
     step = common_step(key, need, facts.changed)
-    sql, sparing = near_sql(step, bind, facts, hints=hints)
+    leaves: dict[LeafKey, str | View] = {(name, Moment.CHANGE): View(kept.view) for name, kept in changes.items()}
+    leaves |= {(source.name, Moment.AFTER): source.after for source in facts.sources}
+    reduction = reduction_of(step, facts)
+    stage = Compute(step.name, "", step.relation, near=key, reduction=reduction, leaves=leaves, hints=hints)
+    sql = PlanSql(facts).query(stage)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
-    return Common(view_named(sql), sql, "", waiting, frozenset(need.fields), sparing, len(sharing))
+    common = Common(view_named(sql), sql, "", waiting, frozenset(need.fields), len(sharing))
+    return Collected(need, common, step, leaves, hints)

@@ -1,17 +1,17 @@
 """Facts to stages: what a refresh will run, decided before it runs.
 
 Pure functions. A DIFFERENTIAL refresh is planned in two halves, because how a change is applied depends on how large it
-turned out to be: `compute_stages` up to the change, `lake.apply.plan_apply` from its measured size.
+turned out to be: `compute_stages` up to the change, `lake.apply_change.plan_apply` from its measured size.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.algebra.relations import Moment, Scan, Stored
+from headrace.algebra.relations import Stored
 from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.user_text import bind_text
 from headrace.errors import InternalError
@@ -20,11 +20,15 @@ from headrace.lake.measured_change import Change
 from headrace.names import LAKE, STAGING, TableName, quote
 from headrace.physical.conditional_steps import part_of_their_readers
 from headrace.physical.facts import Facts
+from headrace.physical.leaves import LeafKey, View
+from headrace.physical.plan_sql import PlanSql
+from headrace.physical.policy import Policy
 from headrace.physical.program_cache import Asked, rounded
 from headrace.physical.shared_changes import FEW_CHANGED
-from headrace.physical.shared_semijoins import fit_to_broadcast, near_sql
+from headrace.physical.shared_semijoins import fit_to_broadcast, reduction_of
 from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
-from headrace.sql.lower import lower
+from headrace.physical.view_names import change_views, view_name
+from headrace.sql.lower import occurrences
 
 STATE_CHANGE = "state_change"
 COMPANION_CHANGE = "companion_change"
@@ -54,47 +58,9 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
     )
 
 
-def view_name(facts: Facts, stem: str) -> str:
-    """A temporary name unique to this refresh."""
-    return f"__hr_{facts.tag}_{stem}"
-
-
-def stem(facts: Facts, view: str) -> str:
-    """What the temporary name of one refresh has in common with those of others of its table."""
-    return view.removeprefix(view_name(facts, ""))
-
-
 def is_small(facts: Facts) -> bool:
     """Return whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
     return fit_to_broadcast(facts.sources)
-
-
-def change_views(facts: Facts) -> dict[TableName, str]:
-    """Temporary names of the sources' changes."""
-    changed = [s.name for s in facts.sources if s.change is not None]
-    # Spark takes no other characters in the name of a temporary view
-    return {n: view_name(facts, f"change{i}_{re.sub('[^A-Za-z0-9_]', '_', n.table)}") for i, n in enumerate(changed)}
-
-
-def binder(facts: Facts, *, companion: str | None = None) -> Callable[[Scan | Stored], str]:
-    """What the leaves of a program are in SQL.
-
-    Args:
-        facts: The refresh.
-        companion: Where the companion is read as a FULL refresh has just computed it; None: as published.
-    """
-    views = change_views(facts)
-    stored = {STATE: facts.state_at, COMPANION: companion or facts.companion_at}
-
-    def bind(leaf: Scan | Stored) -> str:
-        if isinstance(leaf, Stored):
-            return stored.get(leaf.name) or quote(view_name(facts, leaf.name))
-        if leaf.moment is Moment.CHANGE:
-            return quote(views[leaf.source])
-        source = facts.by_name[leaf.source]
-        return source.after if leaf.moment is Moment.AFTER or source.before is None else source.before
-
-    return bind
 
 
 MUCH = 0.1
@@ -114,41 +80,79 @@ def large(facts: Facts) -> int | None:
 
 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """The first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
-    bind, hints = binder(facts), is_small(facts)
+    """Plan the first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
+    hints, sql = is_small(facts), PlanSql(facts)
     counted = _counted(facts, program)
+    inlined = set(part_of_their_readers(program)) if hints else set[str]()
     stages: list[Compute] = []
     for step in program.steps:
         if step.near is not None and step.follows:
-            common = facts.collected[step.near].common
-            name, sparing = view_name(facts, step.name), common.sparing
-            stages.append(Compute(step.name, name, common.sql, near=step.near, common=common, sparing=sparing))
+            stages.append(_shared_step(facts, step.name, step.near))
             continue
-        only_if = lower(step.only_if, bind, hints=hints) if step.only_if is not None else None
-        sql, sparing = near_sql(step, bind, facts, hints=hints)
-        measures = tuple(_count_measures(counted, step.name))
-        name = view_name(facts, step.name)
-        stages.append(Compute(step.name, name, sql, only_if, measures, near=step.near, sparing=sparing))
+        policy = Policy.IF_NONEMPTY if step.name in inlined else Policy.MATERIALIZE
+        stages.append(
+            Compute(
+                step.name,
+                view_name(facts, step.name),
+                step.relation,
+                policy=policy,
+                only_if=step.only_if,
+                measures=tuple(_count_measures(counted, step.name)),
+                near=step.near,
+                reduction=reduction_of(step, facts),
+                hints=hints,
+            )
+        )
     if is_direct(facts, program):
         written = changed_view(facts, program)
-        stages = [replace(stage, kept=stage.view != written) for stage in stages]
+        stages = [replace(s, policy=Policy.INLINE) if s.view == written else s for s in stages]
     elif not isinstance(program.state.change, Stored):
-        sql = lower(program.state.change, bind)
-        kept = STATE_CHANGE not in counted
-        stages.append(Compute(STATE_CHANGE, view_name(facts, STATE_CHANGE), sql, kept=kept))
+        stages.append(_table_stage(facts, STATE_CHANGE, program.state, counted))
     if program.companion is not None:
-        _insert(replace(companion_stage(facts, program.companion), kept=COMPANION_CHANGE not in counted), stages)
-    if hints:
-        parts = part_of_their_readers(program)
-        stages = [replace(stage, kept=stage.kept and stage.name not in parts) for stage in stages]
-    read = (sql for stage in stages for sql in (*stage.statements, *(sql for _, sql in stage.sparing.titled)))
-    return (*_read_stages(facts, "\n".join(read)), *stages)
+        stages.append(_table_stage(facts, COMPANION_CHANGE, program.companion, counted))
+    reads = {stage.view: _reads(sql, stage) for stage in stages}
+    stages = [replace(stage, depends_on=frozenset(reads[stage.view])) for stage in stages]
+    if program.companion is not None:
+        _insert(stages.pop(), stages)
+    return (*_read_stages(facts, sum(reads.values(), Counter())), *stages)
+
+
+def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
+    """Plan a step that collects rows for several stream tables."""
+    collected = facts.collected[key]
+    return Compute(
+        name,
+        view_name(facts, name),
+        collected.step.relation,
+        near=key,
+        common=collected.common,
+        reduction=reduction_of(collected.step, facts),
+        leaves=collected.leaves,
+        hints=collected.hints,
+    )
+
+
+def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[str, Counts]) -> Compute:
+    """Plan computing the change of a stored table; part of its readers where its size is counted beforehand."""
+    policy = Policy.INLINE if name in counted else Policy.MATERIALIZE
+    return Compute(name, view_name(facts, name), change.change, policy=policy)
 
 
 def _insert(stage: Compute, stages: list[Compute]) -> None:
     """Put a stage where it can begin: behind the last one that it reads."""
-    read = [at for at, each in enumerate(stages) if quote(each.view) in stage.sql]
+    read = [at for at, each in enumerate(stages) if each.view in stage.depends_on]
     stages.insert(max(read, default=-1) + 1, stage)
+
+
+def _reads(sql: PlanSql, stage: Compute) -> Counter[str]:
+    """Count how often each view stands in the statements of a stage."""
+    found = Counter[str]()
+    conditions = () if stage.only_if is None else (stage.only_if,)
+    for relation in (stage.relation, *conditions, *stage.reduction.relations):
+        for leaf, times in occurrences(relation).items():
+            if isinstance(at := sql.locate(leaf, stage.leaves), View):
+                found[at.name] += times
+    return found
 
 
 def is_direct(facts: Facts, program: DeltaProgram) -> bool:
@@ -156,11 +160,11 @@ def is_direct(facts: Facts, program: DeltaProgram) -> bool:
     return program.state.gains and facts.log is None
 
 
-def append_stage(facts: Facts, program: DeltaProgram) -> Write:
-    """Computing and writing a change at once, where that may be (`is_direct`): one Spark job instead of two."""
-    listed = ", ".join(quote(c.name) for c in facts.details.output)
-    sql = f"INSERT INTO {facts.state.sql} SELECT {listed} FROM {quote(changed_view(facts, program))}"
-    return Write(facts.state, "append", (sql,))
+def append_stage(facts: Facts, program: DeltaProgram, sql: PlanSql) -> Write:
+    """Plan computing a change and writing it at once (`is_direct`): one Spark job instead of two."""
+    listed, view = ", ".join(quote(c.name) for c in facts.details.output), changed_view(facts, program)
+    statement = f"INSERT INTO {facts.state.sql} SELECT {listed} FROM {sql.table(view)}"
+    return Write(facts.state, "append", (statement,), depends_on=frozenset({view}))
 
 
 FEW_ROWS = 50_000
@@ -188,24 +192,19 @@ def _count_measures(counted: Mapping[str, Counts], step: str) -> Iterator[tuple[
             yield f"{name}_deleted", f"count_if({counts.deleted.sql})"
 
 
-def _read_stages(facts: Facts, readers: str) -> tuple[Stage, ...]:
-    """Reading the sources' changes; one that `readers` name more than once is kept in memory."""
+def _read_stages(facts: Facts, times: Counter[str]) -> tuple[Stage, ...]:
+    """Plan reading the sources' changes; one that is read more than once is kept in memory."""
     views = change_views(facts)
     stages: list[Stage] = []
     for source in facts.sources:
         if source.common is not None:
-            common = source.common
-            stages.append(ReadChange(source.name, common.view, common.sql, shared=True, common=common))
-            stages.append(ReadChange(source.name, views[source.name], common.own))
+            kept = source.common.view
+            stages.append(ReadChange(source.name, kept, source.common.sql, Policy.MATERIALIZE, common=source.common))
+            stages.append(ReadChange(source.name, views[source.name], source.common.own, depends_on=frozenset({kept})))
         elif source.change is not None:
-            several = readers.count(quote(views[source.name])) > 1
-            stages.append(ReadChange(source.name, views[source.name], source.change, several))
+            policy = Policy.MATERIALIZE if times[views[source.name]] > 1 else Policy.INLINE
+            stages.append(ReadChange(source.name, views[source.name], source.change, policy))
     return tuple(stages)
-
-
-def companion_stage(facts: Facts, companion: TableChange) -> Compute:
-    """Computing the companion's change, which is written while what the state's change needs is computed."""
-    return Compute(COMPANION_CHANGE, view_name(facts, COMPANION_CHANGE), lower(companion.change, binder(facts)))
 
 
 def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
@@ -258,28 +257,34 @@ def full_stages(
     """
     program = view.full_program() if view is not None and companion and facts.companion is not None else None
     stages: list[Stage] = []
-    at = None
+    sql, leaves = PlanSql(facts), dict[LeafKey, str | View]()
     if program is not None and program.companion is not None and facts.companion is not None:
-        table, computed = facts.companion.within(STAGING), lower(program.companion, binder(facts))
+        table, kept = facts.companion.within(STAGING), view_name(facts, COMPANION)
+        computed = Compute(COMPANION, kept, program.companion)
         if 0 < facts.companion_rows <= FEW_ROWS and not facts.companion_behind:
-            kept = view_name(facts, COMPANION)
-            at = quote(kept)
+            leaves[COMPANION] = View(kept)
             listed = ", ".join(map(quote, program.companion.columns))
-            stages += [Compute(COMPANION, kept, computed), overwrite(table, f"SELECT {listed} FROM {at}")]
+            stages += [computed, overwrite(table, f"SELECT {listed} FROM {sql.table(kept)}", kept)]
         else:
-            at = table.sql
-            stages.append(overwrite(table, computed))
+            leaves[COMPANION] = table.sql
+            stages.append(overwrite(table, sql.query(computed)))
     if program is not None and program.state is not None:
-        state = lower(program.state, binder(facts, companion=at))
+        state = Compute(STATE, view_name(facts, STATE), program.state, leaves=leaves)
+        stages.append(overwrite(facts.state, sql.query(state), *_reads(sql, state)))
     else:
-        state = user_text(facts, catalogs)
-    stages.append(overwrite(facts.state, state))
+        stages.append(overwrite(facts.state, user_text(facts, catalogs)))
     return tuple(stages)
 
 
-def overwrite(table: TableName, query: str) -> Write:
-    """Replaces a stored table by a query's rows."""
-    return Write(table, "overwrite", (f"INSERT OVERWRITE {table.sql}\n{query}",))
+def overwrite(table: TableName, query: str, *reads: str) -> Write:
+    """Plan replacing a stored table by a query's rows.
+
+    Args:
+        table: The stored table.
+        query: The query.
+        reads: Views that it reads.
+    """
+    return Write(table, "overwrite", (f"INSERT OVERWRITE {table.sql}\n{query}",), depends_on=frozenset(reads))
 
 
 def publish_stage(facts: Facts, tables: tuple[TableName, ...]) -> Publish:
@@ -293,13 +298,14 @@ def stored(facts: Facts) -> tuple[TableName, ...]:
 
 
 def apply_outline(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """The second half of a DIFFERENTIAL refresh before the change is known: which tables, not yet how."""
+    """Plan the second half of a DIFFERENTIAL refresh before the change is known: which tables, not yet how."""
     if is_direct(facts, program):
-        return (append_stage(facts, program),)
-    stages = []
+        return (append_stage(facts, program, PlanSql(facts)),)
+    stages, changed = [], frozenset({changed_view(facts, program)})
     if program.companion is not None and facts.companion is not None:
-        stages.append(Write(facts.companion.within(STAGING), "apply by size to", ()))
-    stages.append(Write(facts.state, "apply by size to", ()))
+        companion = frozenset({view_name(facts, COMPANION_CHANGE)})
+        stages.append(Write(facts.companion.within(STAGING), "apply by size to", (), depends_on=companion))
+    stages.append(Write(facts.state, "apply by size to", (), depends_on=changed))
     if facts.log is not None:
-        stages.append(Write(facts.log.within(STAGING), "log to", ()))
+        stages.append(Write(facts.log.within(STAGING), "log to", (), depends_on=changed))
     return tuple(stages)

@@ -1,13 +1,22 @@
-"""The stages of a refresh, as data: `stage_planner` builds them, `execution` runs them, `explain` prints them."""
+"""The stages of a refresh, as data: `stage_planner` builds them, `execution` runs them, `explain` prints them.
+
+Stages hold relations, not SQL; `plan_sql` writes that when a stage runs or is printed. Exceptions are statements that
+other rooms own: the change of a source (`sources`), the user's own text, and how a change is applied (`lake`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.algebra.relations import Relation
 from headrace.ivm.program import Key
 from headrace.names import TableName
 from headrace.physical.facts import Common
-from headrace.physical.scan_reduction import ScanReduction
+from headrace.physical.leaves import Leaves
+from headrace.physical.policy import Policy
+from headrace.physical.scan_reduction import NO_REDUCTION, ScanReduction
+
+NOTHING_ELSE: Leaves = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,66 +26,69 @@ class ReadChange:
     Args:
         source: The source.
         view: Temporary view.
-        sql: Rows that changed, with weights.
-        shared: Whether it is read more than once, so that it is worth keeping in memory.
+        sql: Rows that changed, with weights, as the source's reader has it.
+        policy: MATERIALIZE where it is read more than once, else INLINE.
         common: How it is kept for other stream tables as well.
+        depends_on: Views of the stages that it reads.
     """
 
     source: TableName
     view: str
     sql: str
-    shared: bool = False
+    policy: Policy = Policy.INLINE
     common: Common | None = None
+    depends_on: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
-        """What a person sees while it runs."""
+        """Say what a person sees while it runs."""
         return f"read change of {self.source}"
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The SQL it runs."""
-        return (self.sql,)
 
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Computes an intermediate result once and keeps it for the stages after it.
+    """Computes a relation for the stages after it.
 
     Args:
         name: The step.
-        view: Temporary view it is kept as.
-        sql: The statement.
-        only_if: A query; while it returns no row, the step need not be computed and is empty.
+        view: Temporary view it is read as.
+        relation: What it computes.
+        depends_on: Views of the stages that it reads.
+        policy: MATERIALIZE, INLINE, or IF_NONEMPTY.
+        only_if: While this relation has no row, the step need not be computed and is empty. None: always needed.
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
-        kept: False for what follows cheaply from other results, or is seldom needed: whoever reads it computes it.
-        near: The source and the columns by whose values its rows are collected, where that is what it does.
+        near: Of a step that collects rows of a source by some values: the source, and its columns that have them.
         common: How these are kept for other stream tables as well.
-        sparing: What may make that read less.
+        reduction: What may have it read less of the source.
+        leaves: Leaves that are read from elsewhere than those of the refresh.
+        hints: Whether Spark is asked to broadcast what rules expect to be small.
     """
 
     name: str
     view: str
-    sql: str
-    only_if: str | None = None
+    relation: Relation
+    depends_on: frozenset[str] = frozenset()
+    policy: Policy = Policy.MATERIALIZE
+    only_if: Relation | None = None
     measures: tuple[tuple[str, str], ...] = ()
-    kept: bool = True
     near: Key | None = None
     common: Common | None = None
-    sparing: ScanReduction = field(default_factory=ScanReduction)
+    reduction: ScanReduction = NO_REDUCTION
+    leaves: Leaves = field(default_factory=lambda: NOTHING_ELSE)
+    hints: bool = False
 
     @property
     def title(self) -> str:
-        """What a person sees while it runs."""
+        """Say what a person sees while it runs."""
         if self.common is not None and self.near is not None:
             source, columns = self.near
             return f"collect {source} near changes by {', '.join(columns)}"
         return f"compute {self.name}"
 
     @property
-    def statements(self) -> tuple[str, ...]:
-        """The SQL it runs."""
-        return (self.sql,)
+    def materialized(self) -> bool:
+        """Return whether its rows are computed by itself, and kept."""
+        return self.policy is Policy.MATERIALIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +97,22 @@ class Write:
 
     Args:
         table: The stored table.
-        strategy: A method of `lake.apply_change.Method` in lower case, or `log`.
-        sqls: The statements, in order.
+        strategy: A method of `lake.apply_change.Method` in lower case, `overwrite` or `log`.
+        sqls: The statements, in order; empty before the size of a change is known.
         rows_change: By how much the number of rows must change, or None when it is not known beforehand.
+        depends_on: Views of the stages that it reads.
     """
 
     table: TableName
     strategy: str
     sqls: tuple[str, ...]
     rows_change: int | None = None
+    depends_on: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
-        """What a person sees while it runs."""
+        """Say what a person sees while it runs."""
         return f"{self.strategy} {self.table}"
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The SQL it runs."""
-        return self.sqls
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +127,11 @@ class Publish:
 
     @property
     def title(self) -> str:
-        """What a person sees while it runs."""
+        """Say what a person sees while it runs."""
         return "publish"
 
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The SQL it runs: none in Spark."""
-        return ()
 
+SparkStage = ReadChange | Compute | Write
+"""A stage that Spark runs."""
 
-Stage = ReadChange | Compute | Write | Publish
+Stage = SparkStage | Publish

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.cost.mode_choice import Choice
+from headrace.ivm.program import DeltaProgram
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
 from headrace.physical.facts import Facts
 from headrace.refresh.cut.cut import Head
-from headrace.refresh.execution import Outcome
 from headrace.refresh.fuses.fuse import CHANGED
+from headrace.refresh.run_context import Outcome
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.statistics.calibration import MODEL, PACES, RECOMPUTED, SHARED, remembered
 
@@ -36,6 +37,7 @@ class Finished:
         seconds: How long it took, publishing not included.
         changed: Rows that changed in the sources, by source.
         skipped: How many of them were skipped: the frontier moves, the contents stay.
+        program: How the change was followed; None where it was not.
     """
 
     facts: Facts
@@ -51,6 +53,7 @@ class Finished:
     seconds: float = 0.0
     changed: Mapping[TableName, int] = field(default_factory=dict)
     skipped: int = 0
+    program: DeltaProgram | None = None
 
     @property
     def moved(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from headrace.catalog import (
@@ -40,7 +40,6 @@ from headrace.refresh import gather_facts
 from headrace.refresh.cut.align_cut import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.refused_queries import as_compiled
-from headrace.refresh.execution import Outcome as RunOutcome
 from headrace.refresh.execution import Run
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
 from headrace.refresh.fuses.fuse_guard import guarded
@@ -49,6 +48,7 @@ from headrace.refresh.groups.cycle_rules import in_cycle, parts
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.publication_builder import Finished, published_together, result_of, staged_head
+from headrace.refresh.run_context import Outcome as RunOutcome
 from headrace.results.refresh_results import Mode, RefreshResult, Status
 from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy
 from headrace.statistics.session_statistics import SessionStatistics
@@ -133,10 +133,21 @@ class Refresher:
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
         self.changes = CommonChanges()
+        self._recordings: list[dict[TableName, Finished]] = []
         self.statistics, self.programs = SessionStatistics(plans.memory), Programs(plans.memory)
         self._cycles = CycleRefresher(
             catalog, session, plans, events, self.clock, self.defaults, self.changes, self.statistics
         )
+
+    @contextmanager
+    def recording(self) -> Iterator[Mapping[TableName, Finished]]:
+        """Give the refreshes that are published while the block lasts, as they were planned and run."""
+        found: dict[TableName, Finished] = {}
+        self._recordings.append(found)
+        try:
+            yield found
+        finally:
+            self._recordings = [each for each in self._recordings if each is not found]
 
     def heads(self) -> Cut:
         """Return a new cut."""
@@ -447,6 +458,7 @@ class Refresher:
             attempt.seconds,
             changed,
             skipped,
+            planned.program if choice.mode is Mode.DIFFERENTIAL else None,
         )
         if choice.mode is not Mode.NO_CHANGE:
             self.statistics.observe(RefreshRan(choice.mode))
@@ -564,6 +576,8 @@ class Refresher:
                 )
             )
             results[one.facts.name] = result
+            for recording in self._recordings:
+                recording[one.facts.name] = one
         if group is not None and done:
             self.events.emit(GroupPublished(group, tuple(str(one.facts.name) for one in done)))
         return results

@@ -22,6 +22,7 @@ __all__ = [
     "RefreshResult",
     "RefusalInfo",
     "Status",
+    "StepInfo",
     "StrategyInfo",
     "StreamTableInfo",
     "Validation",
@@ -268,6 +269,33 @@ class PassInfo(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class StepInfo(Record):
+    """A step of a refresh, as `explain --analyze` shows it.
+
+    Args:
+        number: Its place, from 1.
+        title: What it is.
+        operators: What it computed, in the words of the query; inputs are indented.
+        estimated_rows: Rows that the cost model expected; None where it says nothing.
+        rows: Rows that it had, or wrote; None where nobody counted them, as of a subquery.
+        seconds: Time it took by itself.
+        kept: How its rows reached its readers: MATERIALIZE, LOCAL, INLINE, IF_NONEMPTY or STORED.
+        skipped: Why it was not computed; None where it was.
+        notes: What was decided while it ran.
+    """
+
+    number: int
+    title: str
+    operators: tuple[str, ...]
+    estimated_rows: int | None
+    rows: int | None
+    seconds: float
+    kept: str
+    skipped: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Record):
     """How a table or query is refreshed; `explain` prints its `sections` in order.
 
@@ -279,6 +307,7 @@ class Explanation(Record):
         sections: Pairs (title, text): algebra, delta before and after the rewrites, choice, stages and SQL of both
             modes.
         passes: The optimiser's passes, where they were asked for.
+        steps: What each step of a refresh did, where that was analysed.
     """
 
     name: str | None
@@ -287,6 +316,7 @@ class Explanation(Record):
     refusals: tuple[RefusalInfo, ...]
     sections: tuple[tuple[str, str], ...]
     passes: tuple[PassInfo, ...] = ()
+    steps: tuple[StepInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,24 @@ def lower_tree(relation: Relation, bind: Bind, *, hints: bool = False) -> exp.Qu
     return query
 
 
+def occurrences(relation: Relation) -> Counter[Scan | Stored]:
+    """Count how often each leaf stands in the SQL of a relation: once in what is written once, as a named subquery."""
+    shared, written, found = _shared(relation), set[Relation](), Counter[Scan | Stored]()
+
+    def visit(node: Relation) -> None:
+        if node in written:
+            return
+        if node in shared:
+            written.add(node)
+        if isinstance(node, Scan | Stored):
+            found[node] += 1
+        for inner in node.inputs:
+            visit(inner)
+
+    visit(relation)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """A SELECT under construction.

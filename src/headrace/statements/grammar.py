@@ -10,6 +10,7 @@
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
+    EXPLAIN ANALYZE STREAM TABLE name
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (kinds read their clauses: `sources.registry`)
     CREATE SINK name FROM table INTO kind …                        (refused: `sinks.registry` has no kind yet)
@@ -129,6 +130,7 @@ class ExplainStreamTable(Statement):
     name: Name | None = None
     query: Query | None = None
     refresh_mode: str | None = None
+    analyze: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,10 +416,10 @@ def _refreshed(reader: _Reader, names: tuple[Name, ...] = ()) -> Statement:
 
 def _explain(reader: _Reader) -> Statement:
     mode = reader.peek(-3).word
-    query = reader.query() if reader.take("AS") else None
+    query = reader.query() if mode != "ANALYZE" and reader.take("AS") else None
     name = reader.table() if query is None else None
     wanted = mode if mode in ("FULL", "DIFFERENTIAL") else None
-    return ExplainStreamTable(name=name, query=query, refresh_mode=wanted)
+    return ExplainStreamTable(name=name, query=query, refresh_mode=wanted, analyze=mode == "ANALYZE")
 
 
 def _show(reader: _Reader) -> Statement:
@@ -546,6 +548,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("REFRESH", "STREAM"), "TABLE", forms.REFRESH, _refresh),
     (("REFRESH", "ALL", "STREAM"), "TABLES", forms.REFRESH, _refreshed),
     (("EXPLAIN", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
+    (("EXPLAIN", "ANALYZE", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),

@@ -99,7 +99,8 @@ def _explain(hr: Headrace, statement: st.ExplainStreamTable, script: str) -> Any
     if statement.query is not None:
         with _placed(script, statement.query.start):
             return hr.explain_query(statement.query.sql, refresh_mode=statement.refresh_mode)
-    return hr.explain(_text(statement.name or ()), refresh_mode=statement.refresh_mode)
+    name = _text(statement.name or ())
+    return hr.explain(name, refresh_mode=statement.refresh_mode, analyze=statement.analyze)
 
 
 def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:

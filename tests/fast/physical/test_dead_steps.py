@@ -9,7 +9,7 @@ from headrace.algebra.scalar import column
 from headrace.demo import tpch22
 from headrace.ivm.change import weigh
 from headrace.ivm.program import DeltaProgram, Step, TableChange
-from headrace.physical.dead_steps import Needless, needless
+from headrace.physical.dead_steps import DeadSteps, dead_steps
 
 MET, OTHER = Stored("met", ("k",)), Stored("other", ("k",))
 NEAR, ROWS = Stored("near", ("k",)), Stored("rows", ("k",))
@@ -27,15 +27,15 @@ def test_what_follows_from_nothing_and_what_only_that_would_read() -> None:
     state = TableChange(Union((weigh(ROWS, 1), weigh(Stored("late", ("k",)), -1))), None)
     program = DeltaProgram(steps, state)
     # nobody reads what is near
-    assert needless(program, set()) == {"near"}
-    assert needless(program, {"other"}) == {"other", "late", "near"}
-    assert needless(program, {"met"}) == {"met", "near", "rows", "late", "other"}
+    assert dead_steps(program, set()) == {"near"}
+    assert dead_steps(program, {"other"}) == {"other", "late", "near"}
+    assert dead_steps(program, {"met"}) == {"met", "near", "rows", "late", "other"}
 
 
 def test_what_a_companion_needs_is_needed() -> None:
     steps = (Step("met", Filter(READ, column("k"))), Step("other", Filter(READ, column("k"))))
     program = DeltaProgram(steps, TableChange(weigh(MET, 1), None), TableChange(weigh(OTHER, 1), None))
-    assert needless(program, {"met"}) == {"met"}
+    assert dead_steps(program, {"met"}) == {"met"}
 
 
 def test_suppliers_that_nobody_met_are_not_looked_for() -> None:
@@ -44,7 +44,7 @@ def test_suppliers_that_nobody_met_are_not_looked_for() -> None:
     sizes = {s: 10_000_000 for s in view.sources}
     program = view.delta_program(frozenset([lineitem]), frozenset(), sizes, 100_000)
     assert program is not None
-    known = Needless(program)
+    known = DeadSteps(program)
     assert not known.steps
     known.note_empty("affected")
     assert {"near", "change_2"} <= known.steps

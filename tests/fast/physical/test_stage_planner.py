@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.maintained import Maintained
 from kit.planned import facts_of, source
+from kit.tpch import compiled
 
+from headrace.algebra.relations import Recursive, Stored
 from headrace.algebra.schema import Column
-from headrace.names import quote
-from headrace.physical.stage_planner import asked, compute_stages
-from headrace.physical.stages import Compute
+from headrace.algebra.tree import walk
+from headrace.demo import tpch22
+from headrace.ivm.program import COMPANION
+from headrace.physical.policy import Policy
+from headrace.physical.stage_planner import apply_outline, asked, compute_stages
+from headrace.physical.stages import Compute, ReadChange
+
+
+def _reads_companion(stage: Compute) -> bool:
+    return any(isinstance(node, Stored) and node.name == COMPANION for node in walk(stage.relation))
+
 
 T = Table("t", (Column("g", "int"), Column("v", "int")), ())
 
@@ -28,23 +39,26 @@ def test_a_seldom_step_is_part_of_the_stage_that_reads_it() -> None:
     found = steps("SELECT g, max(v) AS m FROM t GROUP BY g")
     seldom = found["rescanned"]
     assert seldom.only_if is not None
-    assert not seldom.kept
-    assert [s.name for s in found.values() if quote(seldom.view) in s.sql] == ["change"]
-    assert found["change"].kept
+    assert seldom.policy is Policy.IF_NONEMPTY
+    assert [s.name for s in found.values() if seldom.view in s.depends_on] == ["change"]
+    assert found["change"].materialized
 
 
 def test_of_a_change_too_large_to_be_sent_around_it_is_kept() -> None:
-    assert steps("SELECT g, max(v) AS m FROM t GROUP BY g", 10_000_000)["rescanned"].kept
+    assert steps("SELECT g, max(v) AS m FROM t GROUP BY g", 10_000_000)["rescanned"].materialized
 
 
 def test_what_always_runs_is_kept_however_many_read_it() -> None:
     found = steps("SELECT g, max(v) AS m FROM t GROUP BY g")
-    assert {name for name, stage in found.items() if stage.only_if is None and stage.kept} == {"touched", "change"}
+    assert {name for name, stage in found.items() if stage.only_if is None and stage.materialized} == {
+        "touched",
+        "change",
+    }
 
 
 def test_what_is_sent_to_every_task_without_a_key_is_a_stage_of_its_own() -> None:
     """Spark would wait five minutes for the greatest value of all rows, which are read again."""
-    assert steps("SELECT max(v) AS m FROM t")["rescanned"].kept
+    assert steps("SELECT max(v) AS m FROM t")["rescanned"].materialized
 
 
 def test_rounds_of_a_recursion_are_a_stage_of_their_own() -> None:
@@ -52,13 +66,29 @@ def test_rounds_of_a_recursion_are_a_stage_of_their_own() -> None:
         "WITH RECURSIVE r AS (SELECT g, v FROM t UNION ALL SELECT t.g, t.v FROM r JOIN t ON t.g = r.v) SELECT * FROM r"
     )
     found = steps(query)
-    rounds = [stage for stage in found.values() if "RECURSIVE" in stage.sql]
+    rounds = [s for s in found.values() if any(isinstance(node, Recursive) for node in walk(s.relation))]
     assert rounds
-    assert all(stage.kept for stage in rounds)
+    assert all(stage.materialized for stage in rounds)
 
 
 def test_the_only_group_is_known_without_reading_the_companion() -> None:
     """What the greatest value is now follows from the step that says what it was and is."""
     found = steps("SELECT g FROM t WHERE v = (SELECT max(v) FROM t)")
     assert "now" not in found
-    assert [name for name, stage in found.items() if "_companion`" in stage.sql] == ["touched"]
+    assert [name for name, stage in found.items() if _reads_companion(stage)] == ["touched"]
+
+
+@pytest.mark.parametrize("name", tpch22.NAMES)
+@pytest.mark.parametrize("changed", [10, 10_000_000])
+def test_a_stage_reads_only_what_stages_before_it_compute(name: str, changed: int) -> None:
+    view = compiled(tpch22.text(name))
+    facts = facts_of(view, {each: source(each, 1_000_000, changed) for each in view.sources}, state=100)
+    program = asked(facts).of(view)
+    assert program is not None
+    begun = set[str]()
+    for stage in compute_stages(facts, program):
+        assert isinstance(stage, Compute | ReadChange)
+        assert stage.depends_on <= begun, stage.title
+        begun.add(stage.view)
+    written = {view for write in apply_outline(facts, program) for view in write.depends_on}
+    assert written <= begun

@@ -11,12 +11,14 @@ from kit.duck import DuckExecutor
 from kit.duck_runner import DuckRunner
 from kit.maintained import table_name
 
+from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import UserError
 from headrace.names import WEIGHT, TableName, quote
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint, Member, Outside
+from headrace.sql.lower import lower
 
 Edge = tuple[int, ...]
 
@@ -139,7 +141,9 @@ class Cycle:
         before = {name: self.rows(name) for name in self.views}
         gains = {name: fixpoint.gains(table_name(name)) for name in self.views}
         news = {
-            name: Counter({tuple(r[:-1]): r[-1] for r in self.duck.rows(sql)}) for name, sql in gains.items() if sql
+            name: Counter({tuple(r[:-1]): r[-1] for r in self.duck.rows(lower(gained[0], _by_name))})
+            for name, gained in gains.items()
+            if gained
         }
         after = self._stored(fixpoint)
         assert {n: before[n] + news.get(n, Counter()) for n in before} == after, "what was gained is not what came"
@@ -156,6 +160,11 @@ class Cycle:
         for name in self.views:
             self.duck.keep(name, f"SELECT * FROM {quote(f'{name}_next')}")
         return {name: self.rows(name) for name in self.views}
+
+
+def _by_name(leaf: Scan | Stored) -> str:
+    assert isinstance(leaf, Stored)
+    return quote(leaf.name)
 
 
 def edges_of(rng: random.Random, nodes: int, count: int) -> list[Edge]:

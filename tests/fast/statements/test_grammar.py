@@ -142,6 +142,7 @@ def test_alter_query() -> None:
         ("REFRESH ALL STREAM TABLES", RefreshStreamTable(sql="")),
         ("EXPLAIN STREAM TABLE a.b", ExplainStreamTable(sql="", name=("a", "b"))),
         ("EXPLAIN FULL STREAM TABLE a", ExplainStreamTable(sql="", name=("a",), refresh_mode="FULL")),
+        ("EXPLAIN ANALYZE STREAM TABLE a", ExplainStreamTable(sql="", name=("a",), analyze=True)),
         ("SHOW STREAM TABLES", ShowStreamTables(sql="")),
         ("SHOW STREAM TABLES LIKE 'a*'", ShowStreamTables(sql="", like="a*")),
         ("SHOW STREAM TABLES IN a.b LIKE 'x'", ShowStreamTables(sql="", namespace=("a", "b"), like="x")),
@@ -207,6 +208,7 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("REFRESH STREAM TABLE a b", "b", "[FULL]"),
         ("REFRESH ALL STREAM x", "x", "REFRESH ALL STREAM TABLES"),
         ("SHOW STREAM TABLES LIKE x", "x", "LIKE 'pattern'"),
+        ("EXPLAIN ANALYZE STREAM TABLE AS SELECT 1", "AS", "EXPLAIN ANALYZE STREAM TABLE namespace.table"),
         ("EXPLAIN STREAM TABLE", "", "EXPLAIN [FULL|DIFFERENTIAL]"),
     ],
 )

@@ -16,8 +16,8 @@ from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, RanAs
 from headrace.cost.mode_choice import Choice
 from headrace.reasons import FullReason
-from headrace.refresh.execution import Outcome
 from headrace.refresh.publication_builder import Finished, entry_of
+from headrace.refresh.run_context import Outcome
 from headrace.statistics.calibration import (
     FADING,
     MACHINES,

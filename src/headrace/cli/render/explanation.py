@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LINES = 150
 CHARACTERS = 12_000
+STEPS = "steps"
 """How much of a section is shown: a change of a query of sixty tables takes thousands of lines."""
 
 
@@ -34,6 +35,9 @@ def explanation(found: Explanation, *, whole: bool = False) -> Iterator[Renderab
     for refusal in found.refusals:
         yield _refusal(refusal)
     for title, text in found.sections:
+        if title == STEPS and not whole:
+            yield Text(f"{len(found.steps)} steps: `--analyze --whole` shows each, --json has them", style="dim")
+            continue
         yield Rule(Text(title, style="bold"), align="left", style="dim")
         yield from _section(text, whole=whole)
 

@@ -93,9 +93,10 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
 @click.argument("target", metavar="NAME_OR_QUERY")
 @click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
 @click.option("--passes", is_flag=True, help="Show the optimiser's passes: which fired, what each changed and saves.")
-@click.option("--whole", is_flag=True, help="Show long sections to their end.")
+@click.option("--analyze", is_flag=True, help="Refresh the stream table now, and show what that did.")
+@click.option("--whole", is_flag=True, help="Show long sections to their end; with --analyze, every step.")
 @pass_invocation
-def explain(asked: Invocation, target: str, mode: str | None, passes: bool, whole: bool) -> None:
+def explain(asked: Invocation, target: str, mode: str | None, passes: bool, analyze: bool, whole: bool) -> None:
     """Show how a stream table is refreshed: mode, reason, algebra, change, stages, SQL.
 
     \b
@@ -103,12 +104,13 @@ def explain(asked: Invocation, target: str, mode: str | None, passes: bool, whol
       headrace explain shop.revenue
       headrace explain shop.revenue --mode DIFFERENTIAL
       headrace explain shop.revenue --passes
+      headrace explain shop.revenue --analyze --whole
       headrace explain "SELECT region, count(*) AS n FROM shop.orders GROUP BY region"
     """
     from headrace.cli.render.explanation import explanation
 
-    with asked.open() as hr, spinning(asked, hr.events, "Explaining"):
-        found = hr.explain(target, refresh_mode=mode, passes=passes)
+    with asked.open() as hr, spinning(asked, hr.events, "Refreshing" if analyze else "Explaining"):
+        found = hr.explain(target, refresh_mode=mode, passes=passes, analyze=analyze)
     show(asked, found.as_dict(), lambda: explanation(found, whole=whole))
 
 

@@ -186,7 +186,8 @@ def _added(root: Root, change: Change) -> Relation:
         rows = consolidate(_needed(root, rows))
     halved = [ADD + a.name for a in accumulators if a.halved(ansi=change.ansi)]
     calls = tuple(call for a in accumulators for call in change_call(a, ADD, ansi=change.ansi))
-    whole = tuple(call.name for call in calls if not call.name.startswith((HIGH, LOW)))
+    halves = {prefix + name for name in halved for prefix in (HIGH, LOW)}
+    whole = tuple(call.name for call in calls if call.name not in halves)
     return Project(
         Aggregate(rows, aggregate.keys, calls),
         (*_renamed(root), *identity(whole), *((name, joined_halves(name)) for name in halved)),

@@ -13,7 +13,8 @@ from headrace.definitions.details import Details
 from headrace.names import TableName, quote
 from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
-from headrace.physical.stages import Compute, Stage
+from headrace.physical.plan_sql import PlanSql
+from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Explanation, Mode
 from headrace.sql.lower import lower
@@ -145,9 +146,20 @@ def _full(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: fro
 
 
 def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
-    titles = [stage.title for stage in (*stages, stage_planner.publish_stage(facts, stage_planner.stored(facts)))]
-    yield f"{mode}: stages", "\n".join(f"{i}. {title}" for i, title in enumerate(titles, 1))
-    yield f"{mode}: SQL", "\n\n".join(f"-- {title}\n{sql};" for stage in stages for title, sql in _titled(stage))
+    """List the stages with how each is kept and what it reads; then their SQL."""
+    every = (*stages, stage_planner.publish_stage(facts, stage_planner.stored(facts)))
+    numbers = {stage.view: i for i, stage in enumerate(every, 1) if isinstance(stage, ReadChange | Compute)}
+    yield f"{mode}: stages", "\n".join(f"{i}. {_outlined(stage, numbers)}" for i, stage in enumerate(every, 1))
+    sql = PlanSql(facts)
+    yield f"{mode}: SQL", "\n\n".join(f"-- {title}\n{text};" for stage in stages for title, text in _titled(stage, sql))
+
+
+def _outlined(stage: Stage, numbers: Mapping[str, int]) -> str:
+    """Write a stage in a line: its title, its policy, and the numbers of the stages that it reads."""
+    notes = [stage.policy.value] if isinstance(stage, ReadChange | Compute) else []
+    if not isinstance(stage, Publish) and (read := sorted(numbers[v] for v in stage.depends_on if v in numbers)):
+        notes.append(f"reads {', '.join(map(str, read))}")
+    return f"{stage.title} ({'; '.join(notes)})" if notes else stage.title
 
 
 def _choice(facts: Facts, choice: Choice) -> str:
@@ -169,8 +181,20 @@ def _choice(facts: Facts, choice: Choice) -> str:
     return "\n".join(lines)
 
 
-def _titled(stage: Stage) -> Iterator[tuple[str, str]]:
-    """A stage's statements, each with what it is for; first those that may make the last one needless."""
-    if isinstance(stage, Compute):
-        yield from ((f"{stage.title}: {what}", sql) for what, sql in stage.sparing.titled)
-    yield from ((stage.title, sql) for sql in stage.statements)
+def _titled(stage: Stage, sql: PlanSql) -> Iterator[tuple[str, str]]:
+    """Yield a stage's statements with their titles; first those that may make the last one needless."""
+    match stage:
+        case ReadChange():
+            yield stage.title, stage.sql
+        case Compute():
+            reduction = stage.reduction
+            if reduction.keys is not None:
+                yield f"{stage.title}: ranges of the keys", sql.gaps(stage, reduction.keys[1])
+            if reduction.coverage is not None:
+                yield f"{stage.title}: whether the change has all of it", sql.is_covered(stage, reduction.coverage)
+                yield f"{stage.title}: if it has", sql.covered(stage, reduction.coverage)
+            if stage.only_if is not None:
+                yield f"{stage.title}: only if this has a row", sql.condition(stage, stage.only_if)
+            yield stage.title, sql.query(stage)
+        case Write():
+            yield from ((stage.title, text) for text in stage.sqls)

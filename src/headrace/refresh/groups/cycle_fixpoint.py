@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from headrace.algebra.relations import Moment, Project, Repeat, Scan, Stored, Union
+from headrace.algebra.relations import Moment, Project, Relation, Repeat, Scan, Stored, Union
 from headrace.algebra.tree import identity
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import InternalError, UserError
@@ -123,13 +123,17 @@ class Fixpoint:
         """Return the view that has a member's rows."""
         return self._now[name]
 
-    def gains(self, name: TableName) -> str | None:
-        """Return SQL of the rows a member gained, with weights; None when it gained none."""
-        gained = self._gained[name]
+    def gains(self, name: TableName) -> tuple[Relation, tuple[str, ...]] | None:
+        """Return the rows that a member gained since it started, with weights; None when it gained none.
+
+        Returns:
+            The relation, and the views that are its leaves.
+        """
+        gained = tuple(self._gained[name])
         if not gained:
             return None
         columns = (*(c.name for c in self.members[name].view.output), WEIGHT)
-        return lower(consolidate(union_all(*(Stored(view, columns) for view in gained))), _by_name)
+        return consolidate(union_all(*(Stored(view, columns) for view in gained))), gained
 
     # ---- rounds
 

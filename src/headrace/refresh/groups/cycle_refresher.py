@@ -25,13 +25,14 @@ from headrace.ports import Runner, Session
 from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Head
 from headrace.refresh.definition.refused_queries import refuse_unmaintained
-from headrace.refresh.execution import Outcome, Run
+from headrace.refresh.execution import Run
 from headrace.refresh.fuses.fuse import Resolution, changed_rows
 from headrace.refresh.fuses.fuse_guard import guarded
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint, Member, Outside
 from headrace.refresh.groups.cycle_rules import choose_cycle, may_go_on
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.publication_builder import Finished
+from headrace.refresh.run_context import Outcome
 from headrace.results.refresh_results import Mode
 from headrace.statistics.observations import RefreshBegan
 from headrace.statistics.session_statistics import SessionStatistics

@@ -1,4 +1,4 @@
-"""Spans of keys: every key is within, wide gaps are not."""
+"""Ranges of keys: every key is within, wide gaps are not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headrace.physical.key_ranges import MOST_SPANS, condition, gaps_sql
+from headrace.physical.key_ranges import MOST_RANGES, gaps_sql, ranges_of
 from headrace.spark.runner import SparkRunner
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -14,11 +14,13 @@ CLOSE = [*range(100, 200), *range(5_000, 5_100)]
 
 
 def within(runner: SparkRunner, keys: list[int | None], asked: list[int | None]) -> list[int | None]:
-    """Which of some values the spans of keys let through."""
+    """Which of some values the ranges of keys let through."""
     query = " UNION ALL ".join(f"SELECT {_literal(key)} AS k" for key in keys) or "SELECT 1L AS k WHERE false"
     (found,) = runner.run(gaps_sql(query))
     rows = ", ".join(f"({_literal(value)})" for value in asked)
-    return [row[0] for row in runner.run(f"SELECT k FROM VALUES {rows} AS t(k) WHERE {condition('k', found)}")]
+    return [
+        row[0] for row in runner.run(f"SELECT k FROM VALUES {rows} AS t(k) WHERE {ranges_of('k', found).condition}")
+    ]
 
 
 def _literal(value: int | None) -> str:
@@ -51,4 +53,4 @@ def test_every_key_is_within_and_the_condition_stays_short(runner: SparkRunner, 
     keys = [start + chosen.randrange(1_000) for start in starts for _ in range(5)]
     assert set(within(runner, list(keys), list(keys))) == set(keys)
     (found,) = runner.run(gaps_sql(f"SELECT explode(array({', '.join(f'{key}L' for key in keys)}))"))
-    assert condition("k", found).count("`k`") <= MOST_SPANS
+    assert ranges_of("k", found).condition.count("`k`") <= MOST_RANGES

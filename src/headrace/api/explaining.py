@@ -1,0 +1,77 @@
+"""Explains stream tables and queries: how they would be refreshed, and what a refresh did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.api.refresh_mode import parse_mode
+from headrace.api.refreshing import RefreshVerbs
+from headrace.errors import UserError
+from headrace.names import TableName
+
+if TYPE_CHECKING:
+    from headrace.results.refresh_results import Explanation
+
+
+class ExplainVerbs(RefreshVerbs):
+    """Verbs that explain; analysing refreshes."""
+
+    def explain(
+        self,
+        name_or_query: str,
+        *,
+        refresh_mode: str | None = None,
+        passes: bool = False,
+        analyze: bool = False,
+    ) -> Explanation:
+        """Say how a stream table's next refresh would run, or how a query would be maintained.
+
+        Args:
+            name_or_query: A stream table's name, or a query.
+            refresh_mode: Explain this mode instead of the table's own.
+            passes: Report the optimiser's passes: which fired, what each changed, and estimated costs before and after.
+            analyze: Refresh the stream table now, as `refresh` does, and report what each step did.
+
+        Raises:
+            UserError: `INVALID_OPTION`: `analyze` of a query, or together with another option.
+        """
+        if analyze and (refresh_mode or passes):
+            raise UserError(
+                "INVALID_OPTION",
+                "Analysing a refresh cannot be combined with a refresh mode, or with passes.",
+                hint="It reports the refresh that is due, in the mode that is chosen for it.",
+            )
+        try:
+            name = self._name(name_or_query.strip())
+        except UserError:
+            if analyze:
+                raise
+            return self.explain_query(name_or_query, refresh_mode=refresh_mode, passes=passes)
+        return self._analyze(name) if analyze else self._explain(name, refresh_mode, passes)
+
+    def _analyze(self, name: TableName) -> Explanation:
+        from headrace.refresh.explain.analysis import analysis
+
+        name = self._catalog.stream_table(name).name
+        with self._engine().refresher.recording() as recorded:
+            result = self.refresh(str(name))
+        return analysis(result, recorded.get(name))
+
+    def explain_query(self, query: str, *, refresh_mode: str | None = None, passes: bool = False) -> Explanation:
+        """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
+        return self._explain(query, refresh_mode, passes)
+
+    def _explain(self, subject: TableName | str, refresh_mode: str | None, passes: bool) -> Explanation:
+        from headrace.refresh.explain.gather_explanation import explain
+
+        plans, refresher, _ = self._engine()
+        mode = parse_mode(refresh_mode) if refresh_mode else None
+        return explain(
+            subject,
+            mode,
+            catalog=self._catalog,
+            session=self._lazy,
+            plans=plans,
+            heads=refresher.heads(),
+            passes=passes,
+        )

@@ -1,0 +1,38 @@
+"""Leaves of a plan: the table expression, or the temporary view, that each of them is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.tree import walk
+from headrace.names import TableName
+
+LeafKey = str | tuple[TableName, Moment]
+"""The name of what is stored, or a source at a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A temporary view, filled by a stage of the plan.
+
+    Args:
+        name: Its name in Spark, unquoted.
+    """
+
+    name: str
+
+
+Leaves = Mapping[LeafKey, str | View]
+"""From leaves to table expressions or views."""
+
+
+def key_of(leaf: Scan | Stored) -> LeafKey:
+    """Return the key of a leaf in `Leaves`."""
+    return leaf.name if isinstance(leaf, Stored) else (leaf.source, leaf.moment)
+
+
+def leaves_in(relations: Iterable[Relation]) -> Iterable[Scan | Stored]:
+    """Yield the leaves of relations, as often as they occur."""
+    return (node for relation in relations for node in walk(relation) if isinstance(node, Scan | Stored))

@@ -1,0 +1,138 @@
+"""Operators of a step in the words of the query: without the columns that only maintenance knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from headrace.algebra.relations import (
+    Aggregate,
+    AggregateCall,
+    Empty,
+    Existence,
+    Filter,
+    Generate,
+    Join,
+    LookupJoin,
+    Moment,
+    OuterJoin,
+    Recursive,
+    Relation,
+    Round,
+    Scan,
+    SemiJoin,
+    Stored,
+    TopK,
+    Union,
+    Values,
+    Window,
+)
+from headrace.algebra.text import call_text, window_text
+from headrace.ivm.program import COMPANION, STATE
+from headrace.names import RESERVED_PREFIX
+
+MOST_CHARACTERS = 100
+MOST_NAMES = 4
+
+_QUALIFIED = re.compile(rf"{RESERVED_PREFIX}(?:old|new|key)\.")
+_QUOTED = re.compile(r"`([A-Za-z_][\w.]*)`")
+
+
+def operators(relation: Relation, steps: Mapping[str, str]) -> Iterator[str]:
+    """Yield the operators of a relation, inputs indented below.
+
+    Renaming, and counting how often rows occur, is left out: every step does that.
+
+    Args:
+        relation: The relation.
+        steps: Words for the steps that it reads, by name.
+    """
+    yield from _lines(relation, steps, 0)
+
+
+def _lines(node: Relation, steps: Mapping[str, str], depth: int) -> Iterator[str]:
+    words = _words(node, steps)
+    if words is not None:
+        yield "  " * depth + words
+        depth += 1
+    for each in node.inputs:
+        yield from _lines(each, steps, depth)
+
+
+def _words(node: Relation, steps: Mapping[str, str]) -> str | None:
+    """Return an operator in words; None of those that are left out."""
+    match node:
+        case Scan():
+            kinds = {Moment.CHANGE: "change of {}", Moment.BEFORE: "{} as it was", Moment.AFTER: "{}"}
+            return kinds[node.moment].format(node.source)
+        case Stored():
+            return {STATE: "the stored result", COMPANION: "the companion"}.get(node.name) or steps.get(
+                node.name, node.name
+            )
+        case Values() | Empty():
+            return f"{len(node.rows) if isinstance(node, Values) else 0} literal rows"
+        case Filter():
+            return _after("filter", node.condition.sql)
+        case Join():
+            return "cross join" if node.condition is None else _after("join on", node.condition.sql) or "join"
+        case OuterJoin():
+            kind = "full join" if node.full else "left join"
+            return _after(f"{kind} on", node.condition.sql) or kind
+        case Existence():
+            kind = "rows without a partner" if node.anti else "rows with a partner"
+            return _after(f"{kind} on", node.condition.sql) or kind
+        case SemiJoin():
+            return f"rows whose {_names(a for a, _ in node.on)} {'are not' if node.anti else 'are'} among"
+        case LookupJoin():
+            return f"look up by {_names(a for a, _ in node.on)}" if node.on else "look up one row"
+        case Union():
+            return "all rows of"
+        case Aggregate():
+            return _group(node)
+        case Window():
+            calls = ", ".join(filter(None, (_plain(window_text(call)) for call in node.calls)))
+            return f"window by {_names(node.partition) or 'all rows'}: {_short(calls)}"
+        case TopK():
+            order = _short(", ".join(filter(None, (_plain(str(key)) for key in node.order))))
+            return f"first {node.limit} by {order}" if node.limit is not None else f"all after {node.offset} by {order}"
+        case Generate():
+            return _after("generate", node.generator.sql)
+        case Recursive() | Round():
+            return f"recursion {node.name}" if isinstance(node, Recursive) else f"rows of the last round of {node.name}"
+        case _:
+            return None
+
+
+def _group(node: Aggregate) -> str:
+    if not node.calls:
+        return f"distinct {_names(node.keys)}"
+    calls = [words for call in node.calls if (words := _call(call)) is not None]
+    by = f"group by {_names(node.keys)}" if node.keys else "one group"
+    if calls:
+        return f"{by}: {_short(', '.join(calls))}"
+    return f"add up changes by {_names(node.keys)}" if node.keys else "add up changes"
+
+
+def _call(call: AggregateCall) -> str | None:
+    return _plain(call_text(call))
+
+
+def _after(word: str, sql: str) -> str | None:
+    text = _plain(sql)
+    return None if text is None else f"{word} {_short(text)}"
+
+
+def _names(names: Iterable[str]) -> str:
+    shown = [name for each in names if (name := _plain(each)) is not None]
+    more = len(shown) - MOST_NAMES
+    return ", ".join(shown[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _plain(sql: str) -> str | None:
+    """Return SQL without quotes that names do not need; None where it is about columns of maintenance."""
+    text = _QUOTED.sub(r"\1", _QUALIFIED.sub("", sql))
+    return None if RESERVED_PREFIX in text else " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

@@ -1,0 +1,192 @@
+"""Runs the steps of a DIFFERENTIAL refresh, and takes the decisions that have to wait until they run.
+
+A step of which nothing can come is not computed, a conditional one only where its condition has rows; a source is read
+within the ranges of a change's keys, or not at all; few rows are held as literal rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from headrace.algebra.schema import Column
+from headrace.ivm.program import DeltaProgram, Key
+from headrace.lake.apply_change import Change, change_of, measures
+from headrace.physical import stage_planner
+from headrace.physical.dead_steps import DeadSteps
+from headrace.physical.facts import Common
+from headrace.physical.key_ranges import ranges_of
+from headrace.physical.policy import Policy
+from headrace.physical.stages import Compute, ReadChange
+from headrace.physical.step_runs import Skipped, StepRun
+from headrace.physical.view_names import view_name
+from headrace.refresh.run_context import RunContext
+from headrace.refresh.temporary_results import TemporaryResults
+from headrace.statistics.observations import Strategy, StrategyFailed
+
+COUNT: Mapping[str, str] = {"rows": "count(*)"}
+
+OnCompanion = Callable[[Compute, Mapping[str, Any]], None]
+"""Is handed the stage that computes the companion's change, when it can begin, and what was counted so far."""
+
+
+@dataclass(slots=True)
+class Computed:
+    """What the steps of a refresh gave.
+
+    Args:
+        measured: What was counted along the way, by name.
+        state: The change of the state, if it was measured; None: it was counted along with what it follows from.
+    """
+
+    measured: dict[str, Any] = field(default_factory=dict)
+    state: Change | None = None
+
+
+class StepExecution:
+    """Runs the steps of one program.
+
+    Args:
+        context: The refresh.
+        results: Keeps what steps compute.
+    """
+
+    def __init__(self, context: RunContext, results: TemporaryResults) -> None:
+        self._context = context
+        self._results = results
+        self._large: int | None = None
+
+    def run(self, program: DeltaProgram, on_companion: OnCompanion) -> Computed:
+        """Compute up to the change of the state.
+
+        Args:
+            program: What to compute.
+            on_companion: Goes on with the companion, in another thread.
+        """
+        facts, found, dead = self._context.facts, Computed(), DeadSteps(program)
+        self._large = stage_planner.large(facts)
+        wanted = stage_planner.changed_view(facts, program)
+        columns = () if program.state.gains else facts.details.output
+        for stage in stage_planner.compute_stages(facts, program):
+            match stage:
+                case ReadChange():
+                    self._read(stage)
+                case Compute(name=stage_planner.COMPANION_CHANGE):
+                    if not stage.materialized:
+                        self._inline(stage)
+                    on_companion(stage, found.measured)
+                case Compute():
+                    measured = columns if stage.view == wanted else None
+                    self._step(stage, dead, found, measured)
+        return found
+
+    def measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
+        """Compute a change of a stored table, and measure it.
+
+        Args:
+            stage: Computes it.
+            columns: Those by which its rows may be looked for.
+        """
+        with self._context.timed(stage) as run:
+            return self._measured(stage, columns, run)
+
+    # ---- stages
+
+    def _read(self, stage: ReadChange) -> None:
+        with self._context.timed(stage, stage.policy) as run:
+            if stage.common is not None:
+                self._results.read_common(stage.source, stage.common, stem="change", run=run)
+            elif stage.policy is Policy.MATERIALIZE:
+                self._keep(stage.view, stage.sql, None, run)
+            else:
+                sql = self._context.sql
+                sql.inline(stage.view, stage.sql)
+
+    def _inline(self, stage: Compute, *, empty: bool = False) -> None:
+        sql = self._context.sql
+        sql.inline(stage.view, sql.query(stage, empty=empty))
+
+    def _step(self, stage: Compute, dead: DeadSteps, found: Computed, columns: tuple[Column, ...] | None) -> None:
+        """Run a step of the program; with `columns` it is the change of the state."""
+        with self._context.timed(stage, stage.policy) as run:
+            if stage.near is not None and stage.common is not None:  # computed for others, too
+                self._collect_shared(stage, stage.near, stage.common, run)
+            else:
+                run.skipped = Skipped.DEAD if stage.name in dead.steps else self._needless(stage)
+                if not stage.materialized:
+                    self._inline(stage, empty=run.skipped is not None)
+                elif stage.near is not None:
+                    self._collect(stage, stage.near, run)
+                elif columns is not None:
+                    found.state = self._measured(stage, columns, run)
+                else:
+                    found.measured |= self._keep(stage.view, self._query(stage, run), dict(stage.measures), run)
+        if run.skipped is not None or run.rows == 0:
+            dead.note_empty(stage.name)
+
+    def _needless(self, stage: Compute) -> Skipped | None:
+        """Ask for the condition of a step, if it has one."""
+        context = self._context
+        if stage.only_if is None or context.runner.run(context.sql.condition(stage, stage.only_if)):
+            return None
+        return Skipped.CONDITION
+
+    def _query(self, stage: Compute, run: StepRun) -> str:
+        return self._context.sql.query(stage, empty=run.skipped is not None)
+
+    def _measured(self, stage: Compute, columns: tuple[Column, ...], run: StepRun) -> Change:
+        found = self._keep(stage.view, self._query(stage, run), measures(columns), run)
+        return change_of(stage.view, found, columns)
+
+    def _keep(self, view: str, sql: str, aggregates: Mapping[str, str] | None, run: StepRun) -> Mapping[str, Any]:
+        stem = view.removeprefix(view_name(self._context.facts, ""))
+        return self._results.keep(view, sql, aggregates, stem=stem, large=self._large, run=run)
+
+    # ---- rows near a change
+
+    def _collect(self, stage: Compute, near: Key, run: StepRun) -> None:
+        """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
+        if run.skipped is None:
+            sql = self._least(stage, near, (*near[1], str(self._context.facts.name)), run)
+        else:
+            sql = self._query(stage, run)
+        found = self._keep(stage.view, sql, COUNT, run)
+        self._note_much(near, found["rows"], Strategy.READ_ONCE)
+
+    def _collect_shared(self, stage: Compute, near: Key, common: Common, run: StepRun) -> None:
+        """Read rows collected for several; where they are much of the source, each collects its own next time."""
+        least = partial(self._least, stage, near, near[1], run)
+        stem = f"near by {', '.join(near[1])}"
+        found = self._results.read_common(near, common, COUNT, stem=stem, sql=least, run=run)
+        sql = self._context.sql
+        sql.inline(stage.view, f"SELECT * FROM {sql.table(common.view)}")
+        self._note_much(near, found["rows"], Strategy.READ_TOGETHER)
+
+    def _least(self, stage: Compute, near: Key, asked_as: tuple[str, ...], run: StepRun) -> str:
+        """Write the statement that collects rows near a change and reads the least.
+
+        Args:
+            stage: Collects them.
+            near: The source, and the columns by which its rows are near.
+            asked_as: Under which name it is remembered of the source that its change did not have all of them.
+            run: The stage's record.
+        """
+        context, reduction, ranges = self._context, stage.reduction, None
+        if reduction.keys is not None:
+            column, keys = reduction.keys
+            found = ranges_of(column, context.runner.run(context.sql.gaps(stage, keys))[0])
+            run.key_ranges, ranges = len(found.ranges), found.condition
+        coverage, source = reduction.coverage, near[0]
+        if coverage is not None and asked_as not in context.off(Strategy.READ_CHANGE_ONLY, source):
+            run.covered = bool(context.runner.run(context.sql.is_covered(stage, coverage, ranges=ranges))[0][0])
+            if run.covered:
+                return context.sql.covered(stage, coverage)
+            context.statistics.observe(StrategyFailed(Strategy.READ_CHANGE_ONLY, source, asked_as))
+        return context.sql.query(stage, ranges=ranges)
+
+    def _note_much(self, near: Key, rows: int, strategy: Strategy) -> None:
+        source, columns = near
+        if rows > stage_planner.MUCH * (self._context.facts.by_name[source].rows or 0):
+            self._context.statistics.observe(StrategyFailed(strategy, source, columns))

@@ -1,0 +1,115 @@
+"""Writes the stored tables of one refresh in `staging`, and checks that nobody else did meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.algebra.schema import Column
+from headrace.lake.apply_change import Change, Method, Target, commits, plan_apply, plan_log, run_apply
+from headrace.lake.metadata import TableMeta
+from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
+from headrace.physical.shared_changes import view_of
+from headrace.physical.stages import Write
+from headrace.refresh.run_context import RunContext
+from headrace.refresh.staging_tables import only_ours, somebody_elses, staged, untouched
+from headrace.refresh.temporary_results import TemporaryResults
+from headrace.statistics.observations import Strategy, StrategyFailed
+
+IN_ONE_STATEMENT = frozenset({Method.OVERWRITE, Method.APPEND})
+"""Methods that read a change once. Which rows a delete finds is a question that Spark takes apart: it needs a view."""
+
+
+class TableWrites:
+    """Writes what a refresh has computed.
+
+    Args:
+        context: The refresh.
+        results: Keeps what it has computed.
+    """
+
+    def __init__(self, context: RunContext, results: TemporaryResults) -> None:
+        self._context = context
+        self._results = results
+
+    def apply(
+        self,
+        table: TableName,
+        columns: tuple[Column, ...],
+        key: tuple[str, ...] | None,
+        rows: int | None,
+        change: Change,
+    ) -> None:
+        """Apply a change to a stored table, as its size suggests.
+
+        Args:
+            table: The table, in `lake`.
+            columns: Its columns.
+            key: Columns that identify a row; None for a bag.
+            rows: Rows it has; None: its metadata tells.
+            change: The change.
+        """
+        context, facts = self._context, self._context.facts
+        if rows is None:
+            rows = self._staged(table).row_count
+        unique = facts.details.keys if table == facts.name else ()
+        rebuild = f"headrace refresh {facts.name} --full"
+        failed = context.off(Strategy.DELETE_BY_COLUMNS, table)
+        target = Target(table.within(STAGING), columns, key, rows, unique, failed, rebuild)
+        change = replace(change, query=context.sql.inlined(change.view))
+        applied = plan_apply(target, change)
+        if applied.method is Method.NOTHING:
+            return
+        if change.query is not None and applied.method not in IN_ONE_STATEMENT:
+            self._results.show(change.view, change.query)
+            applied = plan_apply(target, replace(change, query=None))
+        growth = change.inserted - change.deleted
+        stage = Write(target.table, applied.method.value.lower(), applied.statements, growth, frozenset({change.view}))
+        with context.timed(stage) as run:
+            run.rows = change.inserted + change.deleted
+            before = self._before(table)
+            with somebody_elses(table, before, lambda: self._staged(table), commits(applied)):
+                after = run_apply(
+                    applied,
+                    context.runner,
+                    lambda: self._staged(table),
+                    lambda columns: context.statistics.observe(
+                        StrategyFailed(Strategy.DELETE_BY_COLUMNS, table, columns)
+                    ),
+                )
+        only_ours(table, before, after, commits(applied))
+        context.outcome.written[table] = after
+
+    def write(self, stage: Write) -> TableMeta:
+        """Run the statements that write a table; returns its metadata before."""
+        context, table = self._context, stage.table
+        with context.timed(stage) as run:
+            before = self._before(table)
+            for sql in stage.sqls:
+                context.runner.run(sql)
+        after = self._staged(table)
+        run.rows = after.row_count
+        only_ours(table, before, after, len(stage.sqls))
+        context.outcome.written[table.within(LAKE)] = after
+        return before
+
+    def append_log(self, change: Change) -> None:
+        """Append a change to the change log, and hand it to the consumers; nothing where there is no log."""
+        context, facts = self._context, self._context.facts
+        if facts.log is None:
+            return
+        log, columns = facts.log.within(STAGING), facts.details.output
+        change = replace(change, query=context.sql.inlined(change.view))
+        self.write(Write(log, "log", (plan_log(log, columns, change, facts.next_version),)))
+        if facts.readers and facts.version is not None:
+            view = view_of(context.outcome.written[facts.log], facts.version, facts.next_version)
+            listed = ", ".join((*(quote(c.name) for c in columns), f"CAST({WEIGHT} AS BIGINT) AS {WEIGHT}"))
+            rows = f"SELECT {listed} FROM {change.table}"
+            context.changes.hand_over(context.runner, facts.name, view, rows, columns, facts.readers)
+
+    def _staged(self, table: TableName) -> TableMeta:
+        return staged(self._context.catalog, table)
+
+    def _before(self, table: TableName) -> TableMeta:
+        """Return the metadata of a table that is about to be written."""
+        written = self._context.outcome.written.get(table.within(LAKE))
+        return untouched(self._context.catalog, table) if written is None else written

@@ -243,6 +243,7 @@ class Existence(Binary):
         condition: What a pair must satisfy; NULL is not true.
         anti: Keep the rows without a partner instead.
         unique: Whether a row of `left` is known to have one partner at most.
+        bounding: Whether it was put in so that fewer groups of `left` are kept: those that a query asks for.
     """
 
     left: Relation
@@ -250,6 +251,7 @@ class Existence(Binary):
     condition: Scalar
     anti: bool = False
     unique: bool = False
+    bounding: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.left.columns + self.right.columns)

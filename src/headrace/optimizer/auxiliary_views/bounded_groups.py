@@ -51,7 +51,7 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
 
 def is_bound(rows: Relation) -> bool:
     """Return whether what is grouped are the rows of such groups only."""
-    return isinstance(rows, Existence) and rows.right.columns[0].startswith(_PARTNER)
+    return isinstance(rows, Existence) and rows.bounding
 
 
 def _reads(tree: Relation) -> Counter[str]:
@@ -63,7 +63,7 @@ def _met(rows: Relation, partners: Partners, number: int) -> Relation:
     for place, (key, values) in enumerate(partners, 1):
         name = f"{_PARTNER}{number}_{place}"
         met = Project(values, tuple((name, column(own)) for own in values.columns))
-        rows = Existence(rows, met, equals(column(key), column(name)))
+        rows = Existence(rows, met, equals(column(key), column(name)), bounding=True)
     return rows
 
 

@@ -208,7 +208,7 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("REFRESH STREAM TABLE a b", "b", "[FULL]"),
         ("REFRESH ALL STREAM x", "x", "REFRESH ALL STREAM TABLES"),
         ("SHOW STREAM TABLES LIKE x", "x", "LIKE 'pattern'"),
-        ("EXPLAIN ANALYZE STREAM TABLE AS SELECT 1", "AS", "EXPLAIN ANALYZE STREAM TABLE namespace.table"),
+        ("EXPLAIN ANALYZE STREAM TABLE AS SELECT 1", "SELECT", "EXPLAIN ANALYZE STREAM TABLE namespace.table"),
         ("EXPLAIN STREAM TABLE", "", "EXPLAIN [FULL|DIFFERENTIAL]"),
     ],
 )

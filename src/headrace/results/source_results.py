@@ -6,12 +6,14 @@ import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.catalog import SourceStatus
 from headrace.catalog.sources.source_health import SourceFailure
 from headrace.results.refresh_results import Record
-from headrace.sources.source_kind import HealthLine
+
+if TYPE_CHECKING:
+    from headrace.sources.source_kind import HealthLine
 
 
 @dataclass(frozen=True, slots=True)

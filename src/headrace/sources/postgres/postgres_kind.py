@@ -3,8 +3,8 @@
     FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
         [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
 
-What may follow the name of a table is in `source_tables`. Every command imports this module: what needs psycopg is
-imported by the method that uses it.
+What may follow the name of a table is in `source_tables`. Every command imports this module: whatever takes time to
+import is imported by the method that uses it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import UserError
-from headrace.sources.source_kind import Check, Json, Outlook, ServerHealth, SourceRequest, TableChanges, Tables
 
 if TYPE_CHECKING:
     from headrace.names import TableName
     from headrace.sources.capture import Capture
-    from headrace.sources.source_kind import KeptSource, Told
+    from headrace.sources.source_kind import (
+        Check,
+        Json,
+        KeptSource,
+        Outlook,
+        ServerHealth,
+        SourceRequest,
+        TableChanges,
+        Tables,
+        Told,
+    )
     from headrace.sql.reader.syntax.statement_cursor import StatementCursor
 
 KIND = "postgres"
@@ -43,6 +52,8 @@ class Postgres:
 
     def read_request(self, cursor: StatementCursor) -> SourceRequest:
         """Read `'url' TABLES (…) [TEXT COLUMNS (…)] [WITH (…)]`."""
+        from headrace.sources.source_kind import SourceRequest
+
         url = cursor.string("A connection string")
         cursor.need("TABLES")
         tables = cursor.texts()
@@ -125,6 +136,7 @@ class Postgres:
     def changes(self, source: KeptSource, declared: SourceRequest) -> TableChanges:
         """Compare a source with what is declared."""
         from headrace.sources.postgres.setup.declared_changes import changes
+        from headrace.sources.source_kind import SourceRequest
 
         said = _known(declared.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
         wanted = SourceRequest(declared.address, declared.tables, {**said, TEXT_COLUMNS: _as_text(said)})

@@ -132,7 +132,7 @@ class Settings:
 
     @property
     def jars(self) -> Path:
-        """Folder that holds (or will hold) the jars."""
+        """Return folder that holds (or will hold) the jars."""
         if self.jars_dir:
             return Path(self.jars_dir).expanduser()
         cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -140,7 +140,10 @@ class Settings:
 
 
 def default_settings(root: Path) -> Settings:
-    """Settings of a folder without a file: SQLite catalog and a warehouse folder inside it."""
+    """Return settings of a folder without a file.
+
+    SQLite catalog and a warehouse folder inside it.
+    """
     root = root.resolve()
     return Settings(root=root, catalog_url=f"sqlite:///{root / 'headrace.db'}", warehouse=str(root / "warehouse"))
 

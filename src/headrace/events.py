@@ -186,7 +186,7 @@ class LagExceeded(Event):
 
 @dataclass(frozen=True, slots=True)
 class SlotRunningOut(Event):
-    """The replication slot of a database source will be lost soon if nothing more is landed, and changes with it.
+    """A source's replication slot, and changes with it, will be lost soon unless landed.
 
     `left` bytes of log until then (None without a limit), `seconds` at the rate of the last minutes (None where that is
     not known); `reason` in words. Told once until the slot is well again.

@@ -32,5 +32,5 @@ class Frontier(Mapping[TableName, int]):
         return frozenset(s for s, v in to.items() if self.versions.get(s) != v)
 
     def as_dict(self) -> dict[str, int]:
-        """Plain JSON form, by name as users write it."""
+        """Return plain JSON form, by name as users write it."""
         return {str(s): v for s, v in sorted(self.versions.items())}

@@ -49,7 +49,7 @@ class TableName:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Catalog, namespace levels and table, in order."""
+        """Return catalog, namespace levels and table, in order."""
         return (self.catalog, *self.namespace, self.table)
 
     @property

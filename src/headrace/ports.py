@@ -125,7 +125,7 @@ class Session(Protocol):
         ...
 
     def namespace(self) -> tuple[str, ...]:
-        """Current namespace in `lake`; empty when another catalog is current."""
+        """Return the current namespace in `lake`; empty when another catalog is current."""
         ...
 
     def catalogs(self) -> frozenset[str]:

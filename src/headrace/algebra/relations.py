@@ -32,12 +32,12 @@ class Relation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Output column names, in order, unique."""
+        """Return output column names, in order, unique."""
         raise NotImplementedError(type(self).__name__)
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
-        """Input relations, in order."""
+        """Return input relations, in order."""
         return ()
 
     def with_inputs(self, *inputs: Relation) -> Relation:

@@ -41,7 +41,7 @@ def text(relation: Relation, indent: int = 0) -> str:
 
 
 def label(relation: Relation) -> str:
-    """One node in one line."""
+    """Return one node in one line."""
     details = _details(relation)
     return f"{type(relation).__name__} {details}" if details else type(relation).__name__
 

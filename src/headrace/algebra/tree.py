@@ -48,7 +48,7 @@ def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Rel
 
 
 def identity(columns: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:
-    """Projection items that keep columns as they are."""
+    """Return projection items that keep columns as they are."""
     return tuple((name, column(name)) for name in columns)
 
 

@@ -12,7 +12,7 @@ MAX_PRECISION = 38
 
 
 def decimal_of(type_: str | None) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type; None for any other type."""
+    """Return precision and scale of a decimal type; None for any other type."""
     found = re.fullmatch(r"\s*(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", type_ or "", re.I)
     if found is None:
         return None

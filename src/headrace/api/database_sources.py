@@ -249,7 +249,7 @@ class Sources:
         self._catalog.resume_source(name)
 
     def list(self) -> tuple[SourceInfo, ...]:
-        """All sources; reads the catalog only."""
+        """Return all sources; reads the catalog only."""
         return tuple(_info(source) for source in self._all())
 
     def status(self, name: str) -> SourceHealth:

@@ -58,7 +58,9 @@ class InspectVerbs(ProjectHandle):
         return with_schedules(infos, self.settings, self._catalog, heads)
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
-        """Past refreshes, newest first, also of tables that were dropped; reads the catalog only.
+        """Return past refreshes, newest first, also of tables that were dropped.
+
+        Reads the catalog only.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND` for a name that never was a stream table.

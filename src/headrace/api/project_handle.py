@@ -105,7 +105,7 @@ class ProjectHandle:
 
     @cached_property
     def sources(self) -> Sources:
-        """Databases whose tables are mirrored in the lake."""
+        """Return databases whose tables are mirrored in the lake."""
         from headrace.api.database_sources import Sources
 
         return Sources(self._catalog, self._lazy, self.events, self.settings, lambda: self._engine().refresher.changes)

@@ -21,7 +21,7 @@ class SafeguardVerbs(ProjectHandle):
     """Verbs that hold changes back."""
 
     def fuses(self) -> tuple[BlownFuse, ...]:
-        """Stream tables whose fuses have blown, with the evidence; reads the catalog only."""
+        """Return stream tables whose fuses have blown, with the evidence; reads the catalog only."""
         from headrace.api.safeguards.fuses import blown_fuses
 
         return blown_fuses(self._catalog)

@@ -116,7 +116,7 @@ class LazySpark:
         return split_identifier(current) if current else ()
 
     def catalogs(self) -> frozenset[str]:
-        """Catalogs configured in the session."""
+        """Return catalogs configured in the session."""
         if not self.started:
             prefix = "spark.sql.catalog."
             given = {k[len(prefix) :] for k in self._settings.spark_options if k.startswith(prefix)}
@@ -126,7 +126,7 @@ class LazySpark:
         return catalog_names(self.session())
 
     def location(self, name: TableName) -> str | None:
-        """Newest metadata file of a table outside `lake`."""
+        """Return newest metadata file of a table outside `lake`."""
         from headrace.sources.lakehouse.foreign_catalogs import metadata_location
 
         return metadata_location(self.runner(), name)

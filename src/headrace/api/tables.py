@@ -186,7 +186,7 @@ class TableVerbs(ProjectHandle):
         drop(self._catalog, self._name(source), (columns,) if isinstance(columns, str) else tuple(columns))
 
     def keys(self) -> tuple[KeyInfo, ...]:
-        """Declared keys of sources; reads the catalog only."""
+        """Return declared keys of sources; reads the catalog only."""
         from headrace.api.declared_keys import key_infos
 
         return key_infos(self._catalog)

@@ -94,13 +94,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction in which every query sees the same state."""
+        """Open a transaction in which every query sees the same state."""
         with self.faults(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self, *, passing: bool = False) -> Iterator[Connection]:
-        """A transaction that is committed when the block ends well, else rolled back.
+        """Open a transaction, committed when the block ends well, else rolled back.
 
         Args:
             passing: What is written may be lost when the whole machine fails, such as leases of processes that fail
@@ -173,7 +173,7 @@ _PATIENCE = {
 
 
 def patience(url: URL) -> dict[str, int]:
-    """These options for a connection, but for those that the URL sets itself."""
+    """Return timeouts for a connection, but for those that the URL sets itself."""
     return {name: value for name, value in _PATIENCE.items() if name not in url.query}
 
 

@@ -115,7 +115,10 @@ class StreamTable:
 
     @property
     def stored(self) -> tuple[TableName, ...]:
-        """The stored tables it consists of: state first, then companion and log where it has them."""
+        """Return the stored tables it consists of.
+
+        State first, then companion and log where it has them.
+        """
         return tuple(t for t in (self.name, self.companion, self.log) if t is not None)
 
 

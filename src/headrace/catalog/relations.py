@@ -29,7 +29,7 @@ def parse_name(text: str) -> TableName:
 
 
 def optional_name(text: str | None) -> TableName | None:
-    """`parse_name`, for a column that may be NULL."""
+    """Return `parse_name`, for a column that may be NULL."""
     return None if text is None else parse_name(text)
 
 
@@ -61,7 +61,7 @@ class RelationHead:
 
 
 def relation_heads(connection: Connection, names: Iterable[TableName]) -> dict[TableName, RelationHead]:
-    """Ids and newest versions of relations, from one query; unknown ones are left out."""
+    """Return ids and newest versions of relations, from one query; unknown ones are left out."""
     wanted = set(names)
     if not wanted:
         return {}

@@ -41,7 +41,7 @@ class UtcTime(sa.types.TypeDecorator[dt.datetime]):
         return value if dialect.name == "postgresql" else value.isoformat(timespec="microseconds")
 
     def process_result_value(self, value: Any, dialect: Dialect) -> dt.datetime | None:
-        """Back to an aware time, whatever the session's time zone."""
+        """Return an aware time, whatever the session's time zone."""
         if value is None:
             return None
         return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)

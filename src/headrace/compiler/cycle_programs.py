@@ -25,7 +25,7 @@ from headrace.optimizer.optimizer import Optimizer
 
 
 def first_round(tree: Relation) -> Relation:
-    """All rows of a query as a change: each once, with the number of its copies for a weight."""
+    """Return all rows of a query as a change, each once, weighted by its copies."""
     return consolidate(weigh(tree, 1))
 
 

@@ -303,5 +303,5 @@ def _short(text: str) -> str:
 
 
 def _bare_text(sql: str) -> str:
-    """SQL without the quotes that names do not need."""
+    """Return SQL without the quotes that names do not need."""
     return re.sub(r"`([A-Za-z_][\w.]*)`", r"\1", sql)

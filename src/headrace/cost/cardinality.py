@@ -179,8 +179,8 @@ def _is_by_key(node: Join | OuterJoin | Existence) -> bool:
     return any(map(hashable, between))
 
 
-def _left_out(volume: Cardinality, kept: float) -> Cardinality:
-    return Cardinality(volume.rows * kept, volume.whole)
+def _left_out(input_: Cardinality, kept: float) -> Cardinality:
+    return Cardinality(input_.rows * kept, input_.whole)
 
 
 def _kept(condition: Scalar) -> float:

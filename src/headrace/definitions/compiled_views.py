@@ -138,7 +138,7 @@ def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -
 
 @contextmanager
 def places_as_written(details: Details, catalogs: frozenset[str]) -> Iterator[None]:
-    """Errors about `pinned_free` show their place in the query as its author wrote it."""
+    """Show places of errors about `pinned_free` in the query as its author wrote it."""
     try:
         yield
     except HeadraceError as error:

@@ -100,7 +100,7 @@ class Details:
 
 
 def to_json(details: Details) -> dict[str, Any]:
-    """Plain JSON values of a details."""
+    """Return plain JSON values of a details."""
     return {
         "query": details.query,
         "namespace": list(details.namespace),

@@ -77,7 +77,7 @@ class Look:
     agree: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

@@ -38,7 +38,7 @@ class Compared:
     full_seconds: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {**self.refresh.as_dict(), "full_query_seconds": self.full_seconds}
 
 
@@ -59,7 +59,7 @@ class Round:
     compared: tuple[Compared, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         tables = [compared.as_dict() for compared in self.compared]
         return {"round": self.number, "refresh_seconds": self.refresh_seconds, "tables": tables}
 

@@ -27,7 +27,7 @@ ATTEMPTS = 3
 
 @contextmanager
 def private_server() -> Iterator[str]:
-    """A server with an empty database, reached through a socket by nobody else; yields its URL.
+    """Run a server with an empty database on a private socket; yield its URL.
 
     Raises:
         UserError: `DEMO_SERVER_MISSING`.

@@ -70,7 +70,10 @@ def _generator() -> str:
 
 
 def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str] = TABLES) -> Iterator[str]:
-    """The Spark SQL that makes Iceberg tables of generated files: what any user would write."""
+    """Yield the Spark SQL that makes Iceberg tables of generated files.
+
+    What any user would write.
+    """
     yield f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}"
     for table in tables:
         file = str(folder / f"{table}.parquet").replace("'", "\\'")
@@ -112,7 +115,7 @@ def _chosen(key: str, number: int, share: float, among: Stretch | None = None) -
 
 
 def rf1(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
-    """New orders with their line items.
+    """Return new orders with their line items.
 
     Args:
         number: The round, from 1; every round inserts other keys.
@@ -139,7 +142,7 @@ def rf1(number: int, share: float = 0.001, namespace: str = "tpch", among: Stret
 
 
 def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
-    """Old orders leave with their line items; arguments as for `rf1`."""
+    """Delete old orders with their line items; arguments as for `rf1`."""
     lake = f"lake.{namespace}"
     return tuple(
         Change(what, f"DELETE FROM {lake}.{table} WHERE {_chosen(key, 3 * number + 1, share, among)}")
@@ -151,7 +154,7 @@ def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stret
 
 
 def updates(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
-    """Prices of line items and segments of customers change; arguments as for `rf1`."""
+    """Change prices of line items and segments of customers; arguments as for `rf1`."""
     lake = f"lake.{namespace}"
     return (
         Change(

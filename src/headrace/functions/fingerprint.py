@@ -111,7 +111,7 @@ class _Walk:
                 yield from self.of(part, home)
 
     def _data(self, value: Any, home: str | None) -> Iterator[str]:
-        """Containers by what is in them, other objects by their attributes, if their class is known."""
+        """Yield the contents of containers, and attributes of objects of known classes."""
         yield f"{type(value).__module__}.{type(value).__qualname__}"
         if isinstance(value, (*_TIMES, re.Pattern, range)):
             yield repr(value)

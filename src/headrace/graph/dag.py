@@ -76,7 +76,7 @@ class Dag(Generic[Name]):
 
     @property
     def edges(self) -> tuple[tuple[Name, Name], ...]:
-        """Pairs (producer, consumer)."""
+        """Return pairs (producer, consumer)."""
         return tuple((producer, name) for name in self._order for producer in self._producers[name])
 
     def __contains__(self, name: object) -> bool:
@@ -94,11 +94,11 @@ class Dag(Generic[Name]):
         return self._consumers.get(name, ())
 
     def upstream(self, *names: Name) -> tuple[Name, ...]:
-        """Everything the names depend on, without the names themselves, producers first."""
+        """Return everything the names depend on, without the names themselves, producers first."""
         return self._reached(names, self._producers)
 
     def downstream(self, *names: Name) -> tuple[Name, ...]:
-        """Everything that depends on the names, without the names themselves, producers first."""
+        """Return everything that depends on the names, producers first, without themselves."""
         return self._reached(names, self._consumers)
 
     def order(self, names: Iterable[Name] | None = None) -> tuple[Name, ...]:
@@ -157,7 +157,7 @@ class Dag(Generic[Name]):
         return tuple(order)
 
     def _shortest_cycle(self, start: Name) -> tuple[Name, ...]:
-        """Breadth first over what is read, until the start comes again."""
+        """Find the shortest cycle through a name, breadth first over producers."""
         reader: dict[Name, Name] = {}
         waiting = [start]
         for name in waiting:

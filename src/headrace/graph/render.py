@@ -84,7 +84,7 @@ def as_dot(dag: Dag[Name], label: Label[Name] | None = None) -> str:
 def as_dict(
     dag: Dag[Name], label: Label[Name] | None = None, seconds: Mapping[Name, float] | None = None
 ) -> dict[str, object]:
-    """Plain JSON values: nodes in topological order with their level, and edges.
+    """Return plain JSON values: nodes in topological order with their level, and edges.
 
     Args:
         dag: The graph.

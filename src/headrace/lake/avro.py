@@ -65,7 +65,10 @@ def _text(stream: io.BytesIO) -> str:
 
 
 def _entries(stream: io.BytesIO, *decoders: Decoder) -> Iterator[tuple[Any, ...]]:
-    """The items of an array or map: blocks of them, each after its count, until an empty one."""
+    """Yield the items of an array or map.
+
+    Blocks of them, each after its count, until an empty one.
+    """
     while count := _long(stream):
         if count < 0:  # then the block's size in bytes follows
             _long(stream)

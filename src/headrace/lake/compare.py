@@ -17,12 +17,12 @@ _INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
 
 
 def incomparable(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Names of the columns whose values Spark cannot compare at all (variant and the like)."""
+    """Return names of the columns whose values Spark cannot compare, such as variant."""
     return tuple(c.name for c in columns if mentions(c.type, *_INCOMPARABLE))
 
 
 def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]:
-    """SQL expressions whose equality (NULL-safe) is equality of the column's value.
+    """Return SQL expressions whose equality (NULL-safe) is equality of the column's value.
 
     Args:
         column: The column; not an incomparable one.

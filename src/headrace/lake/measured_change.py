@@ -238,7 +238,7 @@ def match(change: Change, columns: tuple[Column, ...]) -> str:
 
 
 def _ordered_same(column: Column) -> str:
-    """Equality in a form that Spark does not take for a part of what rows are looked up by."""
+    """Return equality in a form that Spark does not use as a join key."""
     a, b = f"{STORED}.{quote(column.name)}", f"{REMOVED}.{quote(column.name)}"
     equal = f"{a} >= {b} AND {a} <= {b}"
     return f"({equal} OR ({a} IS NULL AND {b} IS NULL))" if column.nullable else equal

@@ -60,7 +60,7 @@ class Snapshot:
 
     @property
     def rows_added(self) -> int:
-        """Rows this snapshot has more (or fewer, negative) than its parent, by its own counters."""
+        """Return by how many rows this snapshot differs from its parent, by its counters."""
         files = self.count("added-records") - self.count("deleted-records")
         return files - self.count("added-position-deletes") + self.count("removed-position-deletes")
 

@@ -53,7 +53,7 @@ def superfluous(
     busy_since: dt.datetime | None = None,
     density: Density | None = None,
 ) -> tuple[int, ...]:
-    """Snapshots that can go, oldest first.
+    """Return the snapshots that can go, oldest first.
 
     Those that were never published are steps from one published state to the next; nobody knows of them.
 

@@ -65,7 +65,7 @@ tables with 45 manifests (Iceberg merges 100) took 0.6 s to plan, with a few 0.2
 
 
 def table_properties(format_version: int, *, append_only: bool = False) -> dict[str, str]:
-    """Properties of a table that Headrace writes.
+    """Return properties of a table that Headrace writes.
 
     Published pointers may refer to any older metadata file, so commits must not delete those; maintenance does. A
     change is small and comes from few tasks: a shuffle by partition before each write would only cost a job.

@@ -134,7 +134,7 @@ class Lander:
             raise
 
     def new_mirrors(self, name: str, tables: Iterable[str]) -> tuple[Mirror, ...]:
-        """Mirrors of a source that do not exist yet.
+        """Return mirrors of a source that do not exist yet.
 
         Raises:
             UserError: `TABLE_EXISTS`.
@@ -344,7 +344,7 @@ class Lander:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
     def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
-        """A change can only be applied to what was published last."""
+        """Refuse a change to mirrors that another writer has changed since the last landing."""
         if foreign := self.catalog.foreign_writes(stored):
             what = "was dropped" if foreign[0].found is None else "was written"
             raise EnvironmentFault(
@@ -469,7 +469,7 @@ def resources_of(source: DatabaseSource) -> list[str]:
 
 
 def _mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableName, int]) -> tuple[Mirror, ...]:
-    """Mirrors whose details change with a landing; `reached` has their versions after it."""
+    """Return mirrors whose details change with a landing; `reached` has their versions after it."""
     landed = {t.name: t for t in landing.tables if t.replaced or t.reshaped}
     changed = []
     for mirror in source.mirrors:

@@ -15,7 +15,7 @@ from headrace.results.refresh_results import HistoryRow, Mode, StreamTableInfo
 def status(
     catalog: Catalog, moved: Mapping[TableName, int], names: Iterable[TableName] | None
 ) -> tuple[StreamTableInfo, ...]:
-    """One line per stream table.
+    """Return one line per stream table.
 
     Args:
         catalog: The catalog.
@@ -73,7 +73,7 @@ def _info(
 
 
 def history(catalog: Catalog, name: TableName | None, limit: int | None) -> tuple[HistoryRow, ...]:
-    """Past refreshes, newest first."""
+    """Return past refreshes, newest first."""
     return tuple(_row(entry) for entry in catalog.history(name, limit))
 
 
@@ -100,7 +100,7 @@ def _row(entry: HistoryEntry) -> HistoryRow:
 
 
 def lake_sources(catalog: Catalog) -> tuple[TableName, ...]:
-    """Base tables in `lake` that stream tables read and that still exist."""
+    """Return base tables in `lake` that stream tables read and that still exist."""
     with catalog.reading() as reader:
         streams = {t.name for t in reader.stream_tables()}
         sources = {s for ss in reader.dependencies().values() for s in ss}

@@ -104,7 +104,7 @@ def _window(node: Window, used: Names) -> Relation:
 
 
 def _union(node: Union, used: Names) -> Relation:
-    """Branches match by position, so each keeps exactly the same positions."""
+    """Return branches match by position, so each keeps exactly the same positions."""
     places = [i for i, name in enumerate(node.columns) if name in used or name == WEIGHT]
     return Union(tuple(_exactly(branch, tuple(branch.columns[i] for i in places)) for branch in node.branches))
 

@@ -81,7 +81,7 @@ def _sink(semi: SemiJoin, types: Types) -> Relation:
 
 
 def _into_sides(semi: SemiJoin, join: Join | OuterJoin | Existence, types: Types) -> Relation:
-    """Each side of a join, restricted as far as the key says something about it."""
+    """Return each side of a join, restricted as far as the key says something about it."""
     left = tuple(pair for pair in semi.on if pair[0] in join.left.columns)
     right = tuple(pair for pair in semi.on if pair[0] in join.right.columns) if isinstance(join, Join) else ()
     whole = len(semi.on) in (len(left), len(right))

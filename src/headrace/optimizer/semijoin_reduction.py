@@ -141,7 +141,10 @@ def _is_small(scan: Scan, groups: Aggregate, change: Change) -> bool:
 
 
 def _across(node: Join | Existence, name: str, groups: Aggregate, change: Change) -> Relation | None:
-    """The same of a column of a join: its own values, or those of a column that equals it."""
+    """Return the same of a column of a join.
+
+    Its own values, or those of a column that equals it.
+    """
     equal = _equal(node, change)
     places = [(side, name) for side in node.inputs if name in side.columns and name in node.columns]
     places += [(node.right, b) for a, b in equal if a == name]

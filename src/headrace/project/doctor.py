@@ -56,7 +56,7 @@ class Check:
     remedy: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {"name": self.name, "outcome": self.outcome.value, "finding": self.finding, "remedy": self.remedy}
 
 
@@ -89,7 +89,7 @@ def _failed(name: str, error: HeadraceError) -> Check:
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Check:
-    """Python is new enough."""
+    """Return Python is new enough."""
     text = ".".join(map(str, version))
     if version < OLDEST_PYTHON:
         return Check("Python", Outcome.FAIL, f"Python {text}", "Use Python 3.11 or newer.")
@@ -157,7 +157,7 @@ def check_warehouse(settings: config.Settings) -> Check:
 
 
 def check_clocks(settings: config.Settings) -> Check:
-    """This machine's clock is plausible and agrees with the catalog database's."""
+    """Check that this machine's clock is plausible and agrees with the catalog database's."""
     wall, steady = time.time(), time.monotonic()
     if dt.datetime.fromtimestamp(wall, dt.UTC) < BORN:
         finding = f"This machine believes it is {dt.datetime.fromtimestamp(wall, dt.UTC):%Y-%m-%d}."

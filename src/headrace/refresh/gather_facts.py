@@ -75,7 +75,7 @@ def known(catalog: Catalog, name: TableName) -> TableState:
 
 
 def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, TableName]) -> dict[TableName, str]:
-    """Metadata files of a table's stored tables, and of the change logs it reads."""
+    """Return metadata files of a table's stored tables, and of the change logs it reads."""
     names = [*table.stored, *(logs[s] for s in table.sources if s in logs)]
     return {n: p.metadata_location for n, p in reader.pointers(LAKE, names).items()}
 

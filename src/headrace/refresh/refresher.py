@@ -646,7 +646,7 @@ class Refresher:
 
     @staticmethod
     def _refuse_overtaken(state: gather_facts.TableState, observed: Mapping[TableName, Head]) -> None:
-        """Somebody who saw the sources later was faster; contents never go back."""
+        """Refuse a refresh that saw older sources than the published one; contents never go back."""
         later = [s for s, head in observed.items() if state.frontier.get(s, -1) > head.version.version]
         if later:
             raise EnvironmentFault(

@@ -36,7 +36,7 @@ class Record:
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values, field by field."""
+        """Return plain JSON values, field by field."""
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 

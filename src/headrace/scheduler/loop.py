@@ -137,8 +137,8 @@ class Scheduler:
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []
-        waking = nullcontext() if once else self.catalog.listening(self.wake)
-        with waking, Journal(self.catalog, self.events, self.clock) as self._journal:
+        notifications = nullcontext() if once else self.catalog.listening(self.wake)
+        with notifications, Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
                     self._loop(pool, stopping, once, results)

@@ -77,7 +77,7 @@ class LostSpark:
                 self._changed.notify_all()
 
     def lost(self, error: HeadraceError) -> None:
-        """Somebody found that Spark is lost; does not wait."""
+        """Note that Spark was found lost; does not wait."""
         with self._changed:
             if self.away or self.gone is not None or self._ended.is_set():
                 return
@@ -88,7 +88,7 @@ class LostSpark:
             self._mending.start()
 
     def found(self) -> None:
-        """A refresh ended well."""
+        """Note that a refresh ended well."""
         self._since = None
 
     def end(self) -> None:

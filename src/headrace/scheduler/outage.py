@@ -27,14 +27,14 @@ class Outage:
         return self._failures > 0
 
     def failed(self, error: HeadraceError) -> float:
-        """It did not answer; returns how many seconds to leave it alone."""
+        """Note that the catalog did not answer; return the seconds to leave it alone."""
         if not self._failures:
             self._events.emit(Notice(f"The catalog does not answer; trying again. [{error.code}] {error.message}"))
         self._failures += 1
         return min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (self._failures - 1))
 
     def over(self) -> None:
-        """It answered."""
+        """Note that the catalog answered."""
         if self._failures:
             self._failures = 0
             self._events.emit(Notice("The catalog answers again."))

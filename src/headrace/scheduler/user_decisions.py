@@ -39,7 +39,7 @@ class Decisions:
         self.reads_out = True
 
     def elect(self, chosen: bool) -> None:
-        """Somebody counted the schedulers."""
+        """Note whether this scheduler is the one that reports decisions."""
         self.reads_out = chosen
         if not chosen:
             self._after = None

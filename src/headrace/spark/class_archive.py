@@ -33,7 +33,7 @@ def archive(settings: Settings) -> Path:
 
 
 def java_options(settings: Settings) -> tuple[str, ...]:
-    """Java options that use the archive; none where there is none yet."""
+    """Return Java options that use the archive; none where there is none yet."""
     try:
         path = archive(settings)
     except EnvironmentFault:

@@ -296,7 +296,7 @@ def _by_class(error: Exception) -> _Kind | None:
 
 
 def _split_advice(sentence: str) -> tuple[str, str | None]:
-    """Spark's messages end in advice; it belongs into the hint."""
+    """Split a message of Spark's from the advice at its end, for the hint."""
     match = re.search(r"\s(Did you mean|Use |Verify the spelling|Choose a different name|Correct the value)", sentence)
     if match is None:
         return sentence, None
@@ -319,7 +319,7 @@ def _chain(error: BaseException) -> Iterator[Any]:
 
 
 def _whole(error: BaseException) -> str:
-    """Everything that the exception and its causes say, traces of Java's included."""
+    """Return everything that the exception and its causes say, traces of Java's included."""
     return "\n".join(f"{type(e).__name__}: {e}\n{getattr(e, '_stackTrace', None) or ''}" for e in _chain(error))
 
 
@@ -347,13 +347,13 @@ def _by_evidence(texts: str) -> _Kind | None:
 
 
 def _by_state(texts: str) -> _Kind | None:
-    """SQL's own classes of failures, where Spark's exception is of no class that says as much."""
+    """Return a kind by SQL's state, where Spark's exception class says less."""
     state = re.search(r"SQLSTATE: (\w\w)", texts)
     return _STATES.get(state[1]) if state is not None else None
 
 
 def _sentence(error: Exception, kind: _Kind) -> str:
-    """Spark's own sentence, without what surrounds it."""
+    """Return Spark's own sentence, without what surrounds it."""
     text = _raw(error)
     inner = re.findall(r"(?:Exception|Error): (\[[A-Z_.]+\].*)", text) if kind.message is None else []
     text = (inner or [text])[-1]

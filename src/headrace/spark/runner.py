@@ -137,7 +137,7 @@ class SparkRunner:
             self._shared.functions = functions
 
     def _carried(self, session: SparkSession) -> dict[str, str]:
-        """Options set at run time in this session, which a new session does not inherit."""
+        """Return options set at run time in this session, which a new session does not inherit."""
         known = session.conf.getAll
         return {k: v for k, v in self.session.conf.getAll.items() if k.startswith("spark.sql.") and known.get(k) != v}
 
@@ -214,7 +214,7 @@ class SparkRunner:
             return _force(frame, aggregates) if aggregates else {}
 
     def _literal(self, name: str, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any] | None:
-        """None if the rows are not so few; then nothing is kept."""
+        """Compute literal rows; return None, keeping nothing, if they are not so few."""
         frame, measures = self.session.sql(sql), _measures(aggregates) if aggregates else None
         held = literal_rows(frame.observe("measures", measures) if measures is not None else frame)
         if held is None:

@@ -32,7 +32,7 @@ _CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 
 def jdbc_options(catalog_url: str) -> dict[str, str]:
-    """Iceberg's JDBC properties (`uri`, `jdbc.user`, …) for a SQLAlchemy URL.
+    """Return Iceberg's JDBC properties (`uri`, `jdbc.user`, …) for a SQLAlchemy URL.
 
     Raises:
         UserError: `CONFIG_INVALID` for a database that cannot hold the catalog.
@@ -75,7 +75,7 @@ def _postgresql(
 
 
 def catalog_options(settings: Settings) -> dict[str, str]:
-    """Spark options that define the two catalogs."""
+    """Return Spark options that define the two catalogs."""
     common = {
         "type": "jdbc",
         **jdbc_options(settings.catalog_url),
@@ -120,7 +120,7 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
 
 
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """One JVM on this machine: quick to start, quick for small queries."""
+    """Return options of one JVM on this machine: quick to start, quick for small queries."""
     log = f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}"
     return {
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.

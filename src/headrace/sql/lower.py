@@ -309,7 +309,7 @@ class _Lowering:
         return replace(left, joins=(*left.joins, join))
 
     def _keyed(self, relation: SemiJoin | LookupJoin, kind: str | None) -> tuple[_Block, _Block]:
-        """Left, with a join on NULL-safe key equality appended, and right."""
+        """Return left, with a join on NULL-safe key equality appended, and right."""
         left = self._open(relation.left)
         left = self._closed(left) if left.source is None else left
         right = self._single(relation.right)
@@ -401,7 +401,7 @@ class _Lowering:
         return self._table(own, {name: name for name in relation.columns})
 
     def _branch(self, relation: Relation) -> exp.Query:
-        """One side of the UNION ALL of a recursion, which may have no more than two."""
+        """Return one side of the UNION ALL of a recursion, which may have no more than two."""
         query = self.query(relation)
         return _render(self._nest(query, relation.columns)) if isinstance(query, exp.Union) else query
 
@@ -526,7 +526,7 @@ def _union_all(queries: Sequence[exp.Query]) -> exp.Query:
 
 
 def _shared(relation: Relation) -> frozenset[Relation]:
-    """Relations that occur more than once and are worth a name."""
+    """Return relations that occur more than once and are worth a name."""
     seen: Counter[Relation] = Counter()
 
     def visit(node: Relation) -> None:

@@ -218,7 +218,7 @@ class _Finder:
             raise Unsupported("QUERY_TOO_LARGE", message, detail=_EXPANDED, place=place, hint=_PARTS)
 
     def of_arguments(self, within: Range, shadow: Shadow) -> Iterator[Reference]:
-        """Arguments of a table function, where `TABLE(name)` and `TABLE name` hand over a table."""
+        """Yield tables in a table function's arguments: `TABLE(name)` and `TABLE name`."""
         found: list[Reference] = []
         self.cursor.at = within[0]
         while self.cursor.at < within[1]:

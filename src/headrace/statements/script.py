@@ -75,7 +75,7 @@ def _nesting(tokens: tuple[Token, ...], at: int, *, inside: bool, first: int) ->
 
 
 def _handler(tokens: tuple[Token, ...], at: int, inside: bool) -> bool:
-    """`DECLARE … HANDLER FOR condition BEGIN`."""
+    """Return `DECLARE … HANDLER FOR condition BEGIN`."""
     if not inside:
         return False
     for token in reversed(tokens[:at]):

@@ -48,7 +48,7 @@ MACHINES = 1.5
 
 
 def of_machine(pace: float) -> float:
-    """As much of a pace as may be the machine's."""
+    """Clamp a ratio to the range that differences of machines explain."""
     return min(max(pace, 1 / MACHINES), MACHINES)
 
 

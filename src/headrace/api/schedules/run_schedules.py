@@ -140,7 +140,7 @@ def _telling(settings: Settings, events: Events) -> Iterator[None]:
 
 @contextmanager
 def _signals(stopping: threading.Event) -> Iterator[None]:
-    """SIGTERM and the first SIGINT end the run with grace; a second SIGINT interrupts at once."""
+    """End the run gracefully on SIGTERM and the first SIGINT; a second SIGINT interrupts it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

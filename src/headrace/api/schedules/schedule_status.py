@@ -44,7 +44,7 @@ def _punctual(
     wanted: Mapping[TableName, int],
     now: dt.datetime,
 ) -> list[StreamTableInfo]:
-    """The same with how well tables keep their targets, and what holds up those that are late.
+    """Add to tables how well they keep their targets, and what holds up late ones.
 
     What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
     """

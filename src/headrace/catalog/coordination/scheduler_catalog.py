@@ -127,7 +127,7 @@ class SchedulerCatalog:
     # ---- schedulers
 
     def schedulers(self) -> tuple[SchedulerRecord, ...]:
-        """Schedulers that run, by what they said last; the first to come first."""
+        """Return schedulers that run, by what they said last; the first to come first."""
         with self._database.read() as connection:
             now = self._clock.now()
             return tuple(s for s in scheduler_rows.schedulers(connection) if s.expires_at > now)
@@ -219,7 +219,9 @@ class SchedulerCatalog:
             scheduler_rows.write_events(connection, rows)
 
     def events(self, after: int | None = None, limit: int = 100, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
-        """Events later than an id, oldest first; for None the newest ones, oldest of them first.
+        """Return events later than an id, oldest first.
+
+        For None the newest ones, oldest of them first.
 
         Args:
             after: The id.

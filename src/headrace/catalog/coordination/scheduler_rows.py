@@ -126,7 +126,7 @@ def mend_fuse(connection: Connection, name: TableName) -> None:
 
 
 def count_epochs(connection: Connection, groups: Sequence[str], publication_id: int) -> None:
-    """Groups were published."""
+    """Count a publication for each of the groups."""
     for name in groups:
         own = t.group.c.name == name
         counted = sa.update(t.group).where(own).values(epoch=t.group.c.epoch + 1, publication_id=publication_id)
@@ -146,7 +146,9 @@ def epochs(connection: Connection) -> dict[str, GroupEpoch]:
 
 
 def schedulers(connection: Connection, *, locked: bool = False) -> tuple[SchedulerRecord, ...]:
-    """Processes that run schedules, also such as died without a word; the first to come first.
+    """Return processes that run schedules, also such as died without a word.
+
+    The first to come first.
 
     Args:
         connection: Inside the transaction.
@@ -191,7 +193,7 @@ def write_events(connection: Connection, rows: Sequence[tuple[dt.datetime, str, 
 
 
 def events(connection: Connection, after: int | None, limit: int, kinds: Sequence[str] = ()) -> tuple[EventRecord, ...]:
-    """Events later than an id, oldest first; the newest ones for None."""
+    """Return events later than an id, oldest first; the newest ones for None."""
     query = sa.select(t.event).limit(limit)
     if kinds:
         query = query.where(t.event.c.kind.in_(kinds))

@@ -33,7 +33,7 @@ _SOURCES_OF = _SOURCES.where(t.dependency.c.stream_id.in_(sa.bindparam("ids", ex
 
 
 def read_streams(connection: Connection, name: TableName | None = None) -> tuple[StreamTable, ...]:
-    """Stream tables by name, from two queries: all, or the one of that name if it exists."""
+    """Return stream tables by name, from two queries: all, or the one of that name if it exists."""
     if name is None:
         rows = connection.execute(_ALL).mappings().all()
         sources = connection.execute(_SOURCES)

@@ -46,7 +46,7 @@ def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[T
 
 
 def _lock(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """Generations of stream tables by id, the rows locked in a fixed order."""
+    """Return generations of stream tables by id, the rows locked in a fixed order."""
     query = (
         sa.select(t.stream_table.c.relation_id, t.stream_table.c.generation)
         .where(t.stream_table.c.relation_id.in_(ids))

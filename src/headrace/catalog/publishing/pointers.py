@@ -55,7 +55,7 @@ _SOME = _EVERY.where(sa.tuple_(_C.table_namespace, _C.table_name).in_(sa.bindpar
 
 
 def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:
-    """Pointers of one Iceberg catalog, of all its tables and views or of some."""
+    """Return pointers of one Iceberg catalog, of all its tables and views or of some."""
     wanted = None if names is None else {key_of(n) for n in names}
     few = wanted is not None and len(wanted) <= MANY
     given = {"catalog": catalog, **({"keys": sorted(wanted or ())} if few else {})}
@@ -120,7 +120,7 @@ def _points_at(pointer: sa.FromClause, catalog: str, named: sa.FromClause) -> sa
 
 
 def foreign(connection: Connection, names: Iterable[TableName] | None) -> tuple[ForeignWrite, ...]:
-    """Stored tables whose `lake` pointer is not what was published last."""
+    """Return stored tables whose `lake` pointer is not what was published last."""
     ours, lake = t.published, t.iceberg_tables.alias("lake")
     query = (
         sa.select(ours.c.table_namespace, ours.c.table_name, ours.c.metadata_location, lake.c.metadata_location)

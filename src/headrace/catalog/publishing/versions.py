@@ -42,7 +42,7 @@ def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableN
 
 
 def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
-    """Given versions of relations; those that do not exist are left out."""
+    """Return given versions of relations; those that do not exist are left out."""
     if not wanted:
         return {}
     numbers = sorted(set(wanted.values()))
@@ -112,7 +112,7 @@ def made_since(
 
 
 def as_of(connection: Connection, when: dt.datetime | int, name: TableName | None = None) -> dict[TableName, Version]:
-    """The versions that were newest at a time or a publication, of all relations or of one.
+    """Return the versions that were newest at a time or a publication.
 
     At a publication, a source counts by time: what it had committed when the publication was made.
     """
@@ -135,7 +135,7 @@ def publication(connection: Connection, uuid: str) -> PublicationRecord | None:
 
 
 def publications(connection: Connection, limit: int | None) -> tuple[PublicationRecord, ...]:
-    """Publications, newest first."""
+    """Return publications, newest first."""
     query = sa.select(t.publication).order_by(t.publication.c.id.desc()).limit(limit)
     return tuple(PublicationRecord(*row) for row in connection.execute(query))
 

@@ -85,7 +85,7 @@ def end_failure(connection: Connection, name: str, now: dt.datetime) -> None:
 
 
 def looks_of(health: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], ...]:
-    """Looks at the source's server, oldest first, as whoever looked wrote them down."""
+    """Return looks at the source's server, oldest first, as whoever looked wrote them down."""
     return tuple((health or {}).get(_LOOKS, ()))
 
 

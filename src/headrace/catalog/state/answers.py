@@ -39,7 +39,7 @@ class Answers:
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """A reader whose answers all come from one state of the catalog."""
+        """Open a reader whose answers all come from one state of the catalog."""
         with self._database.read() as connection:
             yield Reader(connection)
 

@@ -45,7 +45,7 @@ def _newest_first(*, one: bool, limited: bool, succeeded: bool) -> sa.Select[Any
 
 
 def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:
-    """Version and frontier of a stream table after each of its newest refreshes, oldest first."""
+    """Return version and frontier after a table's newest refreshes, oldest first."""
     query = _published().where(t.history.c.stream_name == stored_name(name)).limit(PAST)
     return tuple((reached.version, reached.frontier) for reached in _reached(connection, query))
 
@@ -62,7 +62,7 @@ def reached_since(connection: Connection, since: dt.datetime, limit: int) -> tup
 
 
 def _published() -> sa.Select[Any]:
-    """Published refreshes of stream tables that exist, newest first."""
+    """Return published refreshes of stream tables that exist, newest first."""
     return (
         sa.select(t.history.c.stream_name, t.publication.c.id, t.publication.c.published_at, t.history.c.frontier_json)
         .join(t.stream_table, t.stream_table.c.relation_id == t.history.c.stream_id)

@@ -64,11 +64,11 @@ class Reader:
         return read_streams(self._connection)
 
     def find_stream_table(self, name: TableName) -> StreamTable | None:
-        """One stream table, or None."""
+        """Return one stream table, or None."""
         return next(iter(read_streams(self._connection, name)), None)
 
     def stream_table(self, name: TableName) -> StreamTable:
-        """One stream table.
+        """Return one stream table.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`.
@@ -91,11 +91,11 @@ class Reader:
         return sources.read(self._connection)
 
     def find_source(self, name: str) -> DatabaseSource | None:
-        """One database source, or None."""
+        """Return one database source, or None."""
         return next(iter(sources.read(self._connection, name)), None)
 
     def source(self, name: str) -> DatabaseSource:
-        """One database source.
+        """Return one database source.
 
         Raises:
             UserError: `SOURCE_UNKNOWN`.
@@ -160,7 +160,10 @@ class Reader:
         return versions.at(self._connection, {name: version}).get(name)
 
     def versions_at(self, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:
-        """Given versions of several relations in one query; those that do not exist are left out."""
+        """Return given versions of several relations in one query.
+
+        Those that do not exist are left out.
+        """
         return versions.at(self._connection, wanted)
 
     def versions(self, name: TableName, *, after: int = -1) -> tuple[Version, ...]:
@@ -202,13 +205,15 @@ class Reader:
         return versions.published_at(self._connection, publication)
 
     def publications(self, limit: int | None = None) -> tuple[PublicationRecord, ...]:
-        """Publications, newest first."""
+        """Return publications, newest first."""
         return versions.publications(self._connection, limit)
 
     def history(
         self, name: TableName | None = None, limit: int | None = None, *, succeeded: bool = False
     ) -> tuple[HistoryEntry, ...]:
-        """Refreshes of one stream table or of all, newest first; those of dropped ones included.
+        """Return refreshes of one stream table or of all, newest first.
+
+        Those of dropped ones included.
 
         Args:
             name: The stream table; None for all.
@@ -243,7 +248,10 @@ class Reader:
         return history.last(self._connection)
 
     def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
-        """Metadata pointers of one Iceberg catalog, from one query; absent tables are left out."""
+        """Return metadata pointers of one Iceberg catalog, from one query.
+
+        Absent tables are left out.
+        """
         return pointers.read(self._connection, catalog, names)
 
     def leases(self) -> tuple[Lease, ...]:
@@ -255,5 +263,5 @@ class Reader:
         return pointers.dirty(self._connection)
 
     def foreign_writes(self, names: Iterable[TableName] | None = None) -> tuple[ForeignWrite, ...]:
-        """Stored tables that somebody else wrote to in `lake` since Headrace published them."""
+        """Return stored tables that somebody else wrote to in `lake` since Headrace published them."""
         return pointers.foreign(self._connection, names)

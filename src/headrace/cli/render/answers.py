@@ -33,7 +33,7 @@ class Rows:
     more: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         rows = [[_plain(value) for value in row] for row in self.values]
         return {"columns": list(self.columns), "types": list(self.types), "rows": rows, "more": self.more}
 

@@ -32,7 +32,7 @@ def created(results: Sequence[tuple[View, RefreshResult]]) -> Iterator[Renderabl
 
 
 def round_of(done: Round) -> Iterator[RenderableType]:
-    """One round: each refresh beside its whole query."""
+    """Yield one round: each refresh beside its whole query."""
     table = fmt.grid(
         "Stream table",
         "Mode",
@@ -76,7 +76,7 @@ def totals(rounds: Sequence[Round], verified: Sequence[VerifyResult], seconds: f
 
 
 def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
-    """Three commands to go on with.
+    """Yield three commands to go on with.
 
     Args:
         folder: The demonstration's project.

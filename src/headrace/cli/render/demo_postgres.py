@@ -33,7 +33,7 @@ def headings() -> Iterator[RenderableType]:
 
 
 def look(seen: Look) -> RenderableType:
-    """One look."""
+    """Return one look."""
     behind = fmt.NOTHING if seen.behind is None else fmt.seconds(seen.behind)
     mark = "[green]agrees[/]" if seen.agree else "[bold red]is not what it must be[/]"
     return (
@@ -58,7 +58,7 @@ def totals(
 
 
 def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
-    """Commands to go on with; the server is gone, the project stays."""
+    """Yield commands to go on with; the server is gone, the project stays."""
     yield "\nThe server is gone and its source on hold; the project stays:"
     yield f"  cd {folder} && {program} source list"
     yield f'  {program} sql "SELECT * FROM bank.flows ORDER BY region"'

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def fuses(found: Sequence[BlownFuse]) -> Iterator[RenderableType]:
-    """Blown fuses, with the evidence."""
+    """Yield blown fuses, with the evidence."""
     if not found:
         yield "No fuse has blown."
         return
@@ -37,7 +37,7 @@ def fuses(found: Sequence[BlownFuse]) -> Iterator[RenderableType]:
 
 
 def gates(found: Sequence[GateInfo]) -> Iterator[RenderableType]:
-    """Closed gates, and what they hold back."""
+    """Yield closed gates, and what they hold back."""
     if not found:
         yield "No gate is closed."
         return

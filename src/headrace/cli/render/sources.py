@@ -80,7 +80,7 @@ def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
 
 
 def checks(found: Sequence[SourceCheck]) -> Iterator[RenderableType]:
-    """Findings, and what to run on the server."""
+    """Yield findings, and what to run on the server."""
     table = fmt.grid("Check", "", "Finding")
     for check in found:
         table.add_row(check.name, "[green]ok[/]" if check.ok else "[bold red]fail[/]", _sentence(check.finding))

@@ -127,7 +127,7 @@ def _lag(info: StreamTableInfo) -> str:
 
 
 def footnotes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
-    """Sentences about tables that are stopped, failed, or only refreshed in full."""
+    """Yield sentences about tables that are stopped, failed, or only refreshed in full."""
     for info in infos:
         if info.skipped_rows:
             yield _skipped(info.name, info.skipped_rows, info.skipped_since)
@@ -154,7 +154,7 @@ def footnotes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
 
 
 def history(rows: Sequence[HistoryRow]) -> Iterator[RenderableType]:
-    """Past refreshes, newest first."""
+    """Yield past refreshes, newest first."""
     if not rows:
         yield "Nothing was refreshed yet."
         return

@@ -71,7 +71,7 @@ def close(asked: Invocation, sources: tuple[str, ...]) -> None:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @pass_invocation
 def open_(asked: Invocation, sources: tuple[str, ...]) -> None:
-    """Let go of sources, or of all that are held back."""
+    """Release sources, or all that are held back."""
     with asked.open() as hr:
         opened = hr.open_gate(sources or None)
     confirm(asked, list(opened), f"Open: {', '.join(opened)}." if opened else "No gate is closed.")

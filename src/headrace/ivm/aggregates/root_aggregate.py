@@ -94,7 +94,7 @@ LARGE = 100_000
 
 
 def _with_published(root: Root, touched: Relation, change: Change) -> Relation:
-    """Touched groups beside their accumulators as published."""
+    """Return touched groups beside their accumulators as published."""
     on = tuple((name, OLD + name) for name in _key_names(root))
     published = _published(root)
     if change.companion_rows < LARGE or not on:
@@ -112,7 +112,7 @@ def _olds(root: Root) -> tuple[tuple[str, Scalar], ...]:
 
 
 def _recomputed(root: Root, change: Change) -> Relation:
-    """Some call has no accumulator: compute all of them from the touched groups' rows."""
+    """Compute all calls from the touched groups' rows, as some call has no accumulator."""
     aggregate = root.aggregate
     keys = _key_names(root)
     rows = change.after(aggregate.input)
@@ -135,7 +135,10 @@ def _renamed(root: Root) -> tuple[tuple[str, Scalar], ...]:
 
 
 def _reading_again(root: Root, rows: Relation, groups: Relation) -> Relation:
-    """Accumulators computed from the rows of some groups; every column gets the prefix AGAIN."""
+    """Return accumulators computed from the rows of some groups.
+
+    Every column gets the prefix AGAIN.
+    """
     some = SemiJoin(rows, groups, root.keys)
     fresh = _from_scratch(root, some, AGAIN)
     keys = set(_key_names(root))
@@ -146,7 +149,7 @@ def _reading_again(root: Root, rows: Relation, groups: Relation) -> Relation:
 
 
 def _accumulated(root: Root, change: Change) -> Relation:
-    """Old accumulators plus the change; groups whose extreme left are read again."""
+    """Return old accumulators plus the change; groups whose extreme left are read again."""
     keys = _key_names(root)
     touched = _with_published(root, _added(root, change), change)
     accumulators = root.plan.accumulators
@@ -195,7 +198,7 @@ def _added(root: Root, change: Change) -> Relation:
 
 
 def _needed(root: Root, rows: Relation) -> Relation:
-    """Only the columns that keys, arguments and filters read."""
+    """Return only the columns that keys, arguments and filters read."""
     read = set(root.aggregate.keys).union(*(call.columns for call in root.aggregate.calls))
     return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
 
@@ -299,7 +302,7 @@ def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, 
 
 
 def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
-    """−old + new for rows where they differ; arguments as for `_differ`."""
+    """Return −old + new for rows where they differ; arguments as for `_differ`."""
     differ = _differ(columns, was, is_, key)
 
     def side(when: str, shown: Scalar, weight: int) -> Relation:
@@ -326,7 +329,7 @@ _WAS, _IS = "__hr_was", "__hr_is"
 
 
 def state_change(root: Root, kept: Stored) -> TableChange:
-    """Each group's output row as it was and as it will be."""
+    """Return each group's output row as it was and as it will be."""
     key = root.output_key
     items = [(_WAS, _shown(root, OLD)), (_IS, _shown(root, NEW))]
     for name, scalar in _shown_items(root):
@@ -360,7 +363,10 @@ def _shown(root: Root, when: str) -> Scalar:
 
 
 def _guarded(root: Root, scalar: Scalar, when: str) -> Scalar:
-    """An output expression, evaluated only for groups that are shown: elsewhere it might fail."""
+    """Return an output expression, evaluated only for groups that are shown.
+
+    Elsewhere it might fail.
+    """
     value = _value(root, scalar, when)
     shown = _shown(root, when)
     if shown == TRUE or as_column(value) is not None:

@@ -66,7 +66,7 @@ class _Pairs:
 
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (column of a row, column that shows it beside what follows)."""
+        """Return pairs (column of a row, column that shows it beside what follows)."""
         return tuple((name, f"{RESERVED_PREFIX}from_{i}") for i, name in enumerate(self.recursive.columns))
 
     @property
@@ -101,7 +101,7 @@ class _Pairs:
 
 
 def _lost(pairs: _Pairs, known: Relation, starts: Relation, turned: Relation, change: Change) -> Relation:
-    """D: the rows that rest on what is gone or changed."""
+    """Return D: the rows that rest on what is gone or changed."""
     recursive = pairs.recursive
     first = delete_rows(starts) if isinstance(starts, Stored) else empty(recursive)
     again = change.after(recursive.again)
@@ -115,7 +115,7 @@ def _lost(pairs: _Pairs, known: Relation, starts: Relation, turned: Relation, ch
 def _came(
     pairs: _Pairs, known: Relation, starts: Relation, turned: Relation, lost: Relation, change: Change
 ) -> Relation:
-    """I: the rows that rest on what came, or on another part of what changed."""
+    """Return I: the rows that rest on what came, or on another part of what changed."""
     recursive = pairs.recursive
     first = insert_rows(starts) if isinstance(starts, Stored) else empty(recursive)
     if isinstance(turned, Stored):

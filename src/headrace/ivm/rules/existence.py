@@ -46,7 +46,7 @@ def _with_one_partner(node: Existence, left: Relation, change: Change) -> Relati
 
 
 def affected(node: Existence, right: Relation, change: Change) -> Stored:
-    """The rows of the left side, as they were, that may have met changed rows of the right side."""
+    """Return the left side's former rows that may have met changed right rows."""
     before = change.before(node.left)
     on = equalities(node.condition, node.left.columns, node.right.columns)
     if on:
@@ -74,7 +74,7 @@ def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> 
 
 
 def with_partners(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
-    """Some rows, and of the other side of a join what can be their partner."""
+    """Return some rows, and of the other side of a join what can be their partner."""
     on = equalities(condition, rows.columns, right.columns)
     if not on:
         return rows, right

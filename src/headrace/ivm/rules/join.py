@@ -26,7 +26,7 @@ from headrace.ivm.rules.existence import with_partners
 
 
 def delta(join: Join, change: Change) -> Relation:
-    """One term for each changed input."""
+    """Return one term for each changed input."""
     inputs, conditions = flatten(join)
     conditions += implied(conditions, inputs, change.types)
     single = tuple(each for each in inputs if at_most_one_row(each))

@@ -17,7 +17,7 @@ from headrace.names import WEIGHT
 
 
 def delta(join: OuterJoin, change: Change) -> Relation:
-    """The pairs that come and go, and the rows that lose their last partner or find their first."""
+    """Return pairs that come and go, and rows that lose the last partner or find the first."""
     if not join.full and not change.touches(join.right):
         return _preserved(join, change)
     terms = [
@@ -35,7 +35,7 @@ def _without_partner(join: OuterJoin) -> Existence:
 
 
 def _preserved(join: OuterJoin, change: Change) -> Relation:
-    """Each row of the side that stays comes and goes with its partners."""
+    """Return each row of the side that stays comes and goes with its partners."""
     rows = change.of(join.left)
     if isinstance(rows, Empty):
         return empty(join)

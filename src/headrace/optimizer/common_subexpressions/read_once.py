@@ -86,7 +86,7 @@ class _Program:
     types: Mapping[str, str]
 
     def readings(self, until: int | None = None) -> list[tuple[int, Reading]]:
-        """Every scan that is always needed, with the number of its step and what matters of it.
+        """Yield unconditional scans with their steps' numbers and demands.
 
         Args:
             until: Where the values that matter come from is told by changes and the first so many steps; None: by all

@@ -38,7 +38,7 @@ def semijoin_step(
     condition: Scalar | None = None,
     follows: frozenset[TableName] = frozenset(),
 ) -> Step:
-    """The step that collects the rows of a source that have some keys, each different one once.
+    """Return the step with a source's rows of some keys, distinct ones counted.
 
     Args:
         name: The step's name.
@@ -57,7 +57,7 @@ def semijoin_step(
 
 
 def identity_fields(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Fields of a scan under the source's own names."""
+    """Return fields of a scan under the source's own names."""
     return tuple((name, name) for name in names)
 
 

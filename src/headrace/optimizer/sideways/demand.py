@@ -153,7 +153,7 @@ def _within(demands: Demands, columns: Names) -> Demands:
 
 
 def _renamed(demands: Demands, names: dict[str, str]) -> Demands:
-    """Demands below a renaming, as far as their columns are there, each another one."""
+    """Return demands below a renaming, as far as their columns are there, each another one."""
     known = [d for d in demands if set(d.columns) <= names.keys()]
     moved = [replace(d, columns=tuple(names[c] for c in d.columns)) for d in known]
     return tuple(d for d in moved if len(set(d.columns)) == len(d.columns))

@@ -126,7 +126,10 @@ class Domains:
         return None if isinstance(values, Union) and len(values.branches) > MOST_TERMS else values
 
     def _join(self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin, columns: Names) -> Relation | None:
-        """Values of either side; of one side alone where the other one's columns equal its own."""
+        """Return values of either side.
+
+        Of one side alone where the other one's columns equal its own.
+        """
         full = isinstance(join, OuterJoin) and join.full
         equal = self.linked(join)
         if set(columns) <= set(join.left.columns) and not full and (found := self.of(join.left, columns)) is not None:

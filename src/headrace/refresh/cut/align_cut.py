@@ -71,7 +71,7 @@ def alignment(
 
 
 def aligned_heads(heads: Mapping[TableName, Head], found: Alignment, reader: Reader) -> dict[TableName, Head]:
-    """Heads, held back at the versions that agree."""
+    """Return heads, held back at the versions that agree."""
     older = {n: v for n, v in (found.versions or {}).items() if v < heads[n].version.version}
     at = reader.versions_at(older)
     return {n: head_at(head, at.get(n), aligned=True) for n, head in heads.items()}

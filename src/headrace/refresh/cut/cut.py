@@ -74,7 +74,7 @@ class Cut:
         self._mirrors: dict[TableName, Head] | None = None
 
     def of(self, sources: Iterable[TableName], streams: frozenset[TableName]) -> dict[TableName, Head]:
-        """Heads of some relations.
+        """Return heads of some relations.
 
         Args:
             sources: The relations.
@@ -104,7 +104,7 @@ class Cut:
         return {n: heads[n] for n in names}
 
     def passed(self, frontier: Frontier) -> bool:
-        """Return whether a base table, as already observed, is at another version than at a frontier."""
+        """Return whether an observed base table is at another version than at a frontier."""
         with self._lock:
             seen = {n: self._seen[n].version.version for n in frontier if n in self._seen}
         return any(frontier[n] != version for n, version in seen.items())
@@ -116,7 +116,7 @@ class Cut:
     def versions(
         self, sources: Iterable[TableName], unreadable: Callable[[TableName, HeadraceError], None] | None = None
     ) -> dict[TableName, int]:
-        """Versions of base tables; tables that are gone are left out.
+        """Return versions of base tables; tables that are gone are left out.
 
         Args:
             sources: The base tables.

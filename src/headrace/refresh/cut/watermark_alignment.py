@@ -35,7 +35,7 @@ def below(group: WatermarkGroup, graph: Dag[TableName]) -> tuple[TableName, ...]
 def waiting(
     groups: Iterable[WatermarkGroup], graph: Dag[TableName], tables: Collection[TableName]
 ) -> dict[TableName, WatermarkGroup]:
-    """The stream tables that are not to be refreshed, each with a group that does not agree."""
+    """Return the stream tables that must wait, each with a group that does not agree."""
     found: dict[TableName, WatermarkGroup] = {}
     for group in groups:
         if not agrees(group):

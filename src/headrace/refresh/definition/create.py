@@ -447,7 +447,7 @@ class Creator:
         runner.run(ddl)
 
     def _logless(self, details: Details) -> tuple[TableName, ...]:
-        """Stream tables among the sources that keep no change log yet."""
+        """Return stream tables among the sources that keep no change log yet."""
         streams = {t.name: t for t in self.catalog.stream_tables()}
         return tuple(n for n in sources_of(details) if n in streams and streams[n].log is None)
 

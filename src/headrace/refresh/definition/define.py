@@ -133,7 +133,7 @@ def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableNam
 
 
 def refuse_time_travel(query: str) -> None:
-    """A source pinned by the user would never change: refuse it.
+    """Refuse a source pinned by the user, as it would never change.
 
     Raises:
         Unsupported: `TIME_TRAVEL_SOURCE`.

@@ -178,7 +178,7 @@ def blown(name: TableName, evidence: Evidence) -> EnvironmentFault:
 
 
 def not_skippable(name: TableName, reason: FullReason) -> UserError:
-    """The error for a change that was to be skipped in a table that has to be recomputed anyway."""
+    """Return the error for skipping a change of a table that is recomputed anyway."""
     return UserError(
         "FUSE_NOT_SKIPPABLE",
         f"What changed in the sources of {name} cannot be skipped: it must be recomputed, as {reason.sentence}.",

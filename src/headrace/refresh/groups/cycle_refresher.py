@@ -173,7 +173,10 @@ class CycleRefresher:
                 self.changes.leave(runner, view, name)
 
     def _reading(self, own: Facts, runner: Runner, read: list[tuple[str, TableName]]) -> Facts:
-        """One member's facts, over what is kept; what it has to leave again is added to `read`."""
+        """Return one member's facts, over what is kept.
+
+        What it has to leave again is added to `read`.
+        """
         sources = []
         for source in self.changes.worth_it(own, runner).sources:
             if source.common is not None:
@@ -253,7 +256,7 @@ def _member(facts: Facts, view: CompiledView, *, onwards: bool) -> Member:
 
 
 def _closed(done: Sequence[Finished]) -> list[Finished]:
-    """The refreshes, with the versions at which members read each other in their frontiers."""
+    """Return refreshes whose frontiers have the versions members read of each other."""
     reached = {one.facts.name: one.facts.next_version if one.moved else one.facts.version for one in done}
     found = []
     for one in done:

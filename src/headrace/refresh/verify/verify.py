@@ -96,7 +96,7 @@ def verify(
 
 
 def _text(state: gather_facts.TableState, heads: Cut, cycle: Collection[TableName] = ()) -> Text:
-    """A stream table's text, and its sources outside of its cycle as they were at its frontier."""
+    """Return a stream table's text, and its sources outside of its cycle at its frontier."""
     details = gather_facts.details_of(state.table)
     uses = {use.name: use for use in details.sources}
     sources = [s for s in state.table.sources if s not in cycle]
@@ -115,7 +115,7 @@ def _text(state: gather_facts.TableState, heads: Cut, cycle: Collection[TableNam
 
 
 def _broken_keys(details: Details, rows: Mapping[TableName, str], runner: Runner) -> tuple[str, ...]:
-    """Keys of sources that the plan rests on and that do not hold at the frontier, in words."""
+    """Return, in words, keys that the plan rests on and that do not hold at the frontier."""
     found = []
     for source, keys in details.source_keys.items() if details.rests_on_keys else ():
         for key in keys:

@@ -116,7 +116,7 @@ class Dispatch(Generic[Unit]):
         return tuple(started)
 
     def finish(self, unit: Unit) -> None:
-        """A unit ended well: what waited for it may start."""
+        """Note that a unit ended well, so that what waited for it may start."""
         self._leave(unit)
         for consumer in self._dag.consumers(unit):
             self._release(consumer, unit)

@@ -18,7 +18,7 @@ from headrace.scheduler.scheduler_state import SchedulerState
 def along(
     state: SchedulerState, wanted: Mapping[TableName, str], possible: Collection[TableName], now: dt.datetime
 ) -> dict[TableName, str]:
-    """Further units to refresh, with the reason in words.
+    """Return further units to refresh, with the reason in words.
 
     Args:
         state: State of the scheduler.

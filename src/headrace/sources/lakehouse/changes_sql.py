@@ -34,7 +34,7 @@ Diffs = Mapping[PositionDiff, FileDiff]
 
 
 def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
-    """A table reference that reads the rows at a snapshot, with the columns the table has now.
+    """Return a table reference that reads a snapshot's rows with the present columns.
 
     A plain `name VERSION AS OF id` where the snapshot has the current schema, else a parenthesized query. An alias may
     follow either form.
@@ -69,7 +69,9 @@ def appended_sql(table: TableName, former: int | None, meta: TableMeta) -> str:
 def changes_sql(
     table: TableName, meta: TableMeta, plan: ChangePlan, columns: tuple[str, ...], diffs: Diffs | None = None
 ) -> str | None:
-    """One query giving `columns` (as named now) and the weight; None when the plan has no parts.
+    """Return one query giving `columns` (as named now) and the weight.
+
+    None when the plan has no parts.
 
     Rows are not consolidated, but those a copy-on-write rewrite carried over are cancelled.
 
@@ -118,7 +120,7 @@ def _current(columns: Sequence[str]) -> str:
 
 
 def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias: str = "") -> str:
-    """The current columns, as an expression list over a snapshot that may have an older schema.
+    """Return the present columns as expressions over an older snapshot's schema.
 
     Columns are followed by field id through renames; one that was added later is NULL, a widened one is cast.
     """
@@ -148,7 +150,7 @@ def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: 
 
 
 def _select(columns: str, weight: str, source: str, hint: str = "") -> str:
-    """Columns, of which there may be none, and the weight."""
+    """Return columns, of which there may be none, and the weight."""
     return f"SELECT {hint}{f'{columns}, ' if columns else ''}{weight} AS {quote(WEIGHT)} FROM {source}"
 
 

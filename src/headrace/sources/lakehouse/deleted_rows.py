@@ -147,7 +147,10 @@ def _listed(few: Sequence[str], positions: Mapping[str, BitMap64]) -> str:
 
 @lru_cache(maxsize=4)  # every reader of a change asks for the same
 def _bitmaps(positions: tuple[tuple[str, bytes], ...]) -> str:
-    """A row per file with its bitmap, as a query: there is no row to find for each position."""
+    """Return a row per file with its bitmap, as a query.
+
+    There is no row to find for each position.
+    """
     from pyroaring import BitMap64
 
     words = _map_of({file: _words(BitMap64.deserialize(found)) for file, found in positions})

@@ -58,7 +58,10 @@ def positions_moved(
 
 
 def _bitmap(vector: Vector, read: Callable[[str], bytes]) -> bytes:
-    """The serialized bitmap within a blob: after its length and magic, before its checksum."""
+    """Return the serialized bitmap within a blob.
+
+    After its length and magic, before its checksum.
+    """
     blob = read(vector.file)[vector.offset : vector.offset + vector.size]
     if len(blob) != vector.size or len(blob) < 12:
         raise ValueError(f"{vector.file} ends within a deletion vector")

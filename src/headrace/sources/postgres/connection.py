@@ -98,7 +98,7 @@ def _invalid(message: str) -> UserError:
 
 @contextmanager
 def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
-    """A connection in autocommit mode, closed at the end.
+    """Open a connection in autocommit mode, closed at the end.
 
     Args:
         url: The connection string.
@@ -176,7 +176,7 @@ def faults() -> Iterator[None]:
 
 
 def lost(error: psycopg.Error) -> EnvironmentFault:
-    """The error for a connection that broke, of ours or of the one that another depends on."""
+    """Return the error for a connection that broke."""
     return EnvironmentFault(
         "SOURCE_LOST",
         "The connection to the source's PostgreSQL server broke.",

@@ -107,7 +107,7 @@ class RemoteTable:
 
     @property
     def key_places(self) -> tuple[int, ...]:
-        """Places of the key's columns; none where old rows are not known by it."""
+        """Return places of the key's columns; none where old rows are not known by it."""
         if self.identity not in "di":
             return ()
         places = {c.name: i for i, c in enumerate(self.columns)}
@@ -154,7 +154,7 @@ def to_json(table: RemoteTable) -> dict[str, Any]:
 
 
 def from_json(value: Mapping[str, Any]) -> RemoteTable:
-    """Inverse of `to_json`."""
+    """Convert back what `to_json` returned."""
     return RemoteTable(
         oid=value["oid"],
         schema=value["schema"],

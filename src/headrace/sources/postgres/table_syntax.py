@@ -7,7 +7,9 @@ from headrace.names import split_dotted
 
 
 def split_table(text: str) -> tuple[str, str]:
-    """Schema and table of a name as PostgreSQL writes it; `public` where there is no schema.
+    """Return the schema and table of a name as PostgreSQL writes it.
+
+    `public` where there is no schema.
 
     Raises:
         UserError: `INVALID_NAME`.

@@ -31,7 +31,7 @@ class Mapped:
     array: bool = False
 
     def sql(self, text: str) -> str:
-        """SQL for a value.
+        """Return SQL for a value.
 
         Args:
             text: SQL of its text (for arrays, of its list of texts).

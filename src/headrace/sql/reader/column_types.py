@@ -17,7 +17,7 @@ Types = dict[str, str | None]
 
 
 def column_types(tree: Relation, describe_relation: DescribeRelation) -> Mapping[str, str]:
-    """Spark types by column name.
+    """Return Spark types by column name.
 
     Args:
         tree: The query, with types filled in.

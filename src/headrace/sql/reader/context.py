@@ -93,7 +93,7 @@ class Findings:
         return bool(self.refusals or self.doubts) or (self.around is not None and self.around.any)
 
     def all(self) -> tuple[Refusal, ...]:
-        """Everything worth telling, each once, in the order of the text."""
+        """Return everything worth telling, each once, in the order of the text."""
 
         def where(refusal: Refusal) -> tuple[int, int]:
             return (refusal.place.line, refusal.place.column) if refusal.place else (0, 0)

@@ -18,7 +18,7 @@ _PRESENT = {"INTERSECT": "{l} > 0 AND {r} > 0", "EXCEPT": "{l} > 0 AND {r} = 0"}
 
 
 def combined(operator: str, left: Relation, right: Relation, *, keep_copies: bool) -> Relation:
-    """Two relations with equally many columns as one, its columns named after the left.
+    """Return two relations with equally many columns as one, its columns named after the left.
 
     Args:
         operator: `UNION`, `INTERSECT` or `EXCEPT`.

@@ -62,7 +62,7 @@ def _relations() -> None:
 
 
 def _between(table: str, value: sa.Column[int]) -> None:
-    """A table of values from stream tables to their sources."""
+    """Create a table of values from stream tables to their sources."""
     op.create_table(
         table,
         sa.Column("stream_id", BIG_ID, nullable=False),

@@ -109,5 +109,5 @@ def as_json(looks: Sequence[Look]) -> list[dict[str, Any]]:
 
 
 def from_json(looks: Sequence[Mapping[str, Any]]) -> tuple[Look, ...]:
-    """Inverse of `as_json`."""
+    """Convert back what `as_json` returned."""
     return tuple(Look(**look) for look in looks)

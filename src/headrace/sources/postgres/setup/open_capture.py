@@ -103,7 +103,7 @@ def with_tables(
     as_text: Sequence[str] = (),
     parts: Mapping[str, Part] | None = None,
 ) -> dict[str, Any]:
-    """Options with further tables; arguments as for `options_of`.
+    """Return options with further tables; arguments as for `options_of`.
 
     Raises:
         UserError: `INVALID_NAME`, `INVALID_OPTION`, `TABLE_EXISTS`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
@@ -136,7 +136,7 @@ def with_tables(
 
 
 def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[str, Any]:
-    """Options without some mirrors."""
+    """Return options without some mirrors."""
     left = {mirror: of for mirror, of in options["tables"].items() if mirror not in set(mirrors)}
     stay = {".".join(of) for of in left.values()}
     as_text = [column for column in options["as_text"] if column.rpartition(".")[0] in stay]

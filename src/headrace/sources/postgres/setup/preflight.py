@@ -152,7 +152,7 @@ def _identity(found: Found, name: tuple[str, str], label: str) -> Check:
 
 
 def _partitions(found: Found, label: str) -> tuple[Check, ...]:
-    """Partitions whose changes the log would not give, or not as the table's."""
+    """Return partitions whose changes the log would not give, or not as the table's."""
     foreign = [p for p in found.partitions if p.kind == "f"]
     unlogged = [p for p in found.partitions if p.kind != "f" and p.persistence != "p"]
     strange = [p for p in found.partitions if p.kind != "f" and not p.tells(found.table)]
@@ -215,7 +215,7 @@ def check(
     parts: Mapping[tuple[str, str], Part] | None = None,
     failover: bool = False,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
-    """Everything that must be so, and the tables as they were found.
+    """Check all requirements; return the checks, and the tables as they were found.
 
     Args:
         connection: The connection.
@@ -253,7 +253,7 @@ def check_for_triggers(
     known: Mapping[int, RemoteTable] | None = None,
     parts: Mapping[tuple[str, str], Part] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
-    """As `check`, for capture by triggers."""
+    """Check all requirements for capture by triggers; see `check`."""
     now = server(connection)
     row = connection.execute(_MAKER).fetchone()
     assert row is not None, "a query without FROM has one row"
@@ -282,7 +282,7 @@ def check_for_triggers(
 
 
 def check_table_for_triggers(connection: Connection, found: Found, role: str) -> tuple[Check, ...]:
-    """As `check_table`, for capture by triggers, which needs neither an identity nor ownership."""
+    """Check a table for capture by triggers, which need neither identity nor ownership."""
     table = found.table
     as_if = replace(found, table=replace(table, identity="f"), owned=True, partitions=())
     checks = check_table(as_if, role)

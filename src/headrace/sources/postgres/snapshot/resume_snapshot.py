@@ -159,7 +159,7 @@ def _touched(message: Insert | Update | Delete, places: Sequence[int]) -> Iterat
 
 
 def key_places(table: RemoteTable) -> tuple[int, ...]:
-    """Places of the key's columns, also where old rows are sent whole."""
+    """Return places of the key's columns, also where old rows are sent whole."""
     places = {c.name: i for i, c in enumerate(table.columns)}
     return tuple(places[name] for name in table.key)
 

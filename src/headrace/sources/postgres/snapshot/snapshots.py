@@ -224,7 +224,7 @@ class _Copying:
 
 @contextmanager
 def reading(url: str, snapshot: str) -> Iterator[Connection]:
-    """A connection in a transaction that has an exported snapshot."""
+    """Open a connection in a transaction that has an exported snapshot."""
     with connected(url) as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         show(connection, snapshot)
@@ -238,6 +238,6 @@ FROM pg_class WHERE oid = ANY(%s)
 
 
 def _sizes(connection: Connection, oids: Collection[int]) -> tuple[dict[int, int], int]:
-    """Pages of tables, and about how many rows they have together."""
+    """Return the pages of tables, and about how many rows they have together."""
     found = [tuple(map(int, map(str, row))) for row in connection.execute(_SIZES, (list(oids),)).fetchall()]
     return {oid: pages for oid, pages, _ in found if pages}, sum(rows for _, _, rows in found)

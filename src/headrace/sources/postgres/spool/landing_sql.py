@@ -67,7 +67,7 @@ class Spooled:
 
 
 def origin_of(number: int) -> str:
-    """Spooled column: a value of the key that a row had when the batch began."""
+    """Return the spooled column: a value of the key that a row had when the batch began."""
     return f"o{number}"
 
 

@@ -83,7 +83,7 @@ class Spool:
                 self._remove(f"{self._home}/{name}")
 
     def size(self) -> int:
-        """Bytes of all landings of the source."""
+        """Return bytes of all landings of the source."""
         from pyarrow import fs
 
         with suppress(OSError):
@@ -216,7 +216,7 @@ def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -
 
 
 def _blocks(read: Reader) -> Iterator[bytes]:
-    """Pieces of a COPY put together, until they are worth Arrow's while."""
+    """Yield parts of a COPY joined to blocks large enough for Arrow."""
     block = bytearray()
     while piece := read():
         block += piece

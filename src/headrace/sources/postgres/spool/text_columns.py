@@ -44,7 +44,7 @@ def _with_weight(columns: dict[str, pa.Array], count: int, weight: int) -> pa.Re
 
 
 def keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]:
-    """Last images by key, and what is known of the mirror's rows of these keys."""
+    """Yield last images by key, and what is known of the mirror's rows of these keys."""
     for part in _chunks(changes.rows.items(), lambda item: _bytes_of(item[1])):
         gone = [key for key, row in part if row is None]
         packed = {key: row for key, row in part if isinstance(row, bytes)}
@@ -96,7 +96,7 @@ def columns_of(table: RemoteTable, rows: Sequence[Values]) -> dict[str, pa.Array
 
 
 def _keys_only(table: RemoteTable, changes: KeyedChanges, keys: Sequence[Key]) -> dict[str, pa.Array]:
-    """Deleted rows, of which no more than the key counts."""
+    """Return deleted rows, of which no more than the key counts."""
     import pyarrow as pa
 
     known = dict(zip(changes.key, zip(*keys, strict=True), strict=True))
@@ -108,7 +108,7 @@ def _keys_only(table: RemoteTable, changes: KeyedChanges, keys: Sequence[Key]) -
 
 
 def text_column(values: Sequence[Any], table: RemoteTable, number: int) -> pa.Array:
-    """Values of one column as Arrow text; see `text_of`."""
+    """Return values of one column as Arrow text; see `text_of`."""
     import pyarrow as pa
 
     return text_of(pa.array(values, pa.binary()), table, number)
@@ -162,7 +162,7 @@ def _bytes_of(row: Row) -> int:
 
 
 def _chunks(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Items in lists of at most CHUNK, and of little more than CHUNK_BYTES."""
+    """Yield items in lists of at most CHUNK, and of little more than CHUNK_BYTES."""
     rest = iter(items)
     while part := list(islice(rest, CHUNK)):
         full = np.fromiter(map(size, part), np.int64, len(part)).cumsum() // CHUNK_BYTES

@@ -126,7 +126,7 @@ class AutoCapture:
         self._now(self._what.position or {}).tidy()
 
     def acknowledge(self, position: Json) -> None:
-        """Let go of what is published, and of the way that is no longer in force."""
+        """Acknowledge what is published; end a way of capture no longer in force."""
         self._now(position).acknowledge(position)
         with connected(self._what.url) as connection:
             if by_triggers(position):
@@ -190,7 +190,10 @@ class AutoCapture:
         return replace(landing, position=moved, keep_position=True, caught_up=False, notices=(told,))
 
     def _as_named(self, connection: Connection) -> tuple[RemoteTable, ...]:
-        """The tables under the names that they have now: under the old ones there may be others."""
+        """Return the tables under the names that they have now.
+
+        Under the old ones there may be others.
+        """
         found = tuple(f.table for f in self._wal.present(connection))
         if {t.oid for t in found} != {t.oid for t in self._what.known.values()}:
             raise in_motion()

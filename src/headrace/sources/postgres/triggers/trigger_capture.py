@@ -103,7 +103,7 @@ class Tally:
         return self.images - min(self.before, self.after)
 
     def weighed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with a weight instead of transaction and operation."""
+        """Yield batches with a weight instead of transaction and operation."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -219,7 +219,7 @@ class TriggerCapture(PostgresCapture):
     # ---- for another way to capture
 
     def shown_by(self, snapshot: str, position: Json) -> Landing:
-        """The changes of the transactions that an exported snapshot shows and a position does not.
+        """Return changes of transactions that a snapshot shows and a position does not.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
@@ -290,7 +290,7 @@ class TriggerCapture(PostgresCapture):
         return Landing(tuple(parts), moved, bool(parts), len(tally.transactions), rows, True)
 
     def _emptied(self, connection: Connection, landed: str) -> dict[str, int]:
-        """The moments at which tables were last emptied, by the suffix of their change tables."""
+        """Return when tables were last emptied, by the suffix of their change tables."""
         query = sql.SQL("SELECT suffix, max(moment) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}) GROUP BY suffix")
         of = query.format(sql.Identifier(self._schema, EMPTIED), sql.Literal(landed))
         return {str(suffix): int(str(moment)) for suffix, moment in connection.execute(of).fetchall()}
@@ -400,7 +400,7 @@ class TriggerCapture(PostgresCapture):
         return ledger if same else None  # what captures an altered table is made anew, and begins anew
 
     def _former_names(self, name: TableName, table: RemoteTable) -> dict[int, str]:
-        """The names of columns, by number, in a condition that was written when the mirror was made."""
+        """Return column names, by number, in a row filter as first written."""
         before = self._what.known.get(name)
         if before is None or (before.oid, before.filter) != (table.oid, table.filter):
             return {}
@@ -419,7 +419,7 @@ class TriggerCapture(PostgresCapture):
         return self._what.slot
 
     def _suffix(self, name: TableName) -> str:
-        """By the name that the user gave: a table that is renamed keeps its change table."""
+        """Return the suffix by the user's name: a renamed table keeps its change table."""
         return suffix_of(*self._what.names[name])
 
     def _change_tables(self, known: Mapping[TableName, RemoteTable]) -> list[sql.Identifier]:
@@ -524,7 +524,10 @@ def by_triggers(position: Json) -> bool:
 
 
 def _whole(found: Found) -> Found:
-    """A table as triggers see it: old rows are given whole, whatever its replica identity."""
+    """Return a table as triggers see it.
+
+    Old rows are given whole, whatever its replica identity.
+    """
     return replace(found, table=replace(found.table, identity="f"))
 
 

@@ -83,5 +83,8 @@ def _key(table: RemoteTable) -> tuple[int, ...]:
 
 
 def _other_marks(table: RemoteTable) -> str:
-    """Marks of partitions and enums: after the first blank; before it are those of columns."""
+    """Return marks of partitions and enums.
+
+    After the first blank; before it are those of columns.
+    """
     return table.marks.partition(" ")[2]

@@ -36,7 +36,7 @@ NOTHING: Final[dict[str, Any]] = {"last": None}
 
 
 def landed(last: Begin | None, before: Json) -> dict[str, Any]:
-    """Part of a position: the last transaction that is landed, where that is known.
+    """Return the part of a position: the last transaction that is landed, where that is known.
 
     Args:
         last: The last one of a landing; None where it had none.

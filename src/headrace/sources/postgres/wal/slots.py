@@ -266,7 +266,7 @@ def published(connection: Connection, name: str) -> dict[str, str]:
 
 
 def peek(connection: Connection, slot: str, publication: str, until: int, limit: int | None) -> Iterator[bytes]:
-    """Messages of the transactions committed up to a position, without moving the slot.
+    """Yield messages of the transactions committed up to a position, without moving the slot.
 
     Args:
         connection: A connection, not in a transaction.
@@ -327,7 +327,7 @@ def last_begun(connection: Connection, slot: str, publication: str, until: int) 
 
 
 def advance(connection: Connection, slot: str, position: int) -> None:
-    """Acknowledge: the server may forget what comes before a position."""
+    """Acknowledge a position: the server may forget what comes before it."""
     connection.execute(
         "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots "
         "WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn",

@@ -420,7 +420,7 @@ class PostgresCapture:
         return int((self._what.position or {}).get("changes", 0))
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
-        """Captured tables as they are now, as far as they are captured."""
+        """Return captured tables as they are now, as far as they are captured."""
         found = tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
         return tuple(as_before(f, self._known[f.table.oid]) for f in found)
 

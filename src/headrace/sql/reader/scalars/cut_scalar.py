@@ -280,7 +280,7 @@ class _Cutter:
         self.scalar(body, end, variables | {token.name.lower() for token in names}, words)
 
     def after_call(self, at: int, end: int, variables: frozenset[str]) -> int:
-        """FILTER and the other words that may follow a call, but for OVER."""
+        """Step over FILTER and the other words that may follow a call, but for OVER."""
         word, following = self.word(at, end), self.word(at + 1, end)
         if word in ("IGNORE", "RESPECT") and following == "NULLS":
             at = self.emit_all(Role.OPERATOR, at, at + 2)

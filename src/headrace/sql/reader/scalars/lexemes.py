@@ -76,7 +76,7 @@ class Lexeme:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for lexemes that mean the same."""
+        """Return a key that is equal for lexemes that mean the same."""
         if self.role in (Role.INPUT, Role.CALL, Role.WINDOW):
             return (self.role.name, *self.parts)
         if self.role is Role.OPERATOR:
@@ -160,7 +160,7 @@ def _inside(lexemes: Lexemes) -> Lexemes | None:
 
 
 def closing_bracket(lexemes: Lexemes, opening: int) -> int:
-    """Index of the bracket that closes the one at `opening`."""
+    """Return index of the bracket that closes the one at `opening`."""
     depth = 0
     for i in range(opening, len(lexemes)):
         if lexemes[i].role is Role.OPERATOR:

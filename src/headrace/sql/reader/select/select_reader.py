@@ -411,7 +411,7 @@ class SelectReader:
         return found
 
     def having(self, scope: Scope, grouping: Grouping) -> Lexemes:
-        """HAVING over the aggregate's columns; nothing without one."""
+        """Return HAVING over the aggregate's columns; nothing without one."""
         within = self.select.having
         return () if within is None else self.over(grouping, self._having(within, scope, grouping))
 

@@ -87,7 +87,7 @@ def _by_values(
 
 
 def _equality(condition: Lexemes, own: Set[str]) -> tuple[Lexemes, Lexemes] | None:
-    """An equality as (expression over the subquery's columns, expression over outer columns)."""
+    """Split an equality into expressions over the subquery's and over outer columns."""
     sides = next((parts for word in ("=", "==") if len(parts := split(condition, word)) == 2), None)
     collated = None if sides is None else under_one_collation(*sides)
     if sides is None or collated is None or not _tight(sides):

@@ -67,7 +67,7 @@ def on_sides(
 
 
 def both(a: Lexemes, b: Lexemes) -> Lexemes:
-    """Two conditions that must both hold; either may be empty."""
+    """Return two conditions that must both hold; either may be empty."""
     return (*a, _and(b), *b) if a and b else a or b
 
 

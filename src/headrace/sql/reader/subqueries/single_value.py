@@ -64,7 +64,7 @@ def one_row(relation: Relation) -> bool:
 
 
 def only_row(relation: Relation, name: str) -> Relation:
-    """One row with the only value of a relation of one column.
+    """Return one row with the only value of a relation of one column.
 
     Args:
         relation: The rows.

@@ -85,7 +85,7 @@ class SubqueryReader:
         return rows.relation
 
     def valued(self, relation: Relation, scope: Scope, lists: list[Lexemes]) -> tuple[Relation, list[Lexemes]]:
-        """Rows with the values of scalar subqueries as columns, and the expressions over these rows."""
+        """Return rows with scalar subqueries as columns, and expressions over these rows."""
         rows = _rows(relation, scope)
         try:
             out = [self._values().put_in(rows, lexemes) if has_subquery(lexemes) else lexemes for lexemes in lists]
@@ -135,7 +135,7 @@ class SubqueryReader:
     # existence
 
     def _keep(self, rows: Rows, part: Part) -> None:
-        """The rows for which a partner exists, or none does."""
+        """Keep the rows for which a partner exists, or none does."""
         lexeme = part.lexemes[-1]
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:

@@ -73,7 +73,10 @@ def _join(cursor: Cursor) -> JoinStep:
 
 
 def _behind(cursor: Cursor, step: JoinStep) -> JoinStep:
-    """The join with PIVOT and UNPIVOT behind it: to Spark they mean all that is joined so far."""
+    """Return the join with PIVOT and UNPIVOT behind it.
+
+    To Spark they mean all that is joined so far.
+    """
     pivots = tuple(extra for extra in step.item.extras if extra.construct in _PIVOTS)
     others = tuple(extra for extra in step.item.extras if extra not in pivots)
     return replace(step, item=replace(step.item, extras=others), extras=pivots + _extensions(cursor))

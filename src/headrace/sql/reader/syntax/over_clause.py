@@ -60,7 +60,7 @@ def definition(cutter: Cutter, at: int, end: int, variables: frozenset[str]) -> 
 
 
 def _list(cutter: Cutter, at: int, end: int, variables: frozenset[str]) -> int:
-    """Expressions, each perhaps with a direction, up to the next part of the clause."""
+    """Return expressions, each perhaps with a direction, up to the next part of the clause."""
     while at < end:
         cutter.cursor.at = at
         stop = min(cutter.cursor.skip_until(lambda c: c.word == "," or _part_begins(c))[1], end)
@@ -85,7 +85,7 @@ def _part_begins(cursor: Cursor) -> bool:
 
 
 def _names_direction(cutter: Cutter, first: int, last: int) -> bool:
-    """`FIRST` and `LAST` follow NULLS; after a dot any of the words is a field."""
+    """Return whether `FIRST` or `LAST` follows NULLS; after a dot a word is a field."""
     word, before = cutter.word(last - 1, last), cutter.word(last - 2, last)
     return before != "." and (before == "NULLS" if word in ("FIRST", "LAST") else True)
 

@@ -69,7 +69,7 @@ def parse(sql: str) -> tuple[Query, Cursor]:
 
 
 def _refuse_quantified(cursor: Cursor) -> None:
-    """Spark does not read `= ANY (SELECT …)`, and says no more than that a bracket surprised it."""
+    """Refuse `= ANY (SELECT …)`, which Spark reports as a surprising bracket only."""
     tokens = cursor.tokens
     for at in range(len(tokens) - 3):
         if tokens[at + 1].word in _QUANTIFIERS and tokens[at].text in _COMPARISONS:
@@ -88,7 +88,7 @@ _QUALIFY = "Spark has no QUALIFY: put the window function into a query in FROM, 
 
 
 def too_deep(cursor: Cursor) -> Unsupported:
-    """The error about brackets in brackets in brackets, which shows how far the reader came."""
+    """Return the error for a query nested too deep, with the place reached."""
     return Unsupported(
         "QUERY_TOO_DEEP",
         "The query is nested too deep to be read.",
@@ -132,7 +132,7 @@ def _with(cursor: Cursor) -> tuple[tuple[Cte, ...], bool]:
 
 
 def _levels(cursor: Cursor) -> int | None:
-    """`MAX RECURSION LEVEL n`."""
+    """Return `MAX RECURSION LEVEL n`."""
     if not cursor.take("MAX", "RECURSION", "LEVEL"):
         return None
     text = cursor.peek().text
@@ -194,7 +194,7 @@ def _select(cursor: Cursor, source: From | None) -> Select:
 
 
 def _windows(cursor: Cursor) -> tuple[tuple[str, Range], ...]:
-    """`WINDOW name AS (…), …`."""
+    """Return `WINDOW name AS (…), …`."""
     found: list[tuple[str, Range]] = []
     if cursor.word != "WINDOW" or not cursor.at_clause():
         return ()
@@ -207,7 +207,7 @@ def _windows(cursor: Cursor) -> tuple[tuple[str, Range], ...]:
 
 
 def _transform_script(cursor: Cursor) -> bool:
-    """`TRANSFORM (…) USING 'script'`, not the function `transform(array, lambda)`."""
+    """Return `TRANSFORM (…) USING 'script'`, not the function `transform(array, lambda)`."""
     if cursor.peek(1).word != "(":
         return False
     resume = cursor.at

@@ -118,7 +118,7 @@ def tokenize(sql: str) -> tuple[Token, ...]:
 
 
 def _check_numbers(sql: str, tokens: list[Token]) -> None:
-    """No number is thousands of digits long, but Spark thinks about one for minutes."""
+    """Refuse numbers of thousands of digits, on which Spark would spend minutes."""
     if len(sql) < _DIGITS:
         return
     for token in tokens:

@@ -141,7 +141,7 @@ class FromReader:
         return known[bound.cte.at]
 
     def relabelled(self, output: Output, columns: tuple[str, ...], token: int) -> Output:
-        """Column names from an alias or a WITH clause."""
+        """Return column names from an alias or a WITH clause."""
         if not columns:
             return output
         if len(columns) != len(output.names):
@@ -171,7 +171,7 @@ class FromReader:
         return Joined(Project(output.relation, items), self._scope(visible, opaque=output.opaque or opaque))
 
     def _values(self, item: ValuesItem) -> Joined:
-        """Inline rows of constants."""
+        """Return inline rows of constants."""
         empty = self._scope(())
         rows: list[tuple[Scalar, ...]] = []
         for row in item.rows:
@@ -296,7 +296,7 @@ class FromReader:
         return joined.relation, joined.scope
 
     def block(self, select: Select) -> Joined:
-        """FROM and the LATERAL VIEWs behind it."""
+        """Read FROM and the LATERAL VIEWs behind it."""
         assert select.source is not None
         joined = self.read(select.source)
         relation, scope = joined.relation, joined.scope
@@ -332,7 +332,7 @@ class FromReader:
         return Joined(joined, merged(kind, left.scope, right.scope, tuple(pairs)))
 
     def _either(self, joined: Relation, left: Scope, right: Scope, pairs: list[tuple[Visible, Visible]]) -> Joined:
-        """USING in a full join: each common column is the one of the side that is there."""
+        """Join by USING in a full join: common columns of the side that is there."""
         both = tuple(Visible((), a.name, self.names.take(f"using.{a.name}")) for a, _ in pairs)
         chosen = tuple(
             (each.internal, compose("COALESCE({a}, {b})", a=column(a.internal), b=column(b.internal)))

@@ -66,7 +66,7 @@ def more_than_views(select: Select) -> bool:
 def lateral_view(
     context: Context, relation: Relation, scope: Scope, extra: Extra, names: Names
 ) -> tuple[Relation, Scope]:
-    """`LATERAL VIEW [OUTER] explode(…) alias AS column, …` over what stands before it.
+    """Return `LATERAL VIEW [OUTER] explode(…) alias AS column, …` over what stands before it.
 
     Args:
         context: The text.
@@ -127,7 +127,7 @@ def function_item(
 
 
 def _aliases(context: Context, at: int, end: int) -> tuple[str | None, tuple[str, ...]]:
-    """`alias [AS] column, …`."""
+    """Return `alias [AS] column, …`."""
     tokens = context.cursor.tokens[at:end]
     if not tokens or not tokens[0].is_name:
         return None, ()

@@ -43,7 +43,7 @@ def kind_of(words: str) -> JoinKind | None:
 
 
 def joined_as(kind: JoinKind, left: Relation, right: Relation, condition: Scalar | None) -> Relation:
-    """Two relations, joined."""
+    """Return two relations, joined."""
     match kind:
         case JoinKind.INNER:
             return Join(left, right, condition)
@@ -81,7 +81,7 @@ def _beside(
     keys: tuple[Visible, ...],
     hidden: tuple[Visible, ...],
 ) -> Scope:
-    """Common columns first, then what else each side shows, then what is hidden."""
+    """Return the scope with common columns first, other shown ones, then hidden ones."""
     common = [c for pair in pairs for c in pair]
     both = (*left.columns, *right.columns)
     shown = [c for c in both if c not in common and not c.hidden]

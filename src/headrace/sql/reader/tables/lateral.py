@@ -165,7 +165,7 @@ class OuterReader:
 def joined(
     left: Relation, rows: Rows, names: Names, prefix: str, qualifier: str
 ) -> tuple[Relation, tuple[Visible, ...]]:
-    """Each row of the left side beside the rows of the subquery for it.
+    """Return each row of the left side beside the rows of the subquery for it.
 
     Args:
         left: The left side.

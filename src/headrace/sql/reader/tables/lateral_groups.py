@@ -166,7 +166,7 @@ class _Reader:
     # any number of rows
 
     def _several(self, select: Select, rows: _Rows) -> Beside | None:
-        """Groups, distinct rows, numbered rows, or the first of them."""
+        """Return groups, distinct rows, numbered rows, or the first of them."""
         if select.group is not None and (select.group.extras or not (select.group.all or select.group.items)):
             return None
         reader = SelectReader(self.context, select, self.ctes, given=rows.joined, keys=rows.keys)

@@ -178,7 +178,7 @@ def _null_over_nothing(lexemes: Lexemes) -> bool:
 
 
 def _when_there(count: Lexemes, value: Lexemes, like: Lexeme) -> Lexemes:
-    """CASE WHEN count > 0 THEN value END."""
+    """Return CASE WHEN count > 0 THEN value END."""
 
     def word(text: str) -> Lexeme:
         return Lexeme(Role.OPERATOR, text, like.at, True)

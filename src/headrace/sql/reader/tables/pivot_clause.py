@@ -148,7 +148,7 @@ _CHOOSING = words(
 
 
 def _value(tokens: tuple[Token, ...], width: int) -> Value | None:
-    """`literal [AS name]` or `(literal, …) [AS name]`."""
+    """Return `literal [AS name]` or `(literal, …) [AS name]`."""
     rest, name = tokens, None
     if len(tokens) > 1 and tokens[-1].is_name and _literal(tokens) is None:
         name, rest = tokens[-1].name, tokens[:-1]

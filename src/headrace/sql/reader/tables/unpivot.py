@@ -130,7 +130,10 @@ def _split(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _columns(scope: Scope, tokens: Sequence[Token], width: int) -> tuple[tuple[Visible, ...], str] | None:
-    """Columns for one row, and the name of that row: an alias, or their own names, joined."""
+    """Return columns for one row, and the name of that row.
+
+    An alias, or their own names, joined.
+    """
     if not tokens or tokens[0].text != "(":
         found = _column(scope, tokens)
         return None if found is None or width > 1 else ((found[0],), found[1])

@@ -57,7 +57,7 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) tests/fast/test_layers.py tests/fast/test_rooms.py tests/fast/test_papers.py
+	$(PYTEST) tests/fast/test_layers.py tests/fast/test_rooms.py tests/fast/test_papers.py tests/fast/test_prose.py
 
 test-fast: .venv/.stamp-setup ## Tests without a JVM, and without whole histories
 	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) -n $(WORKERS)

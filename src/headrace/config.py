@@ -195,7 +195,7 @@ def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _declared(file: Path, name: str, of: object) -> DeclaredSource:
-    """Read a section `[sources.NAME]`; where it names its kind, the kind knows what else it may hold."""
+    """Read a section `[sources.NAME]`; its kind decides which keys it may hold."""
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))

@@ -1,4 +1,4 @@
-"""Write numbers, durations and sizes in words, as the command line and kinds of sources show them."""
+"""Writes numbers, durations and sizes in words."""
 
 from __future__ import annotations
 

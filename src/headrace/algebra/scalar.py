@@ -210,7 +210,7 @@ def substitute(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
 
 
 def replace_columns(scalar: Scalar, texts: Mapping[str, str]) -> str:
-    """Return the scalar's SQL with each column reference replaced by a text that can stand in its place."""
+    """Return the scalar's SQL with column references replaced by other operands."""
     return render([_replaced(each, texts) for each in scalar.words])
 
 

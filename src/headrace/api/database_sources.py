@@ -103,7 +103,7 @@ class Sources:
         return self._lander().create(name, kind, kept, of.mirror_names(tables))
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
-        """Make the sources what `headrace.toml` declares: create those that are missing, add tables to the others.
+        """Make the sources as `headrace.toml` declares: create missing ones, add tables.
 
         Args:
             prune: Drop tables that are not declared; sources that are not declared are left alone in any case.
@@ -149,7 +149,7 @@ class Sources:
         return tuple(str(n) for n in self._lander().drop(name, force=force))
 
     def add_tables(self, name: str, tables: Tables, *, text_columns: Sequence[str] = ()) -> LandingResult:
-        """Capture further tables of a source; its other tables go on, and all are published at one cut.
+        """Capture further tables of a source; publish old and new ones at one cut.
 
         Args:
             name: The source.
@@ -202,7 +202,7 @@ class Sources:
     def land_for(
         self, tables: Iterable[TableName] | None, *, until: threading.Event | None = None
     ) -> HeadraceError | None:
-        """Land the sources that stream tables read, directly or through others; all sources when None.
+        """Land the sources that stream tables read, at any distance; all of them for None.
 
         Args:
             tables: The stream tables.
@@ -220,7 +220,7 @@ class Sources:
         return self._land(wanted, until)[1]
 
     def resnapshot(self, name: str, tables: Sequence[str] = ()) -> LandingResult:
-        """Take a source, or some of its tables, anew as they are now; stream tables receive the difference only.
+        """Copy a source, or some tables, anew; stream tables receive the difference only.
 
         Args:
             name: The source.
@@ -276,7 +276,7 @@ class Sources:
     def check(
         self, url: str, tables: Tables, *, capture: str | None = None, kind: str = DEFAULT_KIND
     ) -> tuple[SourceCheck, ...]:
-        """Return whether tables of a server can be captured, and what to run there if not; changes nothing.
+        """Check whether a server's tables can be captured, and what to run there; changes nothing.
 
         Args:
             url: The server; see `create`.

@@ -248,7 +248,7 @@ def _compares(node: Aggregate) -> bool:
 
 
 def _marks(branch: Relation, side: str) -> bool:
-    """Return whether all rows of a branch have one and the same value in a column, which says where they come from."""
+    """Return whether a branch's rows all have one value in a column, which marks the branch."""
     value = dict(branch.items).get(side) if isinstance(branch, Project) else None
     return value is not None and isinstance(value.form, Constant)
 

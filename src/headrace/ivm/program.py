@@ -65,7 +65,10 @@ class Step:
 
     @property
     def aside(self) -> tuple[Relation, ...]:
-        """The relations that are asked beside the step's own: whether it is needed, and how it may read less."""
+        """Return the relations that are asked beside the step's own.
+
+        Whether it is needed, and how it may read less.
+        """
         enclosure = self.enclosure
         covering = (enclosure.near, enclosure.added, enclosure.instead) if enclosure else ()
         asked = (self.only_if, self.numbers[1] if self.numbers else None)
@@ -73,11 +76,11 @@ class Step:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """All relations that belong to the step."""
+        """Return all relations that belong to the step."""
         return (self.relation, *self.aside)
 
     def rewritten(self, rule: Callable[[Relation], Relation]) -> Step:
-        """The step with its own relation rewritten, and what says whether it is needed."""
+        """Return the step with its own relation rewritten, and what says whether it is needed."""
         only_if = None if self.only_if is None else rule(self.only_if)
         return replace(self, relation=rule(self.relation), only_if=only_if)
 

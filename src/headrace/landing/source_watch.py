@@ -1,4 +1,4 @@
-"""Watch what servers keep for their sources: remembers looks, and warns before a server gives something up."""
+"""Watches what servers keep for sources, and warns before a server gives it up."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class SourceHealth(Record):
         return self.figures[name]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values; figures are fields beside the others."""
+        """Return plain JSON values; figures are fields beside the others."""
         own = Record.as_dict(self)
         del own["lines"]
         return {"name": own.pop("name"), "status": own.pop("status"), **own.pop("figures"), **own}

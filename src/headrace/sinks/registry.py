@@ -27,7 +27,7 @@ class SinkKind(Protocol):
         ...
 
     def read_options(self, cursor: StatementCursor) -> Json:
-        """Read what follows `INTO KIND` to the end of the statement, as options that the catalog can keep.
+        """Read what follows `INTO KIND` in a statement, as options for the catalog.
 
         Raises:
             UserError: `SYNTAX_ERROR`.

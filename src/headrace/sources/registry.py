@@ -1,4 +1,4 @@
-"""List the kinds of database sources; everything above `sources` asks here, and knows no kind by itself."""
+"""Registry of kinds of database sources, used by everything above `sources`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kind_of(name: str) -> SourceKind:
 
 
 def read_kind(cursor: StatementCursor) -> SourceKind:
-    """Step over the word for a kind, as after FROM; errors show the kind's own form from there on.
+    """Step over the word for a kind, as after FROM; later errors show the kind's own form.
 
     Raises:
         UserError: `SYNTAX_ERROR`.

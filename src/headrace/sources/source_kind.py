@@ -1,4 +1,4 @@
-"""Say what a kind of database source gives, so that nothing above `sources` knows which there are.
+"""The interface of a kind of database source, so that nothing above needs a special case.
 
 A kind has a module with an object that satisfies `SourceKind`, and its line in `registry.KINDS`. Every command loads
 that module, so it imports drivers and whatever else is slow inside its methods.
@@ -28,7 +28,7 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """What a user asks for, by a statement, from Python, on the command line or in `headrace.toml`.
+    """A source as a user asks for it, in a statement, Python, the command line or a file.
 
     Args:
         address: Where the database is; holds no password.
@@ -184,7 +184,7 @@ class SourceKind(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name, as catalogs and `kind = …` have it; statements write it in capitals: `FROM POSTGRES`."""
+        """Return the kind's name, as in catalogs and `kind = …`; in statements in capitals."""
         ...
 
     @property
@@ -199,7 +199,7 @@ class SourceKind(Protocol):
 
     @property
     def stopping(self) -> frozenset[str]:
-        """Return codes of errors after which changes may have been missed: the source stops until it is taken anew."""
+        """Return codes of errors that stop the source, since changes may have been missed."""
         ...
 
     # ---- what users write
@@ -221,7 +221,7 @@ class SourceKind(Protocol):
         ...
 
     def check(self, request: SourceRequest) -> tuple[Check, ...]:
-        """Check whether tables can be captured, and what to run on the server if not; changes nothing."""
+        """Check whether tables can be captured, and list what to run on the server if not."""
         ...
 
     # ---- options that the catalog keeps: JSON that only the kind reads, without secrets

@@ -46,7 +46,7 @@ def equal_alike(
 
 
 def hashable(condition: Scalar) -> bool:
-    """Return whether an equality decides a condition on pairs, so that partners are found by hashing."""
+    """Return whether an equality decides a condition on pairs, so that a join can hash."""
     facts = condition.facts
     return (facts.equates and not facts.disjunctive and not facts.negative) or bool(_in_every_branch(condition))
 

@@ -156,7 +156,7 @@ class Postgres:
         return str(options["url"])
 
     def position_text(self, position: Json | None) -> str | None:
-        """Write a position in the write-ahead log, or the snapshot up to which change tables are landed."""
+        """Write a position as text: in the log, or the snapshot landed up to."""
         of = position or {}
         lsn = of.get("lsn")
         return of.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

@@ -1,4 +1,4 @@
-"""Find out how a source stands at its server, for programs and in words: `headrace source status`."""
+"""Reads a source's status at its server, for programs and in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.sources.source_kind import HealthLine, ImpendingLoss, Json, KeptSo
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What programs are told of a source.
+    """Figures of a source's status for programs.
 
     Args:
         capture: `wal`, `trigger` or `auto`.
@@ -128,7 +128,7 @@ def _lines(of: Figures) -> Iterator[HealthLine]:
 
 
 def _behind(of: Figures) -> str:
-    """`12.5 s, 3 transactions, 4.0 MiB of write-ahead log`."""
+    """Return `12.5 s, 3 transactions, 4.0 MiB of write-ahead log`."""
     parts = []
     if of.lag_seconds is not None:
         parts.append(("at most " if of.lag_seconds_at_most else "") + units.seconds(of.lag_seconds))

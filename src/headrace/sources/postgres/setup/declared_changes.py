@@ -1,4 +1,4 @@
-"""Compare a source with what `headrace.toml` declares; reads options only, and asks no server."""
+"""Compares a source with its declaration in `headrace.toml`; connects to no server."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _stack(window: Window) -> tuple[Window, ...]:
 
 
 def _refusals(stack: tuple[Window, ...], types_of: TypesOf, keys: FindKeys) -> Iterator[Refusal]:
-    """Refusals for windows one below the other."""
+    """Yield refusals for windows one below the other."""
     if not any(positional(call) for window in stack for call in window.calls):
         return
     base = stack[-1].input

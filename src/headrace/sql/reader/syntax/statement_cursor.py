@@ -1,4 +1,4 @@
-"""Read statements of Headrace's own; kinds of sources and sinks read their clauses with it, too."""
+"""Reads Headrace's statements; kinds of sources and sinks read their clauses with it."""
 
 from __future__ import annotations
 

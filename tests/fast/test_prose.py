@@ -1,0 +1,114 @@
+"""Docstrings and names say plainly what something is or does, in the words of docs/glossary.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "headrace"
+
+LONGEST = 90
+"""Characters of the first line of a docstring."""
+
+QUESTIONS = {"what", "which", "whether", "how", "who", "whom", "whose", "where", "when", "why", "if", "that"}
+NOUNS = {"the", "a", "an", "this", "these", "those", "it", "its", "one", "some", "all", "both", "each", "every"}
+PRONOUNS = {"everything", "something", "somebody", "nobody", "whatever", "whoever"}
+OPENERS = QUESTIONS | NOUNS | PRONOUNS
+"""Words with which no docstring of a function begins: a verb does."""
+
+METAPHORS = re.compile(
+    r"(?i)\b(?:tarr(?:y|ies)|learnt|(?:is|are|was) told|told of|speaks of|asks itself|in nobody's way|lets? go of)\b"
+)
+"""Phrases that a docstring's first line has plainer words for."""
+
+PRIVATE = {"scene", "scenes", "wish", "wishes", "cares", "courier", "circling", "unreached", "letting", "waking"} | {
+    "learnt",
+    "volume",
+    "locators",
+}
+"""Words that once stood in names for a scheduler's state, a table's spec, and the like."""
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def documented(source: str) -> Iterator[tuple[Documented, str]]:
+    """Yield modules, classes and functions with the first lines of their docstrings."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+            yield node, text.split("\n")[0]
+
+
+def complaint(node: Documented, line: str) -> str | None:
+    """Return what is wrong with a docstring's first line, or None."""
+    if len(line) > LONGEST:
+        return f"{len(line)} characters, at most {LONGEST}"
+    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if function and re.split(r"[^\w'-]", line)[0].lower() in OPENERS:
+        return "begins without a verb"
+    return "has plainer words" if METAPHORS.search(line) else None
+
+
+def complaints(name: str, source: str) -> list[str]:
+    """Return what is wrong with the docstrings of a file, line by line."""
+    return [
+        f"{name}:{getattr(node, 'lineno', 1)} {found}: {line}"
+        for node, line in documented(source)
+        if (found := complaint(node, line)) is not None
+    ]
+
+
+def defined(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the names of functions, parameters, classes and variables that a file defines."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+
+
+def words(name: str) -> set[str]:
+    """Split an identifier into its words in lower case."""
+    return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+
+
+REWRITTEN = ("physical/", "refresh/execution.py", "refresh/explain/")
+"""Parts whose sentences follow with the plan of a refresh as data."""
+
+FILES = [file for file in sorted(SOURCE.rglob("*.py")) if not str(file.relative_to(SOURCE)).startswith(REWRITTEN)]
+
+
+def test_docstrings_say_what_something_does() -> None:
+    found = [each for file in FILES for each in complaints(str(file.relative_to(SOURCE)), file.read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_names_are_of_the_glossary() -> None:
+    found = [
+        f"{file.relative_to(SOURCE)}:{line} {name}"
+        for file in FILES
+        for line, name in defined(file.read_text())
+        if words(name) & PRIVATE
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Return the heads.", None),
+        ("What the heads are.", "begins without a verb"),
+        ("Whether it moved.", "begins without a verb"),
+        ("The heads.", "begins without a verb"),
+        ("Return what is told of heads.", "has plainer words"),
+        ("Return " + "x" * LONGEST, f"{LONGEST + 7} characters, at most {LONGEST}"),
+    ],
+)
+def test_the_checks_find_such_lines(text: str, expected: str | None) -> None:
+    ((node, line),) = documented(f'def f():\n    """{text}"""')
+    assert complaint(node, line) == expected

@@ -22,7 +22,7 @@ CODES = (
     ErrorCode(
         "SOURCE_KIND_UNKNOWN",
         message="There is no kind of database source of that name.",
-        cause="Misspelt; or a newer version of Headrace created the source.",
+        cause="It is misspelt, or a newer version of Headrace created the source.",
         remedy="Use a kind that the hint names, or that version.",
         retry="no",
     ),
@@ -56,13 +56,13 @@ CODES = (
     ErrorCode(
         "SOURCE_NOT_READY",
         message="The source cannot be captured as it is.",
-        cause="Server settings, privileges, or a table stand against it; the detail says which.",
+        cause="Server settings, privileges or a table prevent it; the detail says which.",
         remedy="Run the SQL of the hint on the server.",
         retry="no",
     ),
     ErrorCode(
         "SOURCE_NOT_ACTIVE",
-        message="Only an active source can be paused, be given tables, or have single ones taken anew.",
+        message="Only an active source can be paused, be given tables, or have single tables copied again.",
         cause="It is paused already, stopped, or was never loaded.",
         remedy="Resume it; a stopped source needs a new snapshot.",
         retry="no",
@@ -70,7 +70,7 @@ CODES = (
     ErrorCode(
         "SOURCE_GATED",
         message="Tables cannot be added to a source while a mirror of it is held back by a gate.",
-        cause="They would be newer than what is held back, and queries over both would see a mixture.",
+        cause="They would be newer than the held mirrors, and queries over both would read a mixture of versions.",
         remedy="Open the gate (`headrace gate open`), and add them then.",
         retry="no",
     ),
@@ -117,12 +117,12 @@ CODES = (
     ),
     ErrorCode(
         "SOURCE_CHANGED",
-        message="The source is stopped: the server is not what it was.",
+        message="The source is stopped: its server is another one, or was set back to an earlier state.",
         cause=(
             "Another cluster, a promoted replica, a restored backup, or a copy of the disk that was put "
             "back; under triggers also a project that was."
         ),
-        remedy="When it is the right one, `headrace source resnapshot`.",
+        remedy="If the server is the right one, run `headrace source resnapshot`.",
         retry="no",
     ),
     ErrorCode(

@@ -7,7 +7,7 @@ from headrace.error_codes.code import ErrorCode
 CODES = (
     ErrorCode(
         "INTERNAL_ERROR",
-        message="Something failed that nobody foresaw.",
+        message="Something failed unexpectedly.",
         cause="The command line keeps the trace in `.headrace/log` of the project.",
         remedy="Report it.",
         retry="no",
@@ -21,15 +21,15 @@ CODES = (
     ),
     ErrorCode(
         "CYCLE_LOST_ROWS",
-        message="A query of a [cycle](cycles.md) lost rows although what it reads only gained some.",
-        cause="It was taken for monotone.",
+        message="A query of a [cycle](cycles.md) lost rows although its sources only gained rows.",
+        cause="It was wrongly taken to be monotone.",
         remedy="Report its query.",
         retry="no",
     ),
     ErrorCode(
         "STORED_TABLE_MISSING",
         message="A stored table has no row in the staging catalog.",
-        cause="Somebody removed it, or a defect.",
+        cause="It was removed by hand, or by a defect.",
         remedy="Drop and create the stream table; report it.",
         retry="no",
     ),
@@ -50,13 +50,13 @@ CODES = (
     ErrorCode(
         "PUBLICATION_INVALID",
         message="A publication does not fit the catalog.",
-        cause="A defect, or somebody edited the catalog.",
+        cause="The catalog was edited by hand, or a defect.",
         remedy="Report it.",
         retry="no",
     ),
     ErrorCode(
         "CAPTURE_DIVERGED",
-        message="A database changed a row that its capture knows nothing of.",
+        message="A database changed a row that was never captured.",
         cause="A defect.",
         remedy="`headrace source resnapshot`; report it.",
         retry="no",
@@ -70,9 +70,9 @@ CODES = (
     ),
     ErrorCode(
         "LANDING_BROKE",
-        message="Landing database sources ended in an error that Headrace does not know.",
+        message="Landing database sources ended in an unexpected error.",
         cause="The message shows it; `headrace run` tries again.",
-        remedy="Should it come again, report it.",
+        remedy="If it comes again, report it.",
         retry="no",
     ),
     ErrorCode(

@@ -49,7 +49,7 @@ CODES = (
     ErrorCode(
         "STREAM_TABLE_NOT_FOUND",
         message="There is no stream table of that name.",
-        cause="Misspelt, in another namespace, or dropped, perhaps meanwhile.",
+        cause="It is misspelt, in another namespace, or was dropped, perhaps in the meantime.",
         remedy="`headrace status` lists those that exist.",
         retry="no",
     ),
@@ -143,8 +143,8 @@ CODES = (
     ErrorCode(
         "PARAMETER_UNBOUND",
         message="The query has a parameter, `:name` or `?`.",
-        cause="A stream table is refreshed with nobody there to give it a value.",
-        remedy="Write the value in its place.",
+        cause="A stream table is refreshed without a user who could give it a value.",
+        remedy="Write the value instead.",
         retry="no",
     ),
     ErrorCode(
@@ -216,7 +216,7 @@ CODES = (
     ),
     ErrorCode(
         "CATALOG_NOT_FOUND",
-        message="Spark knows no catalog of that name.",
+        message="Spark has no catalog of that name.",
         cause="It is not configured in the session.",
         remedy="Configure it in `[spark]` of headrace.toml.",
         retry="no",

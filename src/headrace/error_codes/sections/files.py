@@ -9,7 +9,7 @@ CODES = (
         "DISK_FULL",
         message="A disk is full: the warehouse's, the catalog's, or Spark's own.",
         cause="",
-        remedy="Make room. `headrace maintain` removes what nobody needs.",
+        remedy="Make room. `headrace maintain` removes files that are no longer needed.",
         retry="sometimes",
     ),
     ErrorCode(

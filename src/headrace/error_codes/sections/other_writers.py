@@ -14,8 +14,8 @@ CODES = (
     ),
     ErrorCode(
         "CUT_OVERTAKEN",
-        message="The stream table reflects newer sources than this refresh has seen.",
-        cause="Somebody else looked at the sources later and was faster; contents never go back.",
+        message="The stream table already reflects newer sources than this refresh read.",
+        cause="Another refresh read the sources later and published first; contents never go back.",
         remedy="Refresh again.",
         retry="yes",
     ),
@@ -29,13 +29,13 @@ CODES = (
     ErrorCode(
         "STORED_TABLE_DROPPED",
         message="A stream table, its companion or its change log was dropped with plain SQL.",
-        cause="Headrace's tables go with `DROP STREAM TABLE` only.",
-        remedy="`CREATE OR REPLACE STREAM TABLE …` makes it anew; `DROP STREAM TABLE` finishes the job.",
+        cause="Headrace's tables may be dropped with `DROP STREAM TABLE` only.",
+        remedy="`CREATE OR REPLACE STREAM TABLE …` creates it again; `DROP STREAM TABLE` removes the rest.",
         retry="no",
     ),
     ErrorCode(
         "FOREIGN_WRITER",
-        message="Somebody else wrote to a stream table.",
+        message="Another program wrote to a stream table.",
         cause="Its pointer is not the one that Headrace published. Nothing was overwritten.",
         remedy="Stop that writer; `REFRESH STREAM TABLE … FULL` repairs the table.",
         retry="no",
@@ -43,8 +43,8 @@ CODES = (
     ErrorCode(
         "NOTHING_AGREES",
         message="An [aligned](scheduling.md#aligned) stream table cannot be loaded.",
-        cause="No versions of what it reads reflect the same versions of what they have in common.",
-        remedy="Refresh those in one go.",
+        cause="No versions of its sources reflect the same versions of the tables below them.",
+        remedy="Refresh those sources in one call.",
         retry="yes",
     ),
     ErrorCode(
@@ -54,7 +54,7 @@ CODES = (
             "Their [watermarks](scheduling.md#watermarks) are further apart than their group tolerates, "
             "or one has none; the detail has them."
         ),
-        remedy="Advance what is behind.",
+        remedy="Advance the watermarks that are behind.",
         retry="yes",
     ),
     ErrorCode(
@@ -80,7 +80,7 @@ CODES = (
     ErrorCode(
         "DEFINITION_CHANGED",
         message="The definition changed while the table was refreshed.",
-        cause="Somebody replaced it. Nothing was published.",
+        cause="It was replaced in the meantime. Nothing was published.",
         remedy="Refresh again.",
         retry="yes",
     ),
@@ -95,14 +95,14 @@ CODES = (
         "COMMIT_UNKNOWN",
         message="It is not known whether a commit to a table succeeded.",
         cause="The connection broke.",
-        remedy="Try again: what is not published is put back first.",
+        remedy="Try again: what was not published is rolled back first.",
         retry="yes",
     ),
     ErrorCode(
         "PUBLISH_OUTCOME_UNKNOWN",
         message="It is not known whether a publication succeeded.",
         cause="The connection to the catalog broke while it was committed.",
-        remedy="Refresh again: the catalog tells what it holds.",
+        remedy="Refresh again: the outcome is read from the catalog first.",
         retry="yes",
     ),
 )

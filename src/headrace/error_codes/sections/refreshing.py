@@ -23,7 +23,7 @@ CODES = (
         "SOURCE_SCHEMA_CHANGED",
         message="The stream table is stopped: a column that it uses was dropped, renamed or retyped.",
         cause="Its contents stay as they are; other stream tables go on.",
-        remedy="Undo the change of the source and refresh, or `CREATE OR REPLACE` the stream table.",
+        remedy="Undo the change to the source and refresh, or `CREATE OR REPLACE` the stream table.",
         retry="no",
     ),
     ErrorCode(
@@ -45,7 +45,7 @@ CODES = (
         message="A table can no longer be read as of a past state.",
         cause="Its snapshot was expired, or the table was recreated since.",
         remedy=(
-            "Open its gate, if a closed one holds it back there; of what an "
+            "If a closed gate holds it at that state, open the gate; of what an "
             "[aligned](scheduling.md#aligned) table reads, refresh all in one go. Keep snapshots longer: "
             "`headrace maintain --older-than`."
         ),
@@ -132,7 +132,7 @@ CODES = (
         "WATERMARK_BACKWARDS",
         message="A watermark cannot go back.",
         cause="The moment is earlier than the one it is at.",
-        remedy="Drop the group and make it anew, should it have been advanced by mistake.",
+        remedy="If it was advanced by mistake, drop the group and create it again.",
         retry="no",
     ),
     ErrorCode(

@@ -35,12 +35,12 @@ CODES = (
     ),
     ErrorCode(
         "SLOT_IN_USE",
-        message="Somebody else reads the source's replication slot.",
+        message="Another process reads the source's replication slot.",
         cause=(
             "A subscription or another tool was given the same slot; the detail has the process. Changes "
             "that it consumed are noticed (`SLOT_LOST`)."
         ),
-        remedy="Give it a slot of its own; `headrace source status` says who it is.",
+        remedy="Give it a slot of its own; `headrace source status` shows which process it is.",
         retry="yes",
     ),
     ErrorCode(
@@ -73,15 +73,15 @@ CODES = (
     ),
     ErrorCode(
         "SOURCE_IN_MOTION",
-        message="Tables were altered while others were taken anew.",
+        message="Tables were altered while others were copied again.",
         cause="",
         remedy="Land again.",
         retry="yes",
     ),
     ErrorCode(
         "LANDING_OVERTAKEN",
-        message="Somebody else landed the source meanwhile, or dropped it.",
-        cause="Two processes; nothing was published.",
+        message="Another process landed or dropped the source in the meantime.",
+        cause="Two processes worked on it. Nothing was published.",
         remedy="Refresh again.",
         retry="yes",
     ),

@@ -67,14 +67,14 @@ CODES = (
     ErrorCode(
         "SESSION_NOT_CONFIGURED",
         message="The Spark session does not have the project's catalogs.",
-        cause="It was started by somebody else with other options.",
+        cause="It was started outside of Headrace, with other options.",
         remedy="Stop it so that Headrace starts its own, or set the options in the detail.",
         retry="no",
     ),
     ErrorCode(
         "CANCELLED",
         message="The Spark job was cancelled.",
-        cause="Somebody, or Spark's own limits, ended it.",
+        cause="A user or a limit of Spark's ended it.",
         remedy="Try again.",
         retry="yes",
     ),
@@ -87,9 +87,9 @@ CODES = (
     ),
     ErrorCode(
         "REFRESH_BROKE",
-        message="A refresh ended in an error that Headrace does not know.",
+        message="A refresh ended in an unexpected error.",
         cause="The message shows it.",
-        remedy="Should it come again, report it.",
+        remedy="If it comes again, report it.",
         retry="yes",
     ),
 )

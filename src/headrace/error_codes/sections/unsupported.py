@@ -96,7 +96,7 @@ CODES = (
     ErrorCode(
         "SINK_KIND_UNKNOWN",
         message="There is no kind of sink of that name.",
-        cause="`CREATE SINK` is reserved for what is to come: this version writes stream tables into no database.",
+        cause="`CREATE SINK` is reserved for later versions: this one writes stream tables into no database.",
         remedy="Read the stream table with any engine that reads Iceberg, and write its rows from there.",
         retry="no",
     ),

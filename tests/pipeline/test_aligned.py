@@ -61,7 +61,7 @@ def test_a_source_that_is_read_beside_what_follows_it(hr: Headrace, ns: str) -> 
     hr.sql(f"DROP TABLE {ns}.a; CREATE TABLE {ns}.a (k BIGINT) USING iceberg; INSERT INTO {ns}.a VALUES (1), (2)")
     with pytest.raises(HeadraceError, match="HISTORY_EXPIRED") as caught:
         hr.refresh(f"{ns}.d", full=True)
-    assert "in one go" in (caught.value.hint or "")
+    assert "in one call" in (caught.value.hint or "")
     hr.refresh()
     assert rows(hr, f"{ns}.d") == {(1, 2), (2, 2)}
     assert hr.verify(f"{ns}.d").ok

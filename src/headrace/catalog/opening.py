@@ -73,7 +73,7 @@ def _check_age(database: Database, revision: str | None) -> None:
         raise EnvironmentFault(
             "CATALOG_TOO_NEW",
             f"The catalog {database.shown} was written by a newer Headrace.",
-            detail=f"It has revision {revision}; this version knows revisions up to {REVISIONS[-1]}.",
+            detail=f"It has revision {revision}; this version supports revisions up to {REVISIONS[-1]}.",
             hint="Upgrade Headrace, or put back the backup that the newer version made beside the catalog.",
         )
 

@@ -68,7 +68,7 @@ def refuse_missing(table: TableName, details: Details, session: Session) -> None
         raise UserError(
             "FUNCTION_NOT_FOUND",
             f"{table} calls {gone[0]}(), which this project does not declare any more; nothing was changed.",
-            hint=f"Declare {gone[0]} in functions.py again, or define the table anew: "
+            hint=f"Declare {gone[0]} in functions.py again, or define the table again: "
             f"CREATE OR REPLACE STREAM TABLE {table} AS …",
         )
 

@@ -225,7 +225,7 @@ def rows_grown(before: TableMeta, after: TableMeta) -> int:
 
 def _diverged(plan: Apply, grown: int) -> InternalError:
     anew = (
-        f"Run `{plan.rebuild}` to compute it anew, and please report this." if plan.rebuild else "Please report this."
+        f"Run `{plan.rebuild}` to compute it again, and please report this." if plan.rebuild else "Please report this."
     )
     return InternalError(
         "STATE_DIVERGED",

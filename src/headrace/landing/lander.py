@@ -164,7 +164,7 @@ class Lander:
         source = self.source(name)
         if source.status is not SourceStatus.ACTIVE:
             if mirrors:
-                raise not_active(source, "Take all of its tables anew, or resume it first.")
+                raise not_active(source, "Copy all of its tables again, or resume it first.")
             return self._begin(name, [])
         anew = mirrors or tuple(m.name for m in source.mirrors if not m.gone)
         try:

@@ -225,7 +225,7 @@ def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
 
 def gone(table: TableName, source: TableName, *, aligned: bool) -> UserError:
     """Return the error for a held-back source whose held state is no longer kept."""
-    gate, together = f"Open its gate: `headrace gate open {source}`", f"Refresh what {table} reads in one go"
+    gate, together = f"Open its gate: `headrace gate open {source}`", f"Refresh the sources of {table} in one call"
     return UserError(
         "HISTORY_EXPIRED",
         f"{source} cannot be read any more as of when it was held back, so {table} cannot be refreshed.",

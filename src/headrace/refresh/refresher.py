@@ -640,7 +640,7 @@ class Refresher:
             raise EnvironmentFault(
                 "STORED_TABLE_DROPPED",
                 f"{missing[0]} was dropped behind Headrace's back.",
-                hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {state.table.name} AS …; "
+                hint=f"Create it again: CREATE OR REPLACE STREAM TABLE {state.table.name} AS …; "
                 f"or finish with DROP STREAM TABLE {state.table.name}.",
             )
 

@@ -116,7 +116,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
             "PARAMETER_UNBOUND",
             UserError,
             "Write the value in its place.",
-            message="The query has a parameter (`:name` or `?`), and nobody to give it a value.",
+            message="The query has a parameter (`:name` or `?`) without a value.",
         ),
     ),
     ("UNSUPPORTED_FEATURE", _Kind("SPARK_UNSUPPORTED", Unsupported)),
@@ -164,7 +164,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             EnvironmentFault,
             "Try again.",
             retryable=True,
-            message="Another writer changed the table meanwhile.",
+            message="Another writer changed the table in the meantime.",
         ),
     ),
     (

@@ -151,6 +151,6 @@ def _apart(name: TableName, group: WatermarkGroup) -> EnvironmentFault:
         "WATERMARKS_APART",
         f"{name} waits for watermark group {group.name}, whose sources do not agree; nothing was refreshed.",
         detail=f"{', '.join(marks)}; tolerance {show_duration(group.tolerance.total_seconds())}.",
-        hint="Advance what is behind: `headrace watermark advance` with a source and a moment.",
+        hint="Advance the one that is behind: `headrace watermark advance` with a source and a moment.",
         retryable=True,
     )

@@ -83,7 +83,7 @@ def foreign_writer(names: list[TableName], detail: str | None = None) -> Environ
     listed = ", ".join(str(n) for n in names)
     return EnvironmentFault(
         "FOREIGN_WRITER",
-        f"Somebody other than Headrace wrote to {listed}.",
+        f"Another program than Headrace wrote to {listed}.",
         detail=detail or "Its pointer in the lake is not the one that the refresh started from.",
         hint="Stream tables are written by Headrace alone. Find and stop the writer, then refresh the table with FULL.",
     )

@@ -95,7 +95,7 @@ def advance(connection: Connection, source: TableName, until: dt.datetime, now: 
         raise UserError(
             "WATERMARK_BACKWARDS",
             f"The watermark of {source} is at {row['complete_until'].isoformat()} and cannot go back.",
-            hint="Drop the group and make it anew, should it have been advanced by mistake.",
+            hint="If it was advanced by mistake, drop the group and create it again.",
         )
     own = t.watermark.c.relation_id == row["relation_id"]
     connection.execute(sa.update(t.watermark).where(own).values(complete_until=until, advanced_at=now))

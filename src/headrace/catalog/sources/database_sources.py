@@ -265,7 +265,7 @@ def move(connection: Connection, moves: Sequence[SourceMove], now: dt.datetime) 
         if row is None or row["position_json"] != (None if wanted.expected is None else dict(wanted.expected)):
             raise EnvironmentFault(
                 "LANDING_OVERTAKEN",
-                f"Source {wanted.source} was landed by somebody else, or dropped; nothing was published.",
+                f"Source {wanted.source} was landed by another process, or dropped; nothing was published.",
                 hint="Refresh again.",
                 retryable=True,
             )

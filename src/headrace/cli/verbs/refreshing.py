@@ -33,7 +33,7 @@ def parse_age(text: str) -> dt.timedelta:
     metavar="AGE",
     default="1min",
     show_default=True,
-    help="How long to wait for somebody else, such as a scheduler, who is refreshing one of them.",
+    help="How long to wait while another process, such as a scheduler, refreshes one of them.",
 )
 @pass_invocation
 def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) -> None:

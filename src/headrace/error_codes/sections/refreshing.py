@@ -46,7 +46,7 @@ CODES = (
         cause="Its snapshot was expired, or the table was recreated since.",
         remedy=(
             "If a closed gate holds it at that state, open the gate; of what an "
-            "[aligned](scheduling.md#aligned) table reads, refresh all in one go. Keep snapshots longer: "
+            "[aligned](scheduling.md#aligned) table reads, refresh all in one call. Keep snapshots longer: "
             "`headrace maintain --older-than`."
         ),
         retry="no",

@@ -38,7 +38,7 @@ CODES = (
         message="Another process reads the source's replication slot.",
         cause=(
             "A subscription or another tool was given the same slot; the detail has the process. Changes "
-            "that it consumed are noticed (`SLOT_LOST`)."
+            "that it consumed stop the source with `SLOT_LOST`."
         ),
         remedy="Give it a slot of its own; `headrace source status` shows which process it is.",
         retry="yes",

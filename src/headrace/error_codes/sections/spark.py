@@ -45,7 +45,7 @@ CODES = (
         message="The connection to Spark was lost.",
         cause="The driver ended, or the network broke.",
         remedy=(
-            "`headrace run` starts it again by itself, if the session is its own; else it tries for half "
+            "`headrace run` restarts a session of its own; with another session it retries for half "
             "a minute, then ends. In Python, open the project again."
         ),
         retry="yes",

@@ -100,7 +100,7 @@ def nothing_agrees(name: TableName, sources: Sequence[TableName]) -> Environment
     return EnvironmentFault(
         "NOTHING_AGREES",
         f"No versions of what {name} reads agree on what they have in common; nothing was loaded.",
-        hint=f"Refresh {', '.join(map(str, sources))} in one go: they then reflect one cut.",
+        hint=f"Refresh {', '.join(map(str, sources))} in one call: they then reflect one cut.",
         retryable=True,
     )
 

@@ -158,7 +158,7 @@ def faults() -> Iterator[None]:
     except psycopg.errors.ObjectInUse as error:
         raise EnvironmentFault(
             "SLOT_IN_USE",
-            "Somebody else reads the source's replication slot, so that nothing can be landed.",
+            "Another process reads the source's replication slot, so nothing can be landed.",
             detail=str(error).strip(),
             hint="`headrace source status` says who. A slot is for one reader: give the other one its own, or "
             "end its process there: SELECT pg_terminate_backend(<PID>);",
@@ -190,7 +190,7 @@ def in_motion() -> EnvironmentFault:
     """Return the error after which a landing is simply tried again."""
     return EnvironmentFault(
         "SOURCE_IN_MOTION",
-        "Tables of the source were altered while others were taken anew; nothing was landed.",
+        "Tables of the source were altered while others were copied again; nothing was landed.",
         hint="Land again.",
         retryable=True,
     )

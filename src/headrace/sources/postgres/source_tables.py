@@ -92,7 +92,7 @@ def _bracketed(cursor: Cursor) -> str:
     start = cursor.offset()
     inside = cursor.skip_group()
     if inside[0] == inside[1]:
-        raise cursor.error("Nothing stands between the brackets before this place")
+        raise cursor.error("The brackets before this place are empty")
     return cursor.sql[start + 1 : cursor.peek(-1).start].strip()
 
 

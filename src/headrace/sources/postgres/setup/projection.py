@@ -165,7 +165,7 @@ def check_conditions(connection: Connection, publication: str, tables: Sequence[
             names = [c.name for c in table.columns if c.number in strange] or ["columns that are not captured"]
             raise UserError(
                 "SOURCE_FILTER_INVALID",
-                f"The condition on {table} uses {', '.join(names)}, which is not part of what its rows are known by.",
+                f"The condition on {table} uses {', '.join(names)}, which is not part of its replica identity.",
                 detail="PostgreSQL would refuse every UPDATE and DELETE of the table.",
                 hint="Use columns of the replica identity only, or run there: ALTER TABLE "
                 f"{sql.Identifier(table.schema, table.name).as_string(None)} REPLICA IDENTITY FULL;",

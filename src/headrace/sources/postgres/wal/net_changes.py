@@ -193,6 +193,6 @@ def lost_row() -> InternalError:
     """Return the error for a change of a row that was never seen."""
     return InternalError(
         "CAPTURE_DIVERGED",
-        "PostgreSQL changed a row that the capture knows nothing of; nothing was landed.",
+        "PostgreSQL changed a row that was never captured; nothing was landed.",
         hint="Take a new snapshot with `headrace source resnapshot`, and please report this.",
     )

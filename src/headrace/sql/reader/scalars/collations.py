@@ -11,7 +11,7 @@ from headrace.sql.reader.scalars.matching import binding
 
 _COLLATE = "COLLATE"
 
-INSIDE = "COLLATE stands inside an expression that is compared, so that it is not certain how."
+INSIDE = "COLLATE is inside an expression that is compared, so its effect is not certain."
 """Why an equality is refused."""
 
 

@@ -100,7 +100,7 @@ def tokenize(sql: str) -> tuple[Token, ...]:
         Unsupported: `QUERY_TOO_DEEP` for comments within comments within comments.
     """
     if broken := _BROKEN.search(sql):
-        message = "Here stands half a character: the text was not read as what it was written as."
+        message = "There is half a character here: the text was decoded with the wrong encoding."
         raise UserError("SYNTAX_ERROR", message, place=place_at(sql, broken.start()), hint="Save it as UTF-8.")
     tokens: list[Token] = []
     at = 0

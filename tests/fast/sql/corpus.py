@@ -297,6 +297,7 @@ SPARK_QUERIES = (
     " from o group by flag",
     "select listagg(region, ', ') within group (order by amount desc nulls last, region) l, string_agg(distinct region)"
     " within group (order by region) k, listagg(upper(region)) within group (order by upper(region)) u from o",
+    "select a, c, count(*) as n from t group by a, c grouping sets ((a), ())",
     *PIVOTS,
     *LATERALS,
 )

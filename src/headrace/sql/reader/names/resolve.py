@@ -87,6 +87,20 @@ def scalar_of(context: Context, within: Range, scope: Scope) -> Lexemes:
     return resolved(context, lexemes_of(context, within), scope)
 
 
+def of_one_row(context: Context, lexemes: Lexemes, what: str) -> None:
+    """Doubt an expression over single rows that calls an aggregate or a window function.
+
+    Args:
+        context: Where doubts go.
+        lexemes: The expression.
+        what: What it is.
+    """
+    for lexeme in lexemes:
+        if lexeme.role is Role.WINDOW or (lexeme.role is Role.CALL and lexeme.parts[0] in AGGREGATES):
+            name = f"{lexeme.parts[0]}()"
+            context.doubt(name, f"{name} looks at several rows, {what} at one.", lexeme.at)
+
+
 def _name(context: Context, lexeme: Lexeme, scope: Scope, aliases: Aliases, *, alias_first: bool) -> Lexemes:
     expression = aliases.get(context.fold(lexeme.parts[0]))
     if alias_first and expression is not None:

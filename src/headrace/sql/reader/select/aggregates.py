@@ -277,6 +277,8 @@ def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
         raise UnsupportedCallError(f"{call.function}({first[0].text})", lexeme)
     if any(p.role is Role.CALL and p.parts[0] in AGGREGATES for each in call.arguments for p in each):
         raise UnsupportedCallError("aggregate of an aggregate", lexeme)
+    if any(p.role is Role.WINDOW for each in call.arguments for p in each):
+        raise UnsupportedCallError("aggregate of a window function", lexeme)
     return function
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from headrace.algebra.types import field_names
 from headrace.names import quote
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import lexemes_of, resolved, window_lexemes
+from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved, window_lexemes
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.booleans import has_subquery
@@ -241,6 +242,9 @@ class SelectReader:
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
+        elif name is not None and not _plain_column(expression):
+            # the field of a struct is called by its last name
+            self.aliases.setdefault(self.context.fold(name), expression)
         return [Item(name, expression)]
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
@@ -284,7 +288,7 @@ class SelectReader:
         ):
             return None
         after = tokens[at + 1 :]
-        excluded = {self.context.fold(t.name) for t in after[2:-1:2]}
+        excluded = [self.context.fold(t.name) for t in after[2:-1:2]]
         if after and (after[0].word != "EXCEPT" or any(t.text != "," for t in after[3:-1:2])):
             return None
         columns = scope.star(tuple(token.name for token in tokens[:at:2]))
@@ -298,6 +302,9 @@ class SelectReader:
             return []
         if scope.opaque:
             return []
+        if Counter(excluded) - Counter(dict.fromkeys((self.context.fold(c.name) for c in columns), 1)):
+            message = "EXCEPT names what is no column, or one column twice."
+            self.context.doubt("EXCEPT", message, tokens[at].start)
         like = Lexeme(Role.INPUT, "", tokens[0].start, False)
         kept = [c for c in columns if self.context.fold(c.name) not in excluded]
         return [Item(_shown(c), (input_lexeme(c.internal, like),)) for c in kept]
@@ -388,8 +395,11 @@ class SelectReader:
     def _key(self, lexemes: Lexemes, items: list[Item], scope: Scope) -> Lexemes:
         """Return a grouping expression: an ordinal, an alias, or an expression over the input."""
         if is_integer(lexemes) and 0 < int(lexemes[0].text) <= len(items):
-            return items[int(lexemes[0].text) - 1].lexemes
-        return unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
+            key = items[int(lexemes[0].text) - 1].lexemes
+        else:
+            key = unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
+        of_one_row(self.context, key, "GROUP BY")
+        return key
 
     def _sets(self, items: list[Item], scope: Scope) -> GroupingSets | None:
         """Return the grouping sets; None for a GROUP BY without them."""

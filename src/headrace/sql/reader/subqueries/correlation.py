@@ -15,7 +15,7 @@ from headrace.algebra.scalar import Scalar, as_column, column
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import lexemes_of, resolved
+from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
@@ -147,7 +147,9 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: 
     renamed = Project(read.relation, tuple((new, column(old)) for old, new in fresh.items()))
     rows = Rows(renamed, replace(read.scope, columns=visible), outer.names)
     conditions: list[Lexemes] = []
-    for part in conjuncts(lexemes_of(context, body.where)) if body.where else ():
+    where = lexemes_of(context, body.where) if body.where else ()
+    of_one_row(context, where, "a condition")
+    for part in conjuncts(where) if where else ():
         told, reads_outer = _outer_names(context, part, rows.scope, outer.scope)
         if not reads_outer:
             filtered(rows, part)

@@ -8,6 +8,7 @@ side, and the condition reads these.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from headrace.algebra.relations import Relation
 from headrace.sql.reader.context import Context
@@ -45,7 +46,7 @@ def on_sides(
         parts: Conditions with subqueries.
         read: Reads one over one side.
     """
-    sides = [right, left]
+    sides = [_beside(right, left), _beside(left, right)]
     out: list[Lexeme] = []
     for part in parts:
         refusals: list[Refusal] = []
@@ -64,6 +65,14 @@ def on_sides(
             own = not_maintained(f"{lexeme.parts[0]} in ON", context.place_of(lexeme.at), ONE_SIDE)
             context.findings.refusals.extend(refusals or [own])
     return sides[1][0], sides[0][0], tuple(out)
+
+
+def _beside(side: Side, other: Side) -> Side:
+    """Return a side in which names that the other has too are known with their qualifier only."""
+    relation, scope = side
+    shown = [c.name for c in other[1].columns if not c.hidden]
+    twice = (replace(c, hidden=c.hidden or any(scope.same(c.name, name) for name in shown)) for c in scope.columns)
+    return relation, replace(scope, columns=tuple(twice))
 
 
 def both(a: Lexemes, b: Lexemes) -> Lexemes:

@@ -13,7 +13,7 @@ from headrace.algebra.tree import identity
 from headrace.algebra.types import mentions
 from headrace.sql.reader.context import Context, Ctes
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import lexemes_of
+from headrace.sql.reader.names.resolve import lexemes_of, of_one_row
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.scalars.booleans import Combined, Condition, Part, condition, has_subquery
 from headrace.sql.reader.scalars.collations import INSIDE, under_one_collation
@@ -99,6 +99,7 @@ class SubqueryReader:
     # conditions
 
     def _filter(self, rows: Rows, lexemes: Lexemes) -> None:
+        of_one_row(self.context, lexemes, "a condition")
         whole = condition(lexemes)
         parts = whole.parts if isinstance(whole, Combined) and whole.word == "AND" else (whole,)
         # what needs no subquery comes first: fewer rows are left for the others

@@ -9,7 +9,7 @@ from headrace.algebra.scalar import Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import lexemes_of, resolved, scalar_of
+from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved, scalar_of
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.recursive_cte import recursion
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
@@ -228,6 +228,7 @@ class FromReader:
             return self._join_using(left, right, names, step, kind)
         scope = left.scope.beside(right.scope)
         lexemes = () if step.on is None else lexemes_of(self.context, step.on)
+        of_one_row(self.context, lexemes, "ON")
         if has_subquery(lexemes):
             return self._joined_on(left, right, lexemes, kind)
         condition = scalar(resolved(self.context, lexemes, scope)) if lexemes else None

@@ -107,7 +107,7 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
 
 
 def step_rows(facts: Facts, program: DeltaProgram) -> dict[str, float]:
-    """Return how many rows each step of a program is expected to have, by name; arguments as above."""
+    """Return the expected rows of each step of a program, by name; arguments as above."""
     return {name: found.rows for name, found in _steps(facts, program)[1].items()}
 
 

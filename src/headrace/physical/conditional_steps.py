@@ -1,4 +1,4 @@
-"""Seldom steps, which are part of the one stage that reads them: mostly there is nothing to compute.
+"""Conditional steps: rarely needed, and therefore computed inside the stage that reads them.
 
 Kept, such a step would be planned for nothing where it is not needed, and be a Spark job more where it is.
 """
@@ -13,7 +13,7 @@ from headrace.ivm.program import DeltaProgram, Step
 
 
 def part_of_their_readers(program: DeltaProgram) -> frozenset[str]:
-    """The steps that are only computed where something occurred, and that one other step reads once.
+    """Return conditional steps that one other step reads once.
 
     What is iterated over, or reads such, is a stage of its own; so is what reads a source and is sent as a whole to
     every task, because it is not joined by key: Spark waits for that no longer than for any other broadcast.
@@ -42,7 +42,10 @@ def part_of_their_readers(program: DeltaProgram) -> frozenset[str]:
 
 
 def _relations(program: DeltaProgram) -> Iterator[tuple[str, Relation]]:
-    """All that a program computes, with the name of the step that it is of; of others it is empty."""
+    """Yield all that a program computes, with the name of the step that it is of.
+
+    Of others it is empty.
+    """
     for step in program.steps:
         yield step.name, step.relation
         yield from (("", relation) for relation in step.aside)
@@ -52,7 +55,7 @@ def _relations(program: DeltaProgram) -> Iterator[tuple[str, Relation]]:
 
 
 def _is_broadcast(step: Step, reader: Step) -> bool:
-    """Return whether a step that reads a source is the side of a join that every task has whole, without a key."""
+    """Return whether a step is the broadcast side of a join without a key."""
     if not any(isinstance(node, Scan) for node in walk(step.relation)):
         return False
     joins = (node for node in walk(reader.relation) if isinstance(node, LookupJoin) and not node.on)

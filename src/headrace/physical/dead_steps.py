@@ -36,7 +36,7 @@ class DeadSteps:
 
 
 def dead_steps(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
-    """The steps that have no rows, or whose rows nobody looks at.
+    """Return the steps that have no rows, or whose rows nobody looks at.
 
     Args:
         program: What runs.

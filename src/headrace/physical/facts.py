@@ -52,7 +52,7 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Rows of a source near changes that other stream tables read too, and that are kept for them.
+    """Rows of a source near changes, kept for several stream tables.
 
     Args:
         need: What is collected.
@@ -107,7 +107,7 @@ class SourceFacts:
 
     @property
     def as_defined(self) -> str:
-        """Table expression of its rows at the cut, with the columns it had when the query was defined."""
+        """Return a table expression of its rows at the cut, with the columns of the definition."""
         return held_to(self.after, self.columns)
 
 
@@ -165,7 +165,7 @@ class Facts:
 
     @property
     def next_version(self) -> int:
-        """The version this refresh would publish."""
+        """Return the version this refresh would publish."""
         return 0 if self.version is None else self.version + 1
 
     @property
@@ -175,15 +175,15 @@ class Facts:
 
     @property
     def changed(self) -> frozenset[TableName]:
-        """The sources with changes."""
+        """Return the sources with changes."""
         return frozenset(s.name for s in self.sources if s.change is not None)
 
     @property
     def frontier(self) -> Frontier:
-        """The frontier this refresh would reach."""
+        """Return the frontier this refresh would reach."""
         return Frontier({s.name: s.version for s in self.sources})
 
     @property
     def by_name(self) -> Mapping[TableName, SourceFacts]:
-        """Sources by name."""
+        """Return sources by name."""
         return {s.name: s for s in self.sources}

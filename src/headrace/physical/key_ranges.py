@@ -45,7 +45,9 @@ class KeyRanges:
 
 
 def gaps_sql(keys: str) -> str:
-    """Write a query of one row: whether any key is NULL, the lowest and highest, the wide gaps as pairs (below, above).
+    """Write a query for a change's key range.
+
+    It returns one row: whether any key is NULL, the lowest and highest, the wide gaps as pairs (below, above).
 
     Args:
         keys: A query of one column, whole numbers.

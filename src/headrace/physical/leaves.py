@@ -1,4 +1,4 @@
-"""Leaves of a plan: the table expression, or the temporary view, that each of them is read from."""
+"""Leaves of a plan, each bound to a table expression or a temporary view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the SQL of stages: the last act of planning, when a stage runs or `explain` prints it.
+"""Writes the SQL of stages, last of all, when a stage runs or `explain` prints it.
 
 A view whose stage is inlined is no view in Spark: its query stands as a subquery in each statement that reads it. As a
 temporary view it would have Spark analyse it once more and then look through all that is kept when it is dropped: 45
@@ -25,7 +25,7 @@ UNKNOWN_RANGES = "true /* within the ranges of the keys */"
 
 
 class PlanSql:
-    """Writes the statements of one refresh; safe to be used by threads that inline different views.
+    """Writes the statements of one refresh; thread-safe while threads inline different views.
 
     Args:
         facts: The refresh.
@@ -93,7 +93,7 @@ class PlanSql:
         return gaps_sql(lower(keys, self._bind(stage.leaves)))
 
     def is_covered(self, stage: Compute, coverage: DeltaCoverage, *, ranges: str | None = None) -> str:
-        """Write a query of one value: whether the source's own change has all rows that a stage collects."""
+        """Write a query of one value: whether the source's change has all rows a stage collects."""
         within = self._within(stage, ranges)
         near = f"SELECT count(*) FROM ({self._lower(stage, coverage.near, within)})"
         added = self._lower(stage, coverage.added, within)

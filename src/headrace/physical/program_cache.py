@@ -1,4 +1,4 @@
-"""Programs that were derived, kept by definition: refreshes of a table ask for the same few again and again."""
+"""Caches derived programs by definition; refreshes of a table need the same few."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asked:
     collected: frozenset[tuple[Key, frozenset[Key], tuple[tuple[str, str], ...]]]
 
     def of(self, view: CompiledView) -> DeltaProgram | None:
-        """The program of a definition; None when nothing can have changed."""
+        """Return the program of a definition; None when nothing can have changed."""
         return view.delta_program(
             self.changed,
             self.appended,
@@ -48,7 +48,10 @@ class Asked:
 
 
 def rounded(rows: int) -> int:
-    """A number of rows in two digits: it decides between equal ways only, and tables that grow ask for the same."""
+    """Return a number of rows in two digits.
+
+    It decides between equal ways only, and tables that grow ask for the same.
+    """
     unit = int(10 ** max(0, len(str(rows)) - 2))
     return rows // unit * unit
 

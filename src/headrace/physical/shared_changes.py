@@ -1,4 +1,4 @@
-"""Changes of sources that several stream tables read: computed once, and kept until the next change of that source.
+"""Changes that several stream tables read: computed once, kept until the next change.
 
 Rows deleted in place are found by reading the files they are in, of a large table about all of them. Were each of the
 stream tables over it to do that by itself, a cycle would cost as many scans as there are readers. And the change of a
@@ -54,7 +54,7 @@ def common_change(
     streams: Mapping[TableName, StreamTable],
     frontiers: Mapping[TableName, Frontier],
 ) -> Common | None:
-    """What to keep of a change for others; None when nobody else reads it, or it is read as cheaply as what is kept.
+    """Return how to keep a change for others; None if unread or cheap to read again.
 
     Args:
         reader: The stream table that is refreshed.
@@ -100,7 +100,9 @@ def logged_change(
     streams: Mapping[TableName, StreamTable],
     frontiers: Mapping[TableName, Frontier],
 ) -> Common | None:
-    """The change of a source that keeps a change log: kept, if its rows are few, by whoever made it or reads it first.
+    """Return the change of a source that keeps a change log.
+
+    Kept, if its rows are few, by whoever made it or reads it first.
 
     Args:
         reader: The stream table that is refreshed.
@@ -125,7 +127,7 @@ def logged_change(
 
 
 def view_of(log: TableMeta, before: int, after: int) -> str:
-    """The temporary name of the rows that a change log, as it is, has between two versions.
+    """Return the temporary name of a change log's rows between two versions.
 
     A log that was put back and written anew has another snapshot, and so has one that something was added to.
     """
@@ -135,7 +137,7 @@ def view_of(log: TableMeta, before: int, after: int) -> str:
 def followers(
     source: TableName, version: int, streams: Mapping[TableName, StreamTable], frontiers: Mapping[TableName, Frontier]
 ) -> frozenset[TableName]:
-    """The stream tables that read a source's changes and stand at a version of it."""
+    """Return the stream tables that read a source's changes and stand at a version of it."""
     reading = (name for name, table in streams.items() if source in table.sources and _follows(table))
     return frozenset(name for name in reading if name in frontiers and frontiers[name].get(source) == version)
 
@@ -143,7 +145,7 @@ def followers(
 def by_semantics(
     readers: Iterable[TableName], streams: Mapping[TableName, StreamTable]
 ) -> dict[Semantics, frozenset[TableName]]:
-    """Stream tables by the settings under which they are computed."""
+    """Return stream tables by the settings under which they are computed."""
     found: dict[Semantics, set[TableName]] = {}
     for name in readers:
         found.setdefault(semantics_of(streams[name].details), set()).add(name)
@@ -159,7 +161,9 @@ def _follows(table: StreamTable) -> bool:
 
 
 def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts:
-    """The facts, without what would be kept for nobody: no other table waits for it, and it is not there yet.
+    """Return the facts, without what would be kept for nobody.
+
+    No other table waits for it, and it is not there yet.
 
     Args:
         facts: As gathered.
@@ -217,12 +221,12 @@ class CommonChanges:
 
     @property
     def views(self) -> frozenset[str]:
-        """The temporary names under which something is kept."""
+        """Return the temporary names under which something is kept."""
         with self._lock:
             return frozenset(view for _, view in self._kept)
 
     def worth_it(self, facts: Facts, runner: Runner) -> Facts:
-        """The facts, without what would be kept for nobody.
+        """Return the facts, without what would be kept for nobody.
 
         Args:
             facts: As gathered.
@@ -246,7 +250,7 @@ class CommonChanges:
         readers: Iterable[TableName],
         semantics: Semantics | None = None,
     ) -> None:
-        """Keep the change of a stream table, or a mirror, for its consumers, if its rows are known by now and few.
+        """Keep a change for its consumers if its rows are known by now, and few.
 
         It is kept until all of them have read it, at most until the source's next change, or newer ones need the room.
 
@@ -318,7 +322,7 @@ class CommonChanges:
                 self._let_go((runner, view))
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop all kept changes."""
         with self._lock:
             for key in list(self._kept):
                 self._let_go(key)
@@ -328,7 +332,7 @@ class CommonChanges:
             self._let_go(key)
 
     def _make_room(self) -> None:
-        """Let go of what was handed over first, while all that was is too much."""
+        """Drop the changes handed over first, while all of them are too large."""
         handed = {k: v for k, v in self._kept.items() if v.size}
         total = sum(kept.size for kept in handed.values())
         for key, kept in handed.items():
@@ -337,7 +341,7 @@ class CommonChanges:
                 total -= kept.size
 
     def _let_go(self, key: tuple[Runner, str]) -> None:
-        """Under the lock: who reads the same change again meanwhile makes the view anew, and must not lose that one."""
+        """Drop a kept change under the lock, so that a reader's new view of it is not lost."""
         del self._kept[key]
         runner, view = key
         runner.release(view)

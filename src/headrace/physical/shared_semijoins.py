@@ -1,4 +1,4 @@
-"""Which rows near changes are collected for several stream tables: those that more than one was seen to read."""
+"""Chooses semi-joins with changes to share: those that several stream tables read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def collected(
     there: Callable[[str], bool],
     failed: Set[Key],
 ) -> dict[Key, Collected]:
-    """What to collect for several, or to read where others had it collected.
+    """Return the semi-joins to compute for several tables, or to read from others.
 
     Args:
         facts: The refresh, as it is going to be run.
@@ -49,12 +49,15 @@ def collected(
 
 
 def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
-    """Return whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    """Return whether the changes are known to be small enough to broadcast."""
     return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in sources if s.change)
 
 
 def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Common]) -> Need | None:
-    """The part of a need that can be collected now; others had changed when it was seen, and had other columns."""
+    """Return the part of a need that can be collected now.
+
+    Others had changed when it was seen, and had other columns.
+    """
     follows = frozenset(each for each in need.follows if each[0] in facts.changed)
     source = facts.by_name.get(key[0])
     if source is None or not follows or not _read(key, follows, facts) <= changes.keys():
@@ -71,7 +74,7 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
 
 
 def reduction_of(step: Step, facts: Facts) -> ScanReduction:
-    """Return what may have a step that collects rows near a change read less; nothing of other steps.
+    """Return the scan reduction of a step that collects rows near a change, else none.
 
     Args:
         step: The step.
@@ -93,7 +96,7 @@ def _is_of(leaf: Relation, source: TableName | None) -> bool:
 
 
 def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
-    """The sources whose changes are read to collect what is needed."""
+    """Return the sources whose changes are read to collect what is needed."""
     return {key[0], *(table for table, _ in follows)} & facts.changed
 
 

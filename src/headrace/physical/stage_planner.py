@@ -37,12 +37,12 @@ NEW_ROWS = "new"
 
 
 def sizes(facts: Facts) -> dict[TableName, int]:
-    """Rows in each source, where that is known."""
+    """Return rows in each source, where that is known."""
     return {s.name: s.rows for s in facts.sources if s.rows is not None}
 
 
 def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
-    """What the program of a refresh depends on; what is known of sizes decides between equal ways only.
+    """Return the key of a refresh's program; sizes in it decide between equal ways only.
 
     Args:
         facts: The refresh.
@@ -59,7 +59,7 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
 
 
 def is_small(facts: Facts) -> bool:
-    """Return whether the changes are known to be small enough to be sent to every task; a reload of millions is not."""
+    """Return whether the changes are known to be small enough to broadcast."""
     return fit_to_broadcast(facts.sources)
 
 
@@ -68,19 +68,19 @@ MUCH = 0.1
 
 
 def is_few(facts: Facts) -> bool:
-    """Return whether so few rows changed that dividing them among tasks would cost more than it saves."""
+    """Return whether so few rows changed that a single task is quicker than several."""
     known = [s.change_rows for s in facts.sources if s.change]
     return None not in known and sum(rows for rows in known if rows is not None) <= FEW_CHANGED
 
 
 def large(facts: Facts) -> int | None:
-    """Return how many rows changed, where these are not few (`is_few`); None where they are, or nobody knows."""
+    """Return the number of changed rows; None if few (`is_few`) or not known."""
     known = [s.change_rows for s in facts.sources if s.change]
     return None if None in known or is_few(facts) else sum(rows for rows in known if rows is not None)
 
 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """Plan the first half of a DIFFERENTIAL refresh: up to the measured changes of the stored tables."""
+    """Plan the first half of a DIFFERENTIAL refresh, up to measured changes."""
     hints, sql = is_small(facts), PlanSql(facts)
     counted = _counted(facts, program)
     inlined = set(part_of_their_readers(program)) if hints else set[str]()
@@ -133,7 +133,7 @@ def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
 
 
 def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[str, Counts]) -> Compute:
-    """Plan computing the change of a stored table; part of its readers where its size is counted beforehand."""
+    """Plan the change of a stored table, inlined into its readers if counted before."""
     policy = Policy.INLINE if name in counted else Policy.MATERIALIZE
     return Compute(name, view_name(facts, name), change.change, policy=policy)
 
@@ -156,12 +156,15 @@ def _reads(sql: PlanSql, stage: Compute) -> Counter[str]:
 
 
 def is_direct(facts: Facts, program: DeltaProgram) -> bool:
-    """Whether the change is written as it is computed: rows are only added, and nobody else reads what they are."""
+    """Return whether a change is appended as it is computed.
+
+    That is so where rows are only added, and nothing else reads them.
+    """
     return program.state.gains and facts.log is None
 
 
 def append_stage(facts: Facts, program: DeltaProgram, sql: PlanSql) -> Write:
-    """Plan computing a change and writing it at once (`is_direct`): one Spark job instead of two."""
+    """Plan to compute and append a change at once (`is_direct`), in one Spark job."""
     listed, view = ", ".join(quote(c.name) for c in facts.details.output), changed_view(facts, program)
     statement = f"INSERT INTO {facts.state.sql} SELECT {listed} FROM {sql.table(view)}"
     return Write(facts.state, "append", (statement,), depends_on=frozenset({view}))
@@ -173,7 +176,7 @@ companion up to so large is kept in memory while it is written by a FULL refresh
 
 
 def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
-    """The changes of tables, by name, whose size is learnt in the pass that computes what they are functions of.
+    """Return the tables' changes whose size follows from rows counted in an earlier stage.
 
     That saves a Spark job for each. Of the change of a large table more than that must be known
     (`lake.change.measures`).
@@ -208,7 +211,7 @@ def _read_stages(facts: Facts, times: Counter[str]) -> tuple[Stage, ...]:
 
 
 def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
-    """The change whose size was counted along with what it follows from.
+    """Return the change whose size was counted along with what it follows from.
 
     Args:
         facts: The refresh.
@@ -225,13 +228,13 @@ def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
 
 
 def changed_view(facts: Facts, program: DeltaProgram) -> str:
-    """The temporary name that holds the change of the state."""
+    """Return the temporary name that holds the change of the state."""
     change = program.state.change
     return view_name(facts, change.name if isinstance(change, Stored) else STATE_CHANGE)
 
 
 def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
-    """The user's own query over the sources at the cut."""
+    """Return the user's own query over the sources at the cut."""
     return bind_text(
         facts.details.query,
         namespace=facts.details.namespace,
@@ -244,7 +247,7 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
 def full_stages(
     facts: Facts, view: CompiledView | None, catalogs: frozenset[str], *, companion: bool = True
 ) -> tuple[Stage, ...]:
-    """A FULL refresh: everything stored is overwritten whole.
+    """Return a FULL refresh: everything stored is overwritten whole.
 
     A small companion is kept in memory, so that it and what follows from it are written side by side; how large one has
     become that was left behind is not known.
@@ -293,12 +296,12 @@ def publish_stage(facts: Facts, tables: tuple[TableName, ...]) -> Publish:
 
 
 def stored(facts: Facts) -> tuple[TableName, ...]:
-    """The stored tables of a stream table."""
+    """Return the stored tables of a stream table."""
     return tuple(t for t in (facts.companion, facts.name, facts.log) if t is not None)
 
 
 def apply_outline(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """Plan the second half of a DIFFERENTIAL refresh before the change is known: which tables, not yet how."""
+    """Plan the second half of a DIFFERENTIAL refresh by tables, before the change is known."""
     if is_direct(facts, program):
         return (append_stage(facts, program, PlanSql(facts)),)
     stages, changed = [], frozenset({changed_view(facts, program)})

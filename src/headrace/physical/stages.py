@@ -1,4 +1,4 @@
-"""The stages of a refresh, as data: `stage_planner` builds them, `execution` runs them, `explain` prints them.
+"""Stages of a refresh, as data: planned, run and explained as the same objects.
 
 Stages hold relations, not SQL; `plan_sql` writes that when a stage runs or is printed. Exceptions are statements that
 other rooms own: the change of a source (`sources`), the user's own text, and how a change is applied (`lake`).

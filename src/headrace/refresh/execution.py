@@ -201,7 +201,7 @@ class Run:
 
     @contextmanager
     def _side_by_side(self) -> Iterator[Beside]:
-        """Write independent tables side by side: small commits wait for files and locks more than for a processor."""
+        """Write independent tables in parallel, as small commits mostly wait for files and locks."""
         futures: list[Future[int | None]] = []
 
         def counted(write: Callable[[], object]) -> int | None:

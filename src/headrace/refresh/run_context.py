@@ -1,4 +1,4 @@
-"""What the parts of one refresh share while it runs: its facts, Spark, the SQL of its plan, and the outcome so far."""
+"""State shared by the parts of a running refresh: facts, Spark, SQL, outcome so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the steps of a DIFFERENTIAL refresh, and takes the decisions that have to wait until they run.
+"""Runs the steps of a DIFFERENTIAL refresh, and decides adaptively while they run.
 
 A step of which nothing can come is not computed, a conditional one only where its condition has rows; a source is read
 within the ranges of a change's keys, or not at all; few rows are held as literal rows.
@@ -147,7 +147,7 @@ class StepExecution:
     # ---- rows near a change
 
     def _collect(self, stage: Compute, near: Key, run: StepRun) -> None:
-        """Keep the rows near a change; where they are much of the source, it is read as needed next time."""
+        """Keep a source's rows near a change; stop doing so when it covers much of the source."""
         if run.skipped is None:
             sql = self._least(stage, near, (*near[1], str(self._context.facts.name)), run)
         else:
@@ -156,7 +156,7 @@ class StepExecution:
         self._note_much(near, found["rows"], Strategy.READ_ONCE)
 
     def _collect_shared(self, stage: Compute, near: Key, common: Common, run: StepRun) -> None:
-        """Read rows collected for several; where they are much of the source, each collects its own next time."""
+        """Read a shared semi-join; stop sharing it when it covers much of the source."""
         least = partial(self._least, stage, near, near[1], run)
         stem = f"near by {', '.join(near[1])}"
         found = self._results.read_common(near, common, COUNT, stem=stem, sql=least, run=run)

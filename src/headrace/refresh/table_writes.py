@@ -1,4 +1,4 @@
-"""Writes the stored tables of one refresh in `staging`, and checks that nobody else did meanwhile."""
+"""Writes a refresh's stored tables in `staging`, and detects foreign commits."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TableWrites:
         return before
 
     def append_log(self, change: Change) -> None:
-        """Append a change to the change log, and hand it to the consumers; nothing where there is no log."""
+        """Append a change to the change log, if there is one, and hand it to consumers."""
         context, facts = self._context, self._context.facts
         if facts.log is None:
             return

@@ -1,4 +1,4 @@
-"""Temporary results of one refresh: rows that Spark keeps for its stages, some of them for other stream tables too."""
+"""Temporary results of a refresh, some of them shared with other stream tables."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TemporaryResults:
         sql: Callable[[], str] | None = None,
         run: StepRun | None = None,
     ) -> Mapping[str, Any]:
-        """Read what other stream tables read as well; the first computes it, and each is charged a part of that.
+        """Read a shared change; compute it first if needed, and charge each reader a share.
 
         Args:
             about: The source, or the rows of it near changes.
@@ -116,7 +116,7 @@ class TemporaryResults:
 
     @contextmanager
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
-        """Tell whether few rows are to be expected under a name: not where they were more the last times."""
+        """Yield whether few rows are expected under a name, by what was observed before."""
         context = self._context
         few = self._few_changed and (stem,) not in context.off(Strategy.LOCAL_ROWS, table)
         yield few

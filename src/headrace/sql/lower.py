@@ -74,7 +74,7 @@ def lower_tree(relation: Relation, bind: Bind, *, hints: bool = False) -> exp.Qu
 
 
 def occurrences(relation: Relation) -> Counter[Scan | Stored]:
-    """Count how often each leaf stands in the SQL of a relation: once in what is written once, as a named subquery."""
+    """Count each leaf's occurrences in a relation's SQL; a named subquery counts once."""
     shared, written, found = _shared(relation), set[Relation](), Counter[Scan | Stored]()
 
     def visit(node: Relation) -> None:

@@ -39,7 +39,7 @@ def analysis(result: RefreshResult, done: Finished | None) -> Explanation:
 
 
 def steps_of(done: Finished) -> tuple[StepInfo, ...]:
-    """Return what became of each stage of a refresh, in the order in which they were planned to begin."""
+    """Return the outcome of each stage of a refresh, in the planned order."""
     estimated = {} if done.program is None else step_rows(done.facts, done.program)
     estimated = estimated | {str(s.name): float(s.change_rows) for s in done.facts.sources if s.change_rows is not None}
     runs = _in_order(done.outcome.steps)
@@ -56,7 +56,7 @@ def steps_of(done: Finished) -> tuple[StepInfo, ...]:
 
 
 def _in_order(runs: Sequence[StepRun]) -> list[StepRun]:
-    """Order stages so that each stands behind those that it reads; they end in another order where threads run them."""
+    """Order stages so that each comes after those that it reads."""
     left, found, known = list(runs), list[StepRun](), {r.stage.view for r in runs if not isinstance(r.stage, Write)}
     while left:
         ready = next((r for r in left if not (r.stage.depends_on & known)), left[0])

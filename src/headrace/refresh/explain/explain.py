@@ -1,4 +1,4 @@
-"""Explains how a stream table or a query is refreshed, by printing the very objects that would run."""
+"""Explains a refresh by printing the objects that would run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain_refresh(
     only: Mode | None = None,
     functions: str = "",
 ) -> Explanation:
-    """How the next refresh of a stream table would run, and how it would in the other mode.
+    """Explain the next refresh of a stream table, in the chosen mode and in the other.
 
     Args:
         facts: The refresh.
@@ -54,7 +54,7 @@ def explain_refresh(
 
 
 def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, view: CompiledView) -> Explanation:
-    """How the next refresh of a member of a cycle would run.
+    """Explain the next refresh of a member of a cycle.
 
     Args:
         facts: The member, with its sources outside of the cycle.
@@ -74,7 +74,7 @@ def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, vi
 
 
 def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:
-    """How a query would be refreshed, were it a stream table; arguments as for `explain_refresh`."""
+    """Explain a query's refresh as a stream table; arguments as for `explain_refresh`."""
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
@@ -91,7 +91,7 @@ def _explanation(
 def _algebra(
     view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
 ) -> Iterator[Section]:
-    """The query, and its change before and after the rewrites."""
+    """Yield the query, and its change before and after the rewrites."""
     if view is None or view.tree is None:
         return
     yield "algebra", tree_text(view.tree)
@@ -105,7 +105,7 @@ def _algebra(
 
 
 def _keys(details: Details) -> str:
-    """Keys of the sources, and what they are good for."""
+    """Return keys of the sources, and what they are good for."""
     known = [f"({', '.join(key)}) of {name}" for name, keys in details.source_keys.items() for key in keys]
     if not known:
         return ""
@@ -116,7 +116,7 @@ def _keys(details: Details) -> str:
 def _outline(
     view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
 ) -> Iterator[Section]:
-    """The SQL of a change of all sources, with words for what only a refresh can name."""
+    """Yield the SQL of a change of all sources, with words for what only a refresh can name."""
     program = view.delta_program(sources, sizes=sizes) if view is not None else None
     if program is not None:
         text = "\n\n".join(f"-- compute {step.name}\n{lower(step.relation, _in_words)};" for step in program.steps)
@@ -155,7 +155,7 @@ def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Sec
 
 
 def _outlined(stage: Stage, numbers: Mapping[str, int]) -> str:
-    """Write a stage in a line: its title, its policy, and the numbers of the stages that it reads."""
+    """Write a stage in a line: title, policy, and the numbers of stages it reads."""
     notes = [stage.policy.value] if isinstance(stage, ReadChange | Compute) else []
     if not isinstance(stage, Publish) and (read := sorted(numbers[v] for v in stage.depends_on if v in numbers)):
         notes.append(f"reads {', '.join(map(str, read))}")
@@ -182,7 +182,7 @@ def _choice(facts: Facts, choice: Choice) -> str:
 
 
 def _titled(stage: Stage, sql: PlanSql) -> Iterator[tuple[str, str]]:
-    """Yield a stage's statements with their titles; first those that may make the last one needless."""
+    """Yield a stage's statements with titles, those of its scan reduction first."""
     match stage:
         case ReadChange():
             yield stage.title, stage.sql

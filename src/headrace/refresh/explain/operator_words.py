@@ -1,4 +1,4 @@
-"""Operators of a step in the words of the query: without the columns that only maintenance knows."""
+"""Describes a step's operators in the words of the query, without maintenance columns."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _plain(sql: str) -> str | None:
-    """Return SQL without quotes that names do not need; None where it is about columns of maintenance."""
+    """Return SQL without unneeded quotes; None where it is about maintenance columns."""
     text = _QUOTED.sub(r"\1", _QUALIFIED.sub("", sql))
     return None if RESERVED_PREFIX in text else " ".join(text.split())
 

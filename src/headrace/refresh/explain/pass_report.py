@@ -1,4 +1,4 @@
-"""Reports which passes of the optimiser fired for a query, what each changed, and what that saves by the cost model."""
+"""Reports which passes fired for a query, their changes, and the cost before and after."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> 
 
 
 def with_passes(found: Explanation, details: Details, plans: CompiledViews, facts: Facts | None) -> Explanation:
-    """Put the report of passes in the place of algebra, stages and SQL; arguments as for `pass_report`."""
+    """Replace algebra, stages and SQL by the report of passes; arguments as `pass_report`."""
     report = pass_report(details, plans, facts) if details.incremental else ()
     kept = tuple(section for section in found.sections if section[0] == "choice")
     section = (("passes", "\n".join(map(_line, report)) or "The query is not maintained, so that no pass runs."),)
@@ -105,7 +105,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _operators(found: Relation | DeltaProgram) -> Iterator[str]:
-    """The kinds of the operators of a tree, or of all that a program computes."""
+    """Yield the kinds of the operators of a tree, or of all that a program computes."""
     if isinstance(found, Relation):
         yield from (type(node).__name__ for node in walk(found))
         return
@@ -115,7 +115,10 @@ def _operators(found: Relation | DeltaProgram) -> Iterator[str]:
 
 
 def _seconds(found: Any, view: CompiledView, facts: Facts | None) -> float | None:
-    """Seconds by the cost model: of FULL for a query, of DIFFERENTIAL for a program; None where it says nothing."""
+    """Return seconds by the cost model: of FULL for a query, of DIFFERENTIAL for a program.
+
+    None where it says nothing.
+    """
     if facts is None:
         return None
     if isinstance(found, DeltaProgram):

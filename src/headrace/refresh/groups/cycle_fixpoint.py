@@ -124,7 +124,7 @@ class Fixpoint:
         return self._now[name]
 
     def gains(self, name: TableName) -> tuple[Relation, tuple[str, ...]] | None:
-        """Return the rows that a member gained since it started, with weights; None when it gained none.
+        """Return the rows that a member gained, with weights; None when it gained none.
 
         Returns:
             The relation, and the views that are its leaves.

@@ -153,20 +153,6 @@ class Refresher:
         """Return a new cut."""
         return Cut(self.catalog, self.session.location)
 
-    def refresh(self, name: TableName, heads: Cut, *, full: bool = False, patience: float = 0.0) -> RefreshResult:
-        """Move a stream table to the cut.
-
-        Args:
-            name: The stream table.
-            heads: The cut.
-            full: Recompute whatever changed.
-            patience: Seconds to wait for others who are refreshing it.
-
-        Raises:
-            HeadraceError: What went wrong; what was published before stays, and history has the failure.
-        """
-        return self.refresh_together((name,), heads, full=(name,) if full else (), patience=patience)[0]
-
     def refresh_together(
         self,
         names: Sequence[TableName],

@@ -312,7 +312,7 @@ class Creator:
         if not spec.initialize:
             return None
         try:
-            return self.refresher.refresh(spec.name, self.refresher.heads())
+            return self.refresher.refresh_together((spec.name,), self.refresher.heads())[0]
         except BaseException:  # an interrupt, too, must not leave an empty table behind
             self.drop(spec.name, if_exists=True)
             raise

@@ -116,10 +116,10 @@ def _numeric(modifier: int) -> Mapped:
     return Mapped(type_, f"CAST({{}} AS {type_.upper()})")
 
 
-def selected(columns: tuple[tuple[Column, Mapped], ...], alias: str) -> str:
-    """Return a select list that makes typed columns of the spooled texts `c0`, `c1`, …"""
+def selected(columns: tuple[tuple[Column, Mapped], ...]) -> str:
+    """Return a select list that makes typed columns of the spooled texts `s.c0`, `s.c1`, …"""
     return ", ".join(
-        f"{kept.sql(f'{alias}.{place_of(i)}')} AS {quote(column.name)}" for i, (column, kept) in enumerate(columns)
+        f"{kept.sql(f's.{place_of(i)}')} AS {quote(column.name)}" for i, (column, kept) in enumerate(columns)
     )
 
 

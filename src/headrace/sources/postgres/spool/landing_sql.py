@@ -76,7 +76,7 @@ def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
     if spooled.empty and spooled.again is None:
         nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
         return f"SELECT {nothing} WHERE false"
-    return f"SELECT {selected(table.typed, 's')} FROM {_whole(table, spooled)} AS s"
+    return f"SELECT {selected(table.typed)} FROM {_whole(table, spooled)} AS s"
 
 
 def _whole(table: RemoteTable, spooled: Spooled) -> str:
@@ -121,9 +121,7 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     if spooled.empty:
         return everything if table.key else consolidate(everything, columns)
     if not spooled.keyed:
-        rows = (
-            f"SELECT {selected(table.typed, 's')}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
-        )
+        rows = f"SELECT {selected(table.typed)}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
         if spooled.distinct:
             return rows
         if spooled.truncated:
@@ -169,7 +167,7 @@ def _gathered(source: str, wanted: bool) -> str:
 def _images(table: RemoteTable, spooled: Spooled, before: str) -> str:
     """Return the last images, completed with the mirror's values where they were not sent."""
     if not spooled.unsent:
-        return f"SELECT {selected(table.typed, 's')}, 1L AS {WEIGHT} FROM {_file(spooled)} AS s WHERE s.{LIVE}"
+        return f"SELECT {selected(table.typed)}, 1L AS {WEIGHT} FROM {_file(spooled)} AS s WHERE s.{LIVE}"
     shown = []
     for number, (column, kept) in enumerate(table.typed):
         sent, name = kept.sql(f"s.{place_of(number)}"), quote(column.name)

@@ -65,7 +65,7 @@ def _list(cutter: Cutter, at: int, end: int, variables: frozenset[str]) -> int:
         cutter.cursor.at = at
         stop = min(cutter.cursor.skip_until(lambda c: c.word == "," or _part_begins(c))[1], end)
         last = stop
-        while last - 1 > at and cutter.word(last - 1, end) in DIRECTION and _names_direction(cutter, at, last):
+        while last - 1 > at and cutter.word(last - 1, end) in DIRECTION and _names_direction(cutter, last):
             last -= 1
         cutter.scalar(at, last, variables)
         at = cutter.emit_all(Role.OPERATOR, last, stop)
@@ -84,7 +84,7 @@ def _part_begins(cursor: Cursor) -> bool:
     return cursor.word in PARTITION | ORDER and following == "BY"
 
 
-def _names_direction(cutter: Cutter, first: int, last: int) -> bool:
+def _names_direction(cutter: Cutter, last: int) -> bool:
     """Return whether `FIRST` or `LAST` follows NULLS; after a dot a word is a field."""
     word, before = cutter.word(last - 1, last), cutter.word(last - 2, last)
     return before != "." and (before == "NULLS" if word in ("FIRST", "LAST") else True)

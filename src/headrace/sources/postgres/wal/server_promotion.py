@@ -53,8 +53,8 @@ def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, fa
         raise stop_reasons.changed(
             f"The source's server has changed: {moved}, and the replication slot did not come along."
         )
-    slot = "Its slot exists there too, and nothing was missed; the source continues."
-    return f"The source's server has changed: {moved}. {slot}"
+    missed = "Its slot exists there too, and nothing was missed; the source continues."
+    return f"The source's server has changed: {moved}. {missed}"
 
 
 def other_server(now: Server, position: Json) -> UserError:

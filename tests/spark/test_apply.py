@@ -46,14 +46,10 @@ def row(rng: random.Random) -> tuple[str, ...]:
 
 
 def select(rows: list[tuple[tuple[str, ...], int]]) -> str:
-    names = [c.name for c in COLUMNS]
-    texts = [
-        "SELECT "
-        + ", ".join(f"CAST({v} AS {c.type}) AS {c.name}" for v, c in zip(r, COLUMNS, strict=True))
-        + f", {w}L AS {WEIGHT}"
-        for r, w in rows
-    ]
-    return " UNION ALL ".join(texts) or f"SELECT {', '.join(names)}, 1L AS {WEIGHT} FROM nothing"
+    """Rows as literals, which Spark has in its plan: it needs no job for them."""
+    names = ", ".join([*(c.name for c in COLUMNS), WEIGHT])
+    texts = [f"({', '.join(f'CAST({v} AS {c.type})' for v, c in zip(r, COLUMNS, strict=True))}, {w}L)" for r, w in rows]
+    return f"SELECT * FROM VALUES {', '.join(texts)} AS v({names})"
 
 
 def contents(lake, table: TableName) -> Counter:

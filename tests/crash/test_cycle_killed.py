@@ -18,15 +18,11 @@ PLACES = ("round 1", "round 3", *(f"after {n}" for n in range(12))) if LONG else
 """After the last round the members are written one after the other, the first one in four events; then both are
 published."""
 
-QUICK = "spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"
-"""Such a process lives too short for code to be worth optimising."""
-
 SOUND = "[True, True, True]"
 
 
 def test_killed_between_rounds_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_ALLOW_CYCLES", "true")
-    monkeypatch.setenv("HEADRACE_SPARK_OPTIONS", QUICK)
     found_at = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, found_at)))  # the child uses the tests' kit
     init_project(tmp_path / "p")

@@ -6,7 +6,8 @@ SHELL := /bin/sh
 BIN := .venv/bin
 # Spark finds Java by JAVA_HOME; scripts/ensure-java left the home it found (or installed) in this file.
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
-PYTEST = $(BIN)/python -m pytest
+# Who is done takes tests from the others, so that no process is left alone with a long last one.
+PYTEST = $(BIN)/python -m pytest --dist worksteal
 # Three on two cores: tests of servers and schedules wait a third of their time.
 WORKERS ?= 3
 # Processes of the tiers with Spark, a JVM each: on two cores one computes while the other plans, commits or waits.

@@ -1,4 +1,4 @@
-"""Guards of a refresh: refuse a table that is stopped, incomplete, overtaken, or written to by somebody else."""
+"""Guards of a refresh: tables that are stopped, incomplete, overtaken or foreign-written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refuse_stopped(state: TableState) -> None:
 
 
 def refuse_apart(state: TableState) -> None:
-    """Refuse a member of a cycle that two definitions closed at once, neither of which knew of the other."""
+    """Refuse a member of a cycle that two concurrent definitions closed."""
     if not state.table.details.get("cyclic"):
         raise EnvironmentFault(
             "DEFINITION_CHANGED",
@@ -58,7 +58,7 @@ def refuse_overtaken(state: TableState, observed: Mapping[TableName, Head]) -> N
 
 
 def published_pointers(catalog: Catalog, state: TableState, *, full: bool) -> dict[TableName, str | None]:
-    """Return where each stored table's `lake` pointer is; refuse tables that somebody else wrote to.
+    """Return the `lake` pointers of stored tables; refuse tables that somebody else wrote to.
 
     Args:
         catalog: The catalog.

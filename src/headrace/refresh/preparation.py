@@ -1,4 +1,4 @@
-"""Prepares the refresh of one stream table: gathers facts, chooses the mode and runs it, up to publishing."""
+"""Prepares a refresh: gathers facts, chooses the mode and runs it, up to publishing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which versions of its sources a refresh reads: those of the cut, staged by its group, or held back to agree."""
+"""Versions of sources that a refresh reads: of the cut, staged by its group, or aligned."""
 
 from __future__ import annotations
 

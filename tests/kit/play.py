@@ -75,18 +75,21 @@ class Play:
             total: Counter[Row] = Counter()
             for weight, row in change:
                 total[row] += weight
-            for row, weight in total.items():
-                if weight < 0:
-                    self._delete(table, row)
-                    self._insert(table, [row] * (contents[row] + weight))
-            self._insert(table, [row for row, weight in total.items() for _ in range(max(weight, 0))])
+            lost = [row for row, weight in total.items() if weight < 0]
+            self._delete(table, lost)
+            survivors = [row for row in lost for _ in range(contents[row] + total[row])]
+            self._insert(table, survivors + [row for row, weight in total.items() for _ in range(max(weight, 0))])
             after = [row for row in contents | total for _ in range(contents[row] + total[row])]
             self.contents[table.name] = after
 
-    def _delete(self, table: Table, row: Row) -> None:
-        pairs = zip(table.columns, row, strict=True)
-        where = " AND ".join(f"{quote(c.name)} <=> {_literal(v, c.type)}" for c, v in pairs)
-        self.hr.spark.sql(f"DELETE FROM lake.{self.ns}.{table.name} WHERE {where}")
+    def _delete(self, table: Table, rows: list[Row]) -> None:
+        def same(row: Row) -> str:
+            pairs = zip(table.columns, row, strict=True)
+            return " AND ".join(f"{quote(c.name)} <=> {_literal(v, c.type)}" for c, v in pairs)
+
+        if rows:
+            where = " OR ".join(f"({same(row)})" for row in rows)
+            self.hr.spark.sql(f"DELETE FROM lake.{self.ns}.{table.name} WHERE {where}")
 
     def _insert(self, table: Table, rows: list[Row]) -> None:
         if rows:

@@ -100,7 +100,7 @@ class Maintained:
         self.moved: Counter[Row] = Counter()
         self.needs: dict[Key, Need] = {}
         self.turn = 0
-        self.enclosed: Counter[bool] = Counter()
+        self.covered: Counter[bool] = Counter()
         self._load()
         self.first = self.state
 
@@ -228,15 +228,15 @@ class Maintained:
 
     def _least(self, step: Step) -> Relation:
         """What a step is computed from; without reading a source all of whose wanted rows are in its own change."""
-        if step.enclosure is None:
+        if step.coverage is None:
             return step.relation
-        at = step.enclosure.added.columns.index(step.enclosure.times)
-        added = sum(row[at] for row in self.executor.rows(self.sql(step.enclosure.added)))
-        near = len(self.executor.rows(self.sql(step.enclosure.near)))
+        at = step.coverage.added.columns.index(step.coverage.times)
+        added = sum(row[at] for row in self.executor.rows(self.sql(step.coverage.added)))
+        near = len(self.executor.rows(self.sql(step.coverage.near)))
         assert near >= added, "rows were added that are not there"
-        assert step.enclosure.instead.columns == step.relation.columns
-        self.enclosed[near == added] += 1
-        return step.enclosure.instead if near == added else step.relation
+        assert step.coverage.instead.columns == step.relation.columns
+        self.covered[near == added] += 1
+        return step.coverage.instead if near == added else step.relation
 
     def _collected(self, changed: frozenset[TableName]) -> dict[Key, Need]:
         """Every other time, what was needed so far, as if others needed it too, and by more values."""

@@ -66,7 +66,7 @@ def choose(facts: Facts, view: CompiledView | None, program: DeltaProgram | None
     wanted, differential = full if leaves else full + companion, differential_seconds(facts, program)
     if facts.refresh_mode is RefreshMode.AUTO:
         again = companion / PAYBACK if facts.companion_behind else 0.0
-        paces = facts.pace.either
+        paces = facts.calibration.either
         expected = wanted * paces[0], differential * paces[1] + again * paces[0]
         if _prefers_full(_aged(facts), expected, wanted < differential + again):
             detail = _detail(facts, expected)
@@ -92,7 +92,7 @@ def _leaves_companion(facts: Facts, full: float, companion: float) -> bool:
     """
     if facts.companion is None or facts.companion_behind:
         return facts.companion_behind
-    paces = facts.pace.either
+    paces = facts.calibration.either
     return facts.recomputed * companion * paces[0] >= (full + companion) * paces[0] - LEAST * paces[1]
 
 
@@ -101,7 +101,11 @@ def _aged(facts: Facts) -> Calibration:
 
     To try how long following takes is twice the effort where the companion comes first.
     """
-    return replace(facts.pace, differential_age=facts.recomputed // 2) if facts.companion_behind else facts.pace
+    return (
+        replace(facts.calibration, differential_age=facts.recomputed // 2)
+        if facts.companion_behind
+        else facts.calibration
+    )
 
 
 def _detail(facts: Facts, expected: tuple[float, float]) -> str:
@@ -112,23 +116,23 @@ def _detail(facts: Facts, expected: tuple[float, float]) -> str:
     if expected[0] <= expected[1]:
         return estimates
     return f"{estimates}, and FULL is tried to see " + (
-        "how long it takes" if facts.pace.full is None else "whether that still holds"
+        "how long it takes" if facts.calibration.full is None else "whether that still holds"
     )
 
 
-def _prefers_full(pace: Calibration, expected: tuple[float, float], model: bool) -> bool:
+def _prefers_full(calibration: Calibration, expected: tuple[float, float], model: bool) -> bool:
     """Return which mode to take: what is expected, but now and then the other one.
 
     That is the one that the model prefers, should times have changed, or one that was never measured.
 
     Args:
-        pace: The table's history.
+        calibration: By the table's history.
         expected: Corrected seconds of FULL and of DIFFERENTIAL.
         model: Whether the model alone prefers FULL.
     """
     full = expected[0] < expected[1]
-    own, other = (pace.full, pace.differential) if full else (pace.differential, pace.full)
-    age = pace.differential_age if full else pace.full_age
+    own, other = (calibration.full, calibration.differential) if full else (calibration.differential, calibration.full)
+    age = calibration.differential_age if full else calibration.full_age
     teaches = own is not None and other is None  # in a session that is never warm nothing would be learnt
     limit = PROBE_LIMIT if full != model else UNKNOWN_LIMIT if teaches else 0.0
     return full != (age >= PROBE_EVERY and max(expected) <= limit * min(expected))

@@ -50,9 +50,9 @@ class Step:
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
         near: Of a step that collects rows of a source by some values: the source and its columns that have them.
         follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
-        numbers: Of such a step: a column of these that is a whole number, and a relation of one column with all of its
+        integer_key: Of such a step: a column of these that is a whole number, and a relation of one column with all of its
             values. None where there is no such column.
-        enclosure: Of such a step of a source that changed: how to do without reading the source. None: of others.
+        coverage: Of such a step of a source that changed: how to do without reading the source. None: of others.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Step:
     only_if: Relation | None = None
     near: Key | None = None
     follows: frozenset[TableName] = frozenset()
-    numbers: tuple[str, Relation] | None = None
-    enclosure: DeltaCoverage | None = None
+    integer_key: tuple[str, Relation] | None = None
+    coverage: DeltaCoverage | None = None
 
     @property
     def aside(self) -> tuple[Relation, ...]:
@@ -69,9 +69,9 @@ class Step:
 
         Whether it is needed, and how it may read less.
         """
-        enclosure = self.enclosure
-        covering = (enclosure.near, enclosure.added, enclosure.instead) if enclosure else ()
-        asked = (self.only_if, self.numbers[1] if self.numbers else None)
+        coverage = self.coverage
+        covering = (coverage.near, coverage.added, coverage.instead) if coverage else ()
+        asked = (self.only_if, self.integer_key[1] if self.integer_key else None)
         return (*(each for each in asked if each is not None), *covering)
 
     @property

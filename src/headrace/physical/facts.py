@@ -130,7 +130,7 @@ class Facts:
         log: The change log's name, if it has consumers.
         readers: The consumers that will read the change from the table as it is.
         version: The newest version of the table; None before the first load.
-        pace: How fast it has been.
+        calibration: How its refreshes compare with their estimates.
         recomputed: How many refreshes in a row have been FULL because that was expected to be cheaper.
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
@@ -151,7 +151,7 @@ class Facts:
     companion_at: str | None = None
     companion_rows: int = 0
     companion_behind: bool = False
-    pace: Calibration = field(default_factory=Calibration)
+    calibration: Calibration = field(default_factory=Calibration)
     recomputed: int = 0
     forced: bool = False
     obstacle: Obstacle | None = None

@@ -319,17 +319,17 @@ class CommonChanges:
             if not kept.ready and not kept.users:
                 del self._kept[runner, view]
             elif not kept.readers and not kept.users:
-                self._let_go((runner, view))
+                self._release((runner, view))
 
     def clear(self) -> None:
         """Drop all kept changes."""
         with self._lock:
             for key in list(self._kept):
-                self._let_go(key)
+                self._release(key)
 
     def _outdate(self, about: About, view: str) -> None:
         for key in [k for k, v in self._kept.items() if v.about == about and k[1] != view and not v.users]:
-            self._let_go(key)
+            self._release(key)
 
     def _make_room(self) -> None:
         """Drop the changes handed over first, while all of them are too large."""
@@ -337,10 +337,10 @@ class CommonChanges:
         total = sum(kept.size for kept in handed.values())
         for key, kept in handed.items():
             if total > MOST_BYTES and not kept.users:
-                self._let_go(key)
+                self._release(key)
                 total -= kept.size
 
-    def _let_go(self, key: tuple[Runner, str]) -> None:
+    def _release(self, key: tuple[Runner, str]) -> None:
         """Drop a kept change under the lock, so that a reader's new view of it is not lost."""
         del self._kept[key]
         runner, view = key

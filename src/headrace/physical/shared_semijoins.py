@@ -82,8 +82,8 @@ def reduction_of(step: Step, facts: Facts) -> ScanReduction:
     """
     source = step.near[0] if step.near is not None else None
     rows = (facts.by_name[source].rows or 0) if source is not None else 0
-    keys = step.numbers if rows >= WORTH_ROWS and _reads_once(step, source) else None
-    return ScanReduction(keys, step.enclosure if rows >= WORTH_ASKING else None)
+    keys = step.integer_key if rows >= WORTH_ROWS and _reads_once(step, source) else None
+    return ScanReduction(keys, step.coverage if rows >= WORTH_ASKING else None)
 
 
 def _reads_once(step: Step, source: TableName | None) -> bool:

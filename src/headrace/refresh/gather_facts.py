@@ -20,7 +20,7 @@ from headrace.reasons import FullReason
 from headrace.refresh.cut.cut import Head, metadata
 from headrace.sources.lakehouse.change_plan import AppendRange, NotIncremental, plan_changes
 from headrace.sources.lakehouse.changes_sql import changes_sql, rows_sql
-from headrace.statistics.calibration import PACE_ENTRIES, pace, recomputed
+from headrace.statistics.calibration import PACE_ENTRIES, calibrated, recomputed
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def gather(state: TableState, heads: Mapping[TableName, Head], *, forced: bool, 
         companion_at=_published(state, state.table.companion),
         companion_rows=_rows(state, state.table.companion),
         companion_behind=state.table.companion is not None and state.table.companion_behind,
-        pace=pace(state.history),
+        calibration=calibrated(state.history),
         recomputed=recomputed(state.history),
         forced=forced,
         obstacle=None if loaded or state.newest is None else _redefined(state),

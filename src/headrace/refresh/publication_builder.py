@@ -33,7 +33,7 @@ class Finished:
         started: When it began.
         ended: When its stages had run.
         gone: Stored tables of a former definition that are taken away with it.
-        session: How warm the session was before (`pace.warmth`).
+        session: How warm the session was before (`SessionStatistics.warmth`).
         seconds: How long it took, publishing not included.
         changed: Rows that changed in the sources, by source.
         skipped: How many of them were skipped: the frontier moves, the contents stay.
@@ -179,7 +179,7 @@ def _metrics(done: Finished) -> dict[str, object]:
         "model": MODEL,
         "session": done.session,
     }
-    if known := remembered(done.facts.pace):
+    if known := remembered(done.facts.calibration):
         metrics[PACES] = known
     if done.facts.recomputed:
         metrics[RECOMPUTED] = done.facts.recomputed

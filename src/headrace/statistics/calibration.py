@@ -47,9 +47,9 @@ MACHINES = 1.5
 """By how much machines are taken to differ."""
 
 
-def of_machine(pace: float) -> float:
+def of_machine(factor: float) -> float:
     """Clamp a ratio to the range that differences of machines explain."""
-    return min(max(pace, 1 / MACHINES), MACHINES)
+    return min(max(factor, 1 / MACHINES), MACHINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def warmth(ran: Mapping[RanAs, int], mode: RanAs) -> int:
     return ran.get(mode, 0) + sum(number for other, number in ran.items() if other is not mode) // OTHERS
 
 
-def pace(history: tuple[HistoryEntry, ...]) -> Calibration:
+def calibrated(history: tuple[HistoryEntry, ...]) -> Calibration:
     """Calibrate by history: the best recent ratio of each mode in warm sessions.
 
     A first load tells how long Spark takes to compile what the query needs: two to three times what a later one takes.
@@ -115,9 +115,9 @@ def _ratio(ran: list[HistoryEntry], mode: RanAs, before: float | None) -> float 
     return of_machine(best) if before is None else sqrt(best * before)
 
 
-def remembered(pace: Calibration) -> dict[str, float]:
+def remembered(calibration: Calibration) -> dict[str, float]:
     """Return the calibration that a refresh stores in its metrics under `PACES`."""
-    known = {RanAs.FULL: pace.full, RanAs.DIFFERENTIAL: pace.differential}
+    known = {RanAs.FULL: calibration.full, RanAs.DIFFERENTIAL: calibration.differential}
     return {mode.value: round(ratio, 4) for mode, ratio in known.items() if ratio is not None}
 
 

@@ -22,7 +22,7 @@ from headrace.statistics.calibration import Calibration
 
 
 @pytest.mark.parametrize(
-    ("pace", "expected", "model", "full"),
+    ("calibration", "expected", "model", "full"),
     [
         (Calibration(), (1.0, 2.0), True, True),
         (Calibration(), (2.0, 1.0), False, False),
@@ -43,13 +43,13 @@ from headrace.statistics.calibration import Calibration
         (Calibration(None, None, 0, PROBE_EVERY), (1.0, 1.9), True, True),
     ],
 )
-def test_the_choice(pace: Calibration, expected: tuple[float, float], model: bool, full: bool) -> None:
-    assert _prefers_full(pace, expected, model) is full
+def test_the_choice(calibration: Calibration, expected: tuple[float, float], model: bool, full: bool) -> None:
+    assert _prefers_full(calibration, expected, model) is full
 
 
 def test_why_full_is_told_in_words() -> None:
     def words(expected: tuple[float, float], full: float | None = 1.0, **more: bool) -> str:
-        return _detail(replace(facts(), pace=Calibration(full, 1.0), **more), expected)  # type: ignore[arg-type]
+        return _detail(replace(facts(), calibration=Calibration(full, 1.0), **more), expected)  # type: ignore[arg-type]
 
     assert words((1.0, 2.0)).endswith("DIFFERENTIAL at 2.0 s")
     assert words((1.0, 2.0), companion_behind=True).endswith("writing its companion again takes")
@@ -58,7 +58,7 @@ def test_why_full_is_told_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pace", "corrected"),
+    ("calibration", "corrected"),
     [
         (Calibration(), (1.0, 1.0)),
         (Calibration(4.0, 0.2), (4.0, 0.2)),
@@ -69,8 +69,10 @@ def test_why_full_is_told_in_words() -> None:
         (Calibration(None, 0.2), (1 / 1.5, 0.2)),
     ],
 )
-def test_what_was_never_measured_is_as_slow_as_the_machine(pace: Calibration, corrected: tuple[float, float]) -> None:
-    assert pace.either == corrected
+def test_what_was_never_measured_is_as_slow_as_the_machine(
+    calibration: Calibration, corrected: tuple[float, float]
+) -> None:
+    assert calibration.either == corrected
 
 
 TABLES = (Table("t", (Column("g", "int"), Column("v", "int")), ()),)
@@ -153,9 +155,9 @@ def test_to_write_it_again_must_pay_soon() -> None:
 
 
 def test_following_is_tried_half_as_often_where_the_companion_comes_first() -> None:
-    pace, size = Calibration(full=1.0, differential_age=PROBE_EVERY), 20_000_000
-    there = with_companion(size, size // 22, pace=pace, recomputed=PROBE_EVERY)
-    assert choose(replace(there, pace=replace(pace, differential_age=0)), VIEW, PROGRAM).mode is Mode.FULL
+    calibration, size = Calibration(full=1.0, differential_age=PROBE_EVERY), 20_000_000
+    there = with_companion(size, size // 22, calibration=calibration, recomputed=PROBE_EVERY)
+    assert choose(replace(there, calibration=replace(calibration, differential_age=0)), VIEW, PROGRAM).mode is Mode.FULL
     assert choose(there, VIEW, PROGRAM).mode is Mode.DIFFERENTIAL
     behind = replace(there, companion_behind=True)
     assert choose(behind, VIEW, PROGRAM).reason is FullReason.COST

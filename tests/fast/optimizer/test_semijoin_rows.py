@@ -21,7 +21,7 @@ def maintained() -> Maintained:
     view = Maintained(DuckExecutor(), Case(QUERY, (Table("orders", ORDERS, orders), Table("lines", LINES, lines))))
     # the first program only tells what it needs
     view.step({"orders": ((1, (4, 40)),), "lines": ((1, (4, 1)),)})
-    view.enclosed.clear()
+    view.covered.clear()
     view.turn = 0
     return view
 
@@ -34,13 +34,13 @@ def test_what_comes_and_goes_as_a_whole_is_not_looked_for() -> None:
             "lines": ((2, (5, 5)), (-2, (1, 5))),
         }
     )
-    assert view.enclosed == {True: 2}, "lines of the orders, and orders of the lines"
+    assert view.covered == {True: 2}, "lines of the orders, and orders of the lines"
 
 
 def test_what_stays_is_found() -> None:
     view = maintained()
     view.step({"orders": ((-1, (1, 10)), (1, (1, 11))), "lines": ((1, (1, 6)),)})
-    assert view.enclosed == {False: 1, True: 1}, "the lines were there before, the order was not"
+    assert view.covered == {False: 1, True: 1}, "the lines were there before, the order was not"
     assert view.state[11, 5] == 2
 
 
@@ -48,9 +48,9 @@ def test_what_arrived_too_early_is_found() -> None:
     view = maintained()
     view.step({"lines": ((1, (9, 5)),)})
     view.turn = 0
-    view.enclosed.clear()
+    view.covered.clear()
     view.step({"orders": ((1, (9, 90)),), "lines": ((1, (9, 6)),)})
-    assert view.enclosed[False] == 1
+    assert view.covered[False] == 1
     assert view.state[90, 5] == view.state[90, 6] == 1
 
 
@@ -60,7 +60,7 @@ def test_the_statement_instead_reads_changes_only() -> None:
     steps = [step for step in program.steps if step.near]
     assert NEAR_LINES in {step.near for step in steps}
     for step in steps:
-        scans = [node for node in walk(step.enclosure.instead) if isinstance(node, Scan)]
+        scans = [node for node in walk(step.coverage.instead) if isinstance(node, Scan)]
         assert {scan.moment for scan in scans} == {Moment.CHANGE}
     alone = view.view.delta_program(frozenset({table_name("orders")}), collected=dict(view.needs))
-    assert all(step.enclosure is None for step in alone.steps), "what did not change must be read"
+    assert all(step.coverage is None for step in alone.steps), "what did not change must be read"

@@ -52,7 +52,7 @@ def test_what_nobody_reads_is_not_computed() -> None:
     assert [name for name, _ in _program("SELECT k, v FROM a", "a")] == ["change"]
 
 
-@pytest.mark.parametrize("place", ["relation", "only_if", "numbers", "near", "added", "instead"])
+@pytest.mark.parametrize("place", ["relation", "only_if", "integer_key", "near", "added", "instead"])
 def test_a_step_that_only_one_of_a_steps_relations_reads_is_needed(place: str) -> None:
     keys, other = Stored("keys", ("k",)), Stored("other", ("k",))
 
@@ -60,7 +60,7 @@ def test_a_step_that_only_one_of_a_steps_relations_reads_is_needed(place: str) -
         return keys if wanted == place else other
 
     covering = DeltaCoverage(at("near"), at("added"), "n", at("instead"))
-    last = Step("last", at("relation"), at("only_if"), numbers=("k", at("numbers")), enclosure=covering)
+    last = Step("last", at("relation"), at("only_if"), integer_key=("k", at("integer_key")), coverage=covering)
     program = DeltaProgram((Step("keys", A), Step("other", A), last), TableChange(Stored("last", ("k",)), None))
     assert "keys" in [step.name for step in needed(program.steps, program)]
     assert keys in last.relations

@@ -27,7 +27,7 @@ from headrace.statistics.calibration import (
     SURE,
     WARM,
     Calibration,
-    pace,
+    calibrated,
     recomputed,
 )
 
@@ -36,22 +36,22 @@ from headrace.statistics.calibration import (
 def test_who_reads_for_others_is_no_slower_than_they(seconds: float, shared: float, ratio: float) -> None:
     metrics = {"estimate": 2.0, "model": MODEL, "session": WARM, SHARED: shared}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=seconds), RanAs.DIFFERENTIAL, metrics=metrics)
-    assert pace((entry,) * SURE).differential == ratio
-    assert pace((entry,) * SURE).full is None
+    assert calibrated((entry,) * SURE).differential == ratio
+    assert calibrated((entry,) * SURE).full is None
 
 
 @pytest.mark.parametrize("metrics", [{"model": MODEL - 1}, {"session": WARM - 1}, {"estimate": None}])
 def test_what_says_nothing_about_the_estimate_corrects_nothing(metrics: dict[str, object]) -> None:
     metrics = {"estimate": 2.0, "model": MODEL, "session": WARM, **metrics}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
-    assert pace((entry,)).full is None
+    assert calibrated((entry,)).full is None
 
 
 def test_few_tell_no_more_than_how_fast_the_machine_is() -> None:
     metrics = {"estimate": 2.0, "model": MODEL, "session": WARM}
     entry = HistoryEntry(REVENUE, START, START + dt.timedelta(seconds=4), RanAs.FULL, metrics=metrics)
-    assert pace((entry,) * SURE).full == 2.0
-    assert pace((entry,)).full == MACHINES  # one slow sample is not believed
+    assert calibrated((entry,) * SURE).full == 2.0
+    assert calibrated((entry,)).full == MACHINES  # one slow sample is not believed
 
 
 def _ran(mode: RanAs, seconds: float, **metrics: object) -> HistoryEntry:
@@ -63,33 +63,33 @@ def _entry(known: Calibration, row: int = 0) -> HistoryEntry:
     """What is kept of a refresh, before which so much was known."""
     view = Maintained(DuckExecutor(), Case("SELECT v FROM t", (Table("t", (Column("v", "int"),), ()),))).view
     (name,) = view.sources
-    facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), pace=known, recomputed=row)
+    facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), calibration=known, recomputed=row)
     return entry_of(Finished(facts, Choice(RanAs.DIFFERENTIAL), Outcome(), 1, {}, None, START, START))
 
 
 def test_what_ran_long_ago_is_remembered() -> None:
     recent = (_ran(RanAs.DIFFERENTIAL, 1.0),) * 19
-    assert pace((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(4.0**FADING)
-    assert pace((*recent, _entry(Calibration(None, 1.0)))).full is None
+    assert calibrated((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(4.0**FADING)
+    assert calibrated((*recent, _entry(Calibration(None, 1.0)))).full is None
     assert (
-        pace((_entry(Calibration(4.0, 1.0)), *recent)).full is None
+        calibrated((_entry(Calibration(4.0, 1.0)), *recent)).full is None
     )  # it would count what the rest tells a second time
-    assert pace((*recent, _ran(RanAs.DIFFERENTIAL, 1.0, model=MODEL - 1, **{PACES: {"FULL": 4.0}}))).full is None
+    assert calibrated((*recent, _ran(RanAs.DIFFERENTIAL, 1.0, model=MODEL - 1, **{PACES: {"FULL": 4.0}}))).full is None
 
 
 @pytest.mark.parametrize("reason", [FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED])
 def test_what_another_query_taught_is_forgotten(reason: FullReason) -> None:
     anew = replace(_ran(RanAs.FULL, 1.0, **{PACES: {"FULL": 4.0}}), reason=reason.value)
     slow = (_ran(RanAs.FULL, 3.0),) * SURE
-    assert pace((*slow, anew)).full == 3.0
-    assert pace((anew, *slow)) == Calibration()
-    assert pace((_ran(RanAs.DIFFERENTIAL, 1.0), anew, *slow)).full is None
+    assert calibrated((*slow, anew)).full == 3.0
+    assert calibrated((anew, *slow)) == Calibration()
+    assert calibrated((_ran(RanAs.DIFFERENTIAL, 1.0), anew, *slow)).full is None
 
 
 def test_what_is_told_now_and_then_counts_half() -> None:
     recent = (_ran(RanAs.FULL, 1.0), *(_ran(RanAs.DIFFERENTIAL, 1.0),) * 18)
-    assert pace((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
-    assert pace((*recent[:1] * SURE, *recent, _entry(Calibration(4.0, 1.0)))).full == 1.0
+    assert calibrated((*recent, _entry(Calibration(4.0, 1.0)))).full == pytest.approx(2.0**FADING)
+    assert calibrated((*recent[:1] * SURE, *recent, _entry(Calibration(4.0, 1.0)))).full == 1.0
 
 
 def test_how_often_recomputing_has_been_cheaper_ends_with_what_was_not() -> None:

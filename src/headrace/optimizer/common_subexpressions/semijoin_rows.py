@@ -52,8 +52,10 @@ def semijoin_step(
     """
     rows = _Rows(key, keys, fields, condition)
     relation = rows.both() if changed else rows.now()
-    enclosure = rows.enclosure() if changed else None
-    return Step(name, relation, near=key, follows=follows, numbers=_number(key, keys, fields), enclosure=enclosure)
+    coverage = rows.coverage() if changed else None
+    return Step(
+        name, relation, near=key, follows=follows, integer_key=_integer_key(key, keys, fields), coverage=coverage
+    )
 
 
 def identity_fields(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -90,7 +92,7 @@ class _Rows:
         summed = Aggregate(Union((now, gone)), self.names, sums)
         return Project(summed, (*identity(self.names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
-    def enclosure(self) -> DeltaCoverage:
+    def coverage(self) -> DeltaCoverage:
         """Return the changed rows, and the test whether they are all there are."""
         changed = Project(self._all(Moment.CHANGE), (*identity(self.names), (_NET, column(WEIGHT))))
         net = Aggregate(changed, self.names, (total(_NET),))
@@ -108,8 +110,8 @@ class _Rows:
         return SemiJoin(rows, self.keys, tuple(zip(self.key[1], self.keys.columns, strict=True)), numbers=numbers)
 
 
-def _number(key: Key, keys: Relation, fields: Mapping[str, str]) -> tuple[str, Relation] | None:
-    """Return an integer key column and its values, for `Step.numbers`, if there is one."""
+def _integer_key(key: Key, keys: Relation, fields: Mapping[str, str]) -> tuple[str, Relation] | None:
+    """Return an integer key column and its values, for `Step.integer_key`, if there is one."""
     for name, own in zip(key[1], keys.columns, strict=True):
         if is_integer(fields.get(name)):
             return name, Project(keys, ((own, column(own)),))

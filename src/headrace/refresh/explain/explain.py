@@ -164,7 +164,7 @@ def _outlined(stage: Stage, numbers: Mapping[str, int]) -> str:
 
 def _choice(facts: Facts, choice: Choice) -> str:
     lines = [f"mode {choice.mode}" + (f", because {choice.detail}" if choice.detail else "")]
-    full, differential = facts.pace.either
+    full, differential = facts.calibration.either
     if choice.full_seconds is not None:
         lines.append(f"FULL by the model: {choice.full_seconds:.2f} s × {full:.2f} (history)")
     if choice.differential_seconds is not None:

@@ -50,8 +50,8 @@ class Step:
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
         near: Of a step that collects rows of a source by some values: the source and its columns that have them.
         follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
-        integer_key: Of such a step: a column of these that is a whole number, and a relation of one column with all of its
-            values. None where there is no such column.
+        integer_key: Of such a step: a column of these that is a whole number, and a relation of one column with all of
+            its values. None where there is no such column.
         coverage: Of such a step of a source that changed: how to do without reading the source. None: of others.
     """
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from kit.mirrored import translated
 
-from headrace.sources.postgres.spool.literal_rows import MOST_BYTES, held, value_sql
+from headrace.sources.postgres.spool.literal_rows import MOST_BYTES, take_literals, value_sql
 
 ODD = [
     "plain text, 1.5",
@@ -43,7 +43,7 @@ def test_text_means_itself(value: object, literal: str) -> None:
 
 
 def test_rows_come_back_as_they_were() -> None:
-    taken, text = held(iter([batch(c0=ODD[:4], live=[True] * 4), batch(c0=ODD[4:], live=[True, False] * 3)]))
+    taken, text = take_literals(iter([batch(c0=ODD[:4], live=[True] * 4), batch(c0=ODD[4:], live=[True, False] * 3)]))
     assert len(taken) == 2
     rows = duckdb.sql(translated(f"SELECT * FROM {text}")).fetchall()
     assert [row[0] for row in rows] == ODD
@@ -53,9 +53,9 @@ def test_rows_come_back_as_they_were() -> None:
 def test_what_is_nothing_much_or_nested_goes_into_files() -> None:
     one, lists = batch(c0=["a"]), batch(c0=[["a"]])
     rest = iter([one] * 5)
-    taken, text = held(rest, 3)
+    taken, text = take_literals(rest, 3)
     assert (len(taken), text, len(list(rest))) == (4, None, 1)
-    assert held(iter([lists]))[1] is None
-    assert held(iter([batch(c0=["x" * MOST_BYTES])]))[1] is None
-    assert held(iter([]))[1] is None
-    assert held(iter([one, batch(c1=["b"])]))[1] is None
+    assert take_literals(iter([lists]))[1] is None
+    assert take_literals(iter([batch(c0=["x" * MOST_BYTES])]))[1] is None
+    assert take_literals(iter([]))[1] is None
+    assert take_literals(iter([one, batch(c1=["b"])]))[1] is None

@@ -201,16 +201,19 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
     capture, failover = given.pop("capture", None), given.pop("failover", False)
     kind = given.pop("kind", None)
-    odd = failover not in (True, False) or (kind is None and (bool(given) or capture not in (None, *CAPTURES)))
+    odd = failover not in (True, False) or (kind is None and bool(given))
+    odd = odd or (kind in (None, "postgres") and capture not in (None, *CAPTURES))
     named = isinstance(kind, str | None) and isinstance(capture, str | None)
     if odd or not named or len(url) != 1 or not tables or text_columns is None:
         raise UserError(
             "CONFIG_INVALID",
             f"[sources.{name}] in {file} cannot be read.",
-            detail=f"It has {', '.join(map(repr, given))}, which nothing is known of." if given else None,
+            detail=f"It has {', '.join(map(repr, given))}, which nothing is known of."
+            if given and kind is None
+            else None,
             hint='Write url = "postgresql://…" or url_env = "NAME", tables = ["schema.table", …], and where needed '
             'text_columns = ["schema.table.column", …], failover = true, '
-            f'and capture = "…", one of {", ".join(CAPTURES)}.',
+            f'capture = "…", one of {", ".join(CAPTURES)}, and kind = "…" for another kind of database.',
         )
     return DeclaredSource(
         url[0],

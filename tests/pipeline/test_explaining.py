@@ -151,7 +151,7 @@ def test_a_refresh_without_anything_to_do_says_so(hr: Headrace, ns: str, source:
     hr.create_stream_table(name, TOTALS.format(ns=ns))
     found = hr.explain(name, analyze=True)
     assert (found.mode, found.steps) == (Mode.NO_CHANGE, ())
-    assert "Nothing that it reads has changed" in found.sections[0][1]
+    assert "There is nothing new to read" in found.sections[0][1]
 
 
 def test_a_full_refresh_is_analysed_too(hr: Headrace, ns: str, source: str) -> None:
@@ -169,5 +169,20 @@ def test_only_a_stream_table_is_analysed_and_alone(hr: Headrace, ns: str, source
     with pytest.raises(UserError) as failure:
         hr.explain(f"{ns}.t", analyze=True, passes=True)
     assert failure.value.code == "INVALID_OPTION"
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as failure:
         hr.explain(f"SELECT * FROM {ns}.t", analyze=True)
+    assert failure.value.code == "INVALID_OPTION"
+
+
+def test_rows_appended_are_told_not_all_there_are(hr: Headrace, ns: str, source: str) -> None:
+    """To a table that only gains rows, and to a change log."""
+    hr.create_stream_table(f"{ns}.gains", f"SELECT k, v FROM {ns}.t WHERE v > 5", refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.logged", TOTALS.format(ns=ns), refresh_mode="DIFFERENTIAL")
+    hr.create_stream_table(f"{ns}.reader", f"SELECT count(*) AS n FROM {ns}.logged", refresh_mode="DIFFERENTIAL")
+    for number in (1, 2):
+        hr.spark.sql(f"INSERT INTO {source} VALUES (1, {number + 20}), (3, 6)")
+        (append,) = [s for s in hr.explain(f"{ns}.gains", analyze=True).steps if s.kept == "STORED"]
+        assert (append.title, append.rows) == ("the stored result, by append", 2)
+        steps = {s.title: s.rows for s in hr.explain(f"{ns}.logged", analyze=True).steps}
+        assert steps["the change log, by append"] == (3 if number == 1 else 4)
+        assert hr.explain(f"{ns}.reader", analyze=True).steps

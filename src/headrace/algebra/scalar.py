@@ -49,6 +49,7 @@ class Scalar:
     columns: frozenset[str] = field(init=False)
     deterministic: bool = True
     _facts: Facts | None = field(default=None, init=False, compare=False, repr=False)
+    _conjuncts: tuple[Scalar, ...] | None = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sql", render(self.words))
@@ -226,8 +227,12 @@ def uses(scalar: Scalar, name: str) -> int:
 
 def conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     """Split a condition at its outermost ANDs; the order is kept."""
-    parts = condition.facts.parts
-    return (condition,) if parts == (condition.words,) else tuple(_part(condition, part) for part in parts)
+    if condition._conjuncts is None:  # kept with their facts: of a large join many passes ask
+        parts = condition.facts.parts
+        found = (condition,) if parts == (condition.words,) else tuple(_part(condition, part) for part in parts)
+        object.__setattr__(condition, "_conjuncts", found)
+    assert condition._conjuncts is not None
+    return condition._conjuncts
 
 
 def disjuncts(condition: Scalar) -> tuple[Scalar, ...]:

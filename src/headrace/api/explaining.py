@@ -34,6 +34,8 @@ class ExplainVerbs(RefreshVerbs):
 
         Raises:
             UserError: `INVALID_OPTION`: `analyze` of a query, or together with another option.
+            HeadraceError: With `analyze`, as `refresh` does; where only a database that is read failed to be landed,
+                what could be refreshed was, and `history` has it.
         """
         if analyze and (refresh_mode or passes):
             raise UserError(
@@ -45,7 +47,11 @@ class ExplainVerbs(RefreshVerbs):
             name = self._name(name_or_query.strip())
         except UserError:
             if analyze:
-                raise
+                raise UserError(
+                    "INVALID_OPTION",
+                    "Only a stream table can be analysed: analysing is refreshing it.",
+                    hint="Name a stream table; without `analyze`, a query is explained as it would be maintained.",
+                ) from None
             return self.explain_query(name_or_query, refresh_mode=refresh_mode, passes=passes)
         return self._analyze(name) if analyze else self._explain(name, refresh_mode, passes)
 

@@ -91,7 +91,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A materialized change.
+    """A change that was measured.
 
     Args:
         view: Temporary view: the target's columns and the weight, consolidated (no row twice, no weight 0)

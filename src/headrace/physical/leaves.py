@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headrace.algebra.relations import Moment, Relation, Scan, Stored
-from headrace.algebra.tree import walk
+from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.names import TableName
 
 LeafKey = str | tuple[TableName, Moment]
@@ -31,8 +30,3 @@ Leaves = Mapping[LeafKey, str | View]
 def key_of(leaf: Scan | Stored) -> LeafKey:
     """Return the key of a leaf in `Leaves`."""
     return leaf.name if isinstance(leaf, Stored) else (leaf.source, leaf.moment)
-
-
-def leaves_in(relations: Iterable[Relation]) -> Iterable[Scan | Stored]:
-    """Yield the leaves of relations, as often as they occur."""
-    return (node for relation in relations for node in walk(relation) if isinstance(node, Scan | Stored))

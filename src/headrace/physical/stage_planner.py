@@ -26,7 +26,7 @@ from headrace.physical.policy import Policy
 from headrace.physical.program_cache import Asked, rounded
 from headrace.physical.shared_changes import FEW_CHANGED
 from headrace.physical.shared_semijoins import fit_to_broadcast, reduction_of
-from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
+from headrace.physical.stages import OVERWRITE, Compute, Publish, ReadChange, Stage, Write
 from headrace.physical.view_names import change_views, view_name
 from headrace.sql.lower import occurrences
 
@@ -145,7 +145,7 @@ def _insert(stage: Compute, stages: list[Compute]) -> None:
 
 
 def _reads(sql: PlanSql, stage: Compute) -> Counter[str]:
-    """Count how often each view stands in the statements of a stage."""
+    """Count how often each view stands in the statements of a stage, its condition included."""
     found = Counter[str]()
     conditions = () if stage.only_if is None else (stage.only_if,)
     for relation in (stage.relation, *conditions, *stage.reduction.relations):
@@ -179,7 +179,7 @@ def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
     """Return the tables' changes whose size follows from rows counted in an earlier stage.
 
     That saves a Spark job for each. Of the change of a large table more than that must be known
-    (`lake.change.measures`).
+    (`lake.measured_change.measures`).
     """
     changes = {STATE_CHANGE: (program.state, facts.state_rows)}
     if program.companion is not None:
@@ -287,11 +287,11 @@ def overwrite(table: TableName, query: str, *reads: str) -> Write:
         query: The query.
         reads: Views that it reads.
     """
-    return Write(table, "overwrite", (f"INSERT OVERWRITE {table.sql}\n{query}",), depends_on=frozenset(reads))
+    return Write(table, OVERWRITE, (f"INSERT OVERWRITE {table.sql}\n{query}",), depends_on=frozenset(reads))
 
 
 def publish_stage(facts: Facts, tables: tuple[TableName, ...]) -> Publish:
-    """Publishing the stored tables that were written."""
+    """Plan publishing the stored tables that were written."""
     return Publish(tuple(t.within(LAKE) for t in tables))
 
 

@@ -91,6 +91,10 @@ class Compute:
         return self.policy is Policy.MATERIALIZE
 
 
+OVERWRITE = "overwrite"
+"""The strategy of a table that is written whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """Writes a stored table in `staging`.

@@ -26,7 +26,7 @@ from headrace.physical.facts import Facts
 from headrace.physical.leaves import Leaves, View
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.shared_changes import CommonChanges
-from headrace.physical.stage_planner import NEW_ROWS, OLD_ROWS
+from headrace.physical.stage_planner import NEW_ROWS, OLD_ROWS, STATE_CHANGE
 from headrace.physical.stages import Compute, Stage, Write
 from headrace.physical.view_names import view_name
 from headrace.ports import Runner
@@ -131,9 +131,9 @@ class Run:
             found = self._steps.run(program, on_companion)
             if direct:
                 return self._gain(stage_planner.append_stage(facts, program, self._context.sql))
-            change = found.state or stage_planner.counted_change(facts, stage_planner.STATE_CHANGE, found.measured)
+            change = found.state or stage_planner.counted_change(facts, STATE_CHANGE, found.measured)
             self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
-            if change.rows:
+            if facts.log is not None and change.rows:
                 beside(lambda: self._tables.append_log(change))
             return self._tables.apply(facts.name, facts.details.output, program.state.key, facts.state_rows, change)
 
@@ -221,7 +221,7 @@ class Run:
         """Plan the change from what is published to what a view has."""
         names = tuple(c.name for c in self.facts.details.output)
         leaves: Leaves = {OLD_ROWS: self.facts.state_at or "", NEW_ROWS: View(found)}
-        return self._stage("change", difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)
+        return self._stage(STATE_CHANGE, difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)
 
     def _gained(self, fixpoint: Fixpoint) -> Compute | None:
         """Plan what a member of a cycle gained; None where it gained nothing."""
@@ -229,7 +229,7 @@ class Run:
         if gains is None:
             return None
         relation, views = gains
-        return self._stage("change", relation, {view: View(view) for view in views})
+        return self._stage(STATE_CHANGE, relation, {view: View(view) for view in views})
 
     def _stage(self, name: str, relation: Relation, leaves: Leaves) -> Compute:
         reads = frozenset(at.name for at in leaves.values() if isinstance(at, View))

@@ -15,7 +15,7 @@ from headrace.refresh import gather_facts
 from headrace.refresh.guards import STOPPING
 from headrace.refresh.preparation import Attempt
 from headrace.refresh.publication_builder import Finished, published_together, result_of
-from headrace.results.refresh_results import RefreshResult
+from headrace.results.refresh_results import Mode, RefreshResult
 
 
 class Publishing:
@@ -72,6 +72,8 @@ class Publishing:
                 )
             )
             results[one.facts.name] = result
+            if one.choice.mode is Mode.NO_CHANGE:  # a member that was defined anew has a record already
+                continue
             for recording in self._recordings:
                 recording[one.facts.name] = one
         if group is not None and done:

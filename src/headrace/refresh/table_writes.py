@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.algebra.schema import Column
-from headrace.lake.apply_change import Change, Method, Target, commits, plan_apply, plan_log, run_apply
+from headrace.lake.apply_change import (
+    Change,
+    Method,
+    Target,
+    commits,
+    plan_apply,
+    plan_log,
+    rows_grown,
+    run_apply,
+)
 from headrace.lake.metadata import TableMeta
 from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
 from headrace.physical.shared_changes import view_of
-from headrace.physical.stages import Write
+from headrace.physical.stages import OVERWRITE, Write
 from headrace.refresh.run_context import RunContext
 from headrace.refresh.staging_tables import only_ours, somebody_elses, staged, untouched
 from headrace.refresh.temporary_results import TemporaryResults
@@ -87,7 +96,7 @@ class TableWrites:
             for sql in stage.sqls:
                 context.runner.run(sql)
         after = self._staged(table)
-        run.rows = after.row_count
+        run.rows = after.row_count if stage.strategy == OVERWRITE else rows_grown(before, after)
         only_ours(table, before, after, len(stage.sqls))
         context.outcome.written[table.within(LAKE)] = after
         return before
@@ -99,7 +108,8 @@ class TableWrites:
             return
         log, columns = facts.log.within(STAGING), facts.details.output
         change = replace(change, query=context.sql.inlined(change.view))
-        self.write(Write(log, "log", (plan_log(log, columns, change, facts.next_version),)))
+        statement = plan_log(log, columns, change, facts.next_version)
+        self.write(Write(log, "log", (statement,), depends_on=frozenset({change.view})))
         if facts.readers and facts.version is not None:
             view = view_of(context.outcome.written[facts.log], facts.version, facts.next_version)
             listed = ", ".join((*(quote(c.name) for c in columns), f"CAST({WEIGHT} AS BIGINT) AS {WEIGHT}"))

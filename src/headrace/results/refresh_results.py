@@ -301,11 +301,11 @@ class Explanation(Record):
 
     Args:
         name: The stream table, or None for a bare query.
-        mode: The mode the next refresh would take.
+        mode: The mode the next refresh would take, or the one that was analysed.
         reason: Why FULL.
         refusals: What keeps the query from being DIFFERENTIAL.
         sections: Pairs (title, text): algebra, delta before and after the rewrites, choice, stages and SQL of both
-            modes.
+            modes; of an analysis, its summary and its steps.
         passes: The optimiser's passes, where they were asked for.
         steps: What each step of a refresh did, where that was analysed.
     """

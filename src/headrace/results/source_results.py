@@ -117,7 +117,7 @@ class SourceHealth(Record):
 
     name: str
     status: SourceStatus
-    figures: Mapping[str, Any]
+    figures: Mapping[str, Any] = dataclasses.field(hash=False)
     lines: tuple[HealthLine, ...]
     landed_at: dt.datetime | None
     stopped_reason: str | None

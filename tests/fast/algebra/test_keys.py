@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kit.scalars import scalar
 
-from headrace.algebra.properties.keys import Uniqueness
+from headrace.algebra.properties.keys import MOST_NUMBERED, Uniqueness
 from headrace.algebra.relations import Aggregate, Filter, Join, OuterJoin, Project, Relation, Scan, Window, WindowCall
 from headrace.algebra.scalar import call_of, column
 from headrace.names import LAKE, TableName
@@ -60,3 +60,12 @@ def test_groups_and_numbers_are_keys() -> None:
     numbered = Window(Project(A, (("d", column("ad")),)), ("d",), (number,))
     assert keys(numbered, numbered=True) == ["d n"]
     assert keys(numbered) == []
+
+
+def test_a_join_of_many_tables_without_keys_has_not_a_thousand_of_its_own() -> None:
+    tables = [Scan(TableName(LAKE, ("s",), f"t{i}"), tuple((f"t{i}{c}", c) for c in "kjd")) for i in range(12)]
+    joined: Relation = tables[0]
+    for i, each in enumerate(tables[1:], 1):
+        joined = Join(joined, each, scalar(f"t0d = t{i}d"))
+    known = {each.source: (("k",), ("j",)) for each in tables}
+    assert len(Uniqueness(known, {}, numbered=True).keys(joined)) == MOST_NUMBERED

@@ -37,6 +37,8 @@ from headrace.algebra.scalar import (
     [
         ("`a` AND `b`", ["`a`", "`b`"]),
         ("((`a` and `b`)) AND `c`", ["`a`", "`b`", "`c`"]),
+        ("f(start => `a`, end => `b` AND `c`) > 3 AND `d`", ["f(start => `a`, end => `b` AND `c`) > 3", "`d`"]),
+        ("f(between => `a`) AND `b` AND `c`", ["f(between => `a`)", "`b`", "`c`"]),
         ("`a` OR `b` AND `c`", ["`a` OR `b` AND `c`"]),
         ("`a` BETWEEN 1 AND 2 AND `b`", ["`a` BETWEEN 1 AND 2", "`b`"]),
         ("case when `a` and `b` then 1 end = 1 AND NOT `c`", ["case when `a` and `b` then 1 end = 1", "NOT `c`"]),

@@ -41,6 +41,10 @@ Types = Mapping[str, str]
 MOST = 8
 """Keys of one relation that definitions look at: joins of many tables would have more than anybody needs."""
 
+MOST_NUMBERED = 64
+"""The same where it is asked which order of rows is settled: a query is refused for a key that is not seen, and a join
+of ten tables by other columns would have a thousand."""
+
 
 def _fits(constant: Type, type_: str | None) -> bool:
     """Return whether a constant is of a column's own type."""
@@ -75,7 +79,7 @@ class Uniqueness:
         if kept is None:
             found = sorted(set(self._keys(relation)), key=lambda key: (len(key), sorted(key)))
             least = [key for i, key in enumerate(found) if not any(other <= key for other in found[:i])]
-            kept = self._found[id(relation)] = relation, tuple(least if self._numbered else least[:MOST])
+            kept = self._found[id(relation)] = relation, tuple(least[: MOST_NUMBERED if self._numbered else MOST])
         return kept[1]
 
     def one_partner(self, left: Relation, right: Relation, condition: Scalar) -> bool:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 LINES = 150
 CHARACTERS = 12_000
-STEPS = "steps"
 """How much of a section is shown: a change of a query of sixty tables takes thousands of lines."""
+
+STEPS = "steps"
+"""The section of an analysis that is shown on request."""
 
 
 def explanation(found: Explanation, *, whole: bool = False) -> Iterator[RenderableType]:
@@ -36,7 +38,7 @@ def explanation(found: Explanation, *, whole: bool = False) -> Iterator[Renderab
         yield _refusal(refusal)
     for title, text in found.sections:
         if title == STEPS and not whole:
-            yield Text(f"{len(found.steps)} steps: `--analyze --whole` shows each, --json has them", style="dim")
+            yield Text("Give --whole (or --json) with the next refresh to see each step.", style="dim")
             continue
         yield Rule(Text(title, style="bold"), align="left", style="dim")
         yield from _section(text, whole=whole)

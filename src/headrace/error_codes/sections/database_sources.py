@@ -117,7 +117,7 @@ CODES = (
     ),
     ErrorCode(
         "SOURCE_CHANGED",
-        message="The source is stopped: its server is another one, or was set back to an earlier state.",
+        message="The source is stopped: its server and what was landed no longer fit together.",
         cause=(
             "Another cluster, a promoted replica, a restored backup, or a copy of the disk that was put "
             "back; under triggers also a project that was."

@@ -67,7 +67,7 @@ CODES = (
     ErrorCode(
         "SESSION_NOT_CONFIGURED",
         message="The Spark session does not have the project's catalogs.",
-        cause="It was started outside of Headrace, with other options.",
+        cause="It was started by another program or project, with other options.",
         remedy="Stop it so that Headrace starts its own, or set the options in the detail.",
         retry="no",
     ),

@@ -12,6 +12,7 @@ from headrace.physical.stage_planner import COMPANION_CHANGE, STATE_CHANGE
 from headrace.physical.stages import Compute, ReadChange, Write
 from headrace.physical.step_runs import Skipped, StepRun
 from headrace.refresh.explain.operator_words import operators
+from headrace.refresh.groups.cycle_refresher import ITERATE
 from headrace.refresh.publication_builder import Finished
 from headrace.results.refresh_results import Explanation, Mode, RefreshResult, StepInfo
 
@@ -28,10 +29,10 @@ def analysis(result: RefreshResult, done: Finished | None) -> Explanation:
 
     Args:
         result: The refresh.
-        done: How it was planned and run; None where nothing had changed, or the table was defined anew.
+        done: How it was planned and run; None where nothing was to be read.
     """
     if done is None or result.mode is Mode.NO_CHANGE:
-        said = result.detail or "Nothing that it reads has changed since its last refresh, so that no step ran."
+        said = result.detail or "There is nothing new to read since its last refresh, so that no step ran."
         return Explanation(result.name, result.mode, result.reason, (), (("summary", said),))
     steps = steps_of(done)
     sections = (("summary", "\n".join(_summary(result, done, steps))), ("steps", "\n".join(_lines(steps))))
@@ -39,7 +40,7 @@ def analysis(result: RefreshResult, done: Finished | None) -> Explanation:
 
 
 def steps_of(done: Finished) -> tuple[StepInfo, ...]:
-    """Return the outcome of each stage of a refresh, in the planned order."""
+    """Return what became of each stage; one that reads another stands behind it."""
     estimated = {} if done.program is None else step_rows(done.facts, done.program)
     estimated = estimated | {str(s.name): float(s.change_rows) for s in done.facts.sources if s.change_rows is not None}
     runs = _in_order(done.outcome.steps)
@@ -126,9 +127,12 @@ def _summary(result: RefreshResult, done: Finished, steps: tuple[StepInfo, ...])
         f"steps: {len(steps) - skipped} ran ({kept[Policy.LOCAL]} held as local rows, {kept[Policy.MATERIALIZE]} "
         f"materialised), {skipped} skipped"
     )
-    longest = max(steps, key=lambda step: step.seconds, default=None)
-    if longest is not None:
-        yield f"longest: step {longest.number}, {longest.title}, {longest.seconds:.2f} s"
+    took = {f"step {step.number}, {step.title}": step.seconds for step in steps}
+    # a cycle is iterated before its members' own steps
+    took |= {stage: seconds for stage, seconds in result.stages.items() if stage.startswith(ITERATE)}
+    if took:
+        longest = max(took, key=lambda each: took[each])
+        yield f"longest: {longest}, {took[longest]:.2f} s"
 
 
 def _about(rows: int | None) -> str:

@@ -82,19 +82,25 @@ def _words(node: Relation, steps: Mapping[str, str]) -> str | None:
             kind = "rows without a partner" if node.anti else "rows with a partner"
             return _after(f"{kind} on", node.condition.sql) or kind
         case SemiJoin():
-            return f"rows whose {_names(a for a, _ in node.on)} {'are not' if node.anti else 'are'} among"
+            keys = _names(a for a, _ in node.on)
+            if not keys:
+                return "rows without a match among" if node.anti else "rows with a match among"
+            return f"rows whose {keys} {'are not' if node.anti else 'are'} among"
         case LookupJoin():
-            return f"look up by {_names(a for a, _ in node.on)}" if node.on else "look up one row"
+            keys = _names(a for a, _ in node.on)
+            return f"look up by {keys}" if keys else "look up"
         case Union():
             return "all rows of"
         case Aggregate():
             return _group(node)
         case Window():
             calls = ", ".join(filter(None, (_plain(window_text(call)) for call in node.calls)))
-            return f"window by {_names(node.partition) or 'all rows'}: {_short(calls)}"
+            by = f"window by {_names(node.partition) or 'all rows'}"
+            return f"{by}: {_short(calls)}" if calls else by
         case TopK():
             order = _short(", ".join(filter(None, (_plain(str(key)) for key in node.order))))
-            return f"first {node.limit} by {order}" if node.limit is not None else f"all after {node.offset} by {order}"
+            by = f" by {order}" if order else ""
+            return f"all after {node.offset}{by}" if node.limit is None else f"first {node.limit}{by}"
         case Generate():
             return _after("generate", node.generator.sql)
         case Recursive() | Round():
@@ -104,13 +110,14 @@ def _words(node: Relation, steps: Mapping[str, str]) -> str | None:
 
 
 def _group(node: Aggregate) -> str:
+    keys = _names(node.keys)
     if not node.calls:
-        return f"distinct {_names(node.keys)}"
+        return f"distinct {keys or 'rows'}"
     calls = [words for call in node.calls if (words := _call(call)) is not None]
-    by = f"group by {_names(node.keys)}" if node.keys else "one group"
     if calls:
+        by = f"group by {keys}" if keys else "group" if node.keys else "one group"
         return f"{by}: {_short(', '.join(calls))}"
-    return f"add up changes by {_names(node.keys)}" if node.keys else "add up changes"
+    return f"add up changes by {keys}" if keys else "add up changes"
 
 
 def _call(call: AggregateCall) -> str | None:

@@ -169,7 +169,8 @@ class _Cutter:
         if operand and at + 1 == end:
             return self.emit_all(Role.ALIAS, at, end)
         if following is not None and following.text == "=>":
-            return self.emit_all(Role.OPERATOR, at, at + 2)
+            self.emit(Role.LITERAL, at)  # the argument's name may be a word that opens or closes something
+            return self.emit_all(Role.OPERATOR, at + 1, at + 2)
         return self.chain(at, end, variables)
 
     def keyword(self, at: int, end: int, operand: bool, words: frozenset[str]) -> int:

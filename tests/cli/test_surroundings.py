@@ -79,6 +79,7 @@ def test_no_room_for_what_is_written(behind: Path) -> None:
 
 
 def test_a_catalog_that_somebody_holds_locked(behind: Path) -> None:
+    assert run(behind, "status").returncode == 0  # numbers the versions of sources that have moved
     with closing(sqlite3.connect(behind / "headrace.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         words = command("-p", behind, "alter", "shop.s", "--schedule", "1 hour", "--json")

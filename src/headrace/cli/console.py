@@ -13,8 +13,8 @@ from headrace.cli.invocation import Invocation
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-WIDTH_WITHOUT_TERMINAL = 100
-"""Columns where output goes to a file, so that it does not depend on who wrote it."""
+WIDTH_WITHOUT_TERMINAL = 160
+"""Columns where output goes to a file: the same whoever writes it, and room for a status of slow tables in one line."""
 
 
 def _console(stream: IO[str]) -> Console:

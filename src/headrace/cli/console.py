@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any
@@ -13,15 +12,14 @@ from headrace.cli.invocation import Invocation
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-WIDTH_WITHOUT_TERMINAL = 160
-"""Columns where output goes to a file: the same whoever writes it, and room for a status of slow tables in one line."""
+WIDTH_WITHOUT_TERMINAL = 10_000
+"""Columns where output goes to a file or another command: a row stays one line, whatever `COLUMNS` says."""
 
 
 def _console(stream: IO[str]) -> Console:
     from rich.console import Console
 
-    terminal = stream.isatty()
-    width = None if terminal or "COLUMNS" in os.environ else WIDTH_WITHOUT_TERMINAL
+    width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 

@@ -9,6 +9,7 @@ from fast.cli.samples import NOW, info, past, refreshed, refusal
 from rich.console import Console, RenderableType
 
 from headrace.api.schedules.event_log import LoggedEvent
+from headrace.cli.console import write
 from headrace.cli.render import answers, explanation, running, tables, validation
 from headrace.project.doctor import Check, Outcome
 from headrace.reasons import FullReason
@@ -31,6 +32,16 @@ def test_refreshes_show_mode_rows_time_and_the_reason_for_full() -> None:
     text = drawn(tables.refreshes([refreshed(), full]))
     assert "DIFFERENTIAL      1,204         3   310 ms" in text
     assert "history of shop.orders is gone" in text
+
+
+def test_what_goes_elsewhere_than_a_terminal_is_not_wrapped(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    full = refreshed(mode=Mode.FULL, reason=FullReason.HISTORY_EXPIRED, detail="longer than such a line")
+    write(tables.refreshes([full]))
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "shop.revenue" in line]
+    assert "longer than such a line" in row
 
 
 def test_a_full_refresh_without_detail_shows_the_reason_in_words() -> None:

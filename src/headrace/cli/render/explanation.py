@@ -16,6 +16,9 @@ LINES = 150
 CHARACTERS = 12_000
 """How much of a section is shown: a change of a query of sixty tables takes thousands of lines."""
 
+HEADING = 100
+"""Columns of the line above a section, however wide a file is."""
+
 STEPS = "steps"
 """The section of an analysis that is shown on request."""
 
@@ -27,6 +30,7 @@ def explanation(found: Explanation, *, whole: bool = False) -> Iterator[Renderab
         found: What is told.
         whole: Show long sections to their end.
     """
+    from rich.constrain import Constrain
     from rich.markup import escape
     from rich.rule import Rule
     from rich.text import Text
@@ -40,7 +44,7 @@ def explanation(found: Explanation, *, whole: bool = False) -> Iterator[Renderab
         if title == STEPS and not whole:
             yield Text("Give --whole (or --json) with the next refresh to see each step.", style="dim")
             continue
-        yield Rule(Text(title, style="bold"), align="left", style="dim")
+        yield Constrain(Rule(Text(title, style="bold"), align="left", style="dim"), HEADING)
         yield from _section(text, whole=whole)
 
 

@@ -25,7 +25,7 @@ from headrace.optimizer.auxiliary_views import top_k_buffer
 from headrace.optimizer.common_subexpressions.across_programs import common_step
 from headrace.optimizer.optimizer import Optimizer
 from headrace.physical.dead_steps import DeadSteps
-from headrace.physical.facts import Collected, Common
+from headrace.physical.facts import Common, SharedSemijoin
 from headrace.sql.lower import lower
 from kit.case import Case, Row, Table, Window, bag
 from kit.coverage_check import naive
@@ -189,8 +189,8 @@ class Maintained:
 
     def follow(self, changed: frozenset[TableName], gained: frozenset[TableName] = frozenset()) -> Counter[Row]:
         """Refresh after tables have moved, check everything; arguments as for programs."""
-        collected = self._collected(changed)
-        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows, collected=collected)
+        shared = self._shared(changed)
+        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows, shared_semijoins=shared)
         if program is not None:
             self.needs.update(program.needs)
         if program is None:
@@ -198,7 +198,7 @@ class Maintained:
             return Counter()
         if not self.optimizer.disabled:
             _check_shape(program)
-        self._check_estimates(program, changed, collected)
+        self._check_estimates(program, changed, shared)
         dead_steps = DeadSteps(program)
         for step in program.steps:
             idle = step.only_if is not None and not self.executor.rows(self.sql(step.only_if))
@@ -211,15 +211,15 @@ class Maintained:
         return self.moved
 
     def _check_estimates(
-        self, program: DeltaProgram, changed: frozenset[TableName], collected: Mapping[Key, Need]
+        self, program: DeltaProgram, changed: frozenset[TableName], shared: Mapping[Key, Need]
     ) -> None:
         """The cost model counts whatever there is."""
         rows = {name: len(self.contents[name.table]) for name in self.view.sources}
         sources = {name: source(name, rows[name], 1 if name in changed else 0) for name in rows}
-        shared = Common("shared", "c", "c", frozenset(), readers=2)
+        common = Common("shared", "c", "c", frozenset(), readers=2)
         facts = facts_of(self.view, sources, state=1)
-        steps = {key: common_step(key, need, changed) for key, need in collected.items()}
-        facts = replace(facts, collected={k: Collected(need, shared, steps[k], {}) for k, need in collected.items()})
+        steps = {key: common_step(key, need, changed) for key, need in shared.items()}
+        facts = replace(facts, collected={k: SharedSemijoin(need, common, steps[k], {}) for k, need in shared.items()})
         for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
             assert 0 < seconds < inf, seconds
         companion = companion_seconds(facts, self.view)
@@ -232,13 +232,13 @@ class Maintained:
             return step.relation
         at = step.coverage.added.columns.index(step.coverage.times)
         added = sum(row[at] for row in self.executor.rows(self.sql(step.coverage.added)))
-        near = len(self.executor.rows(self.sql(step.coverage.near)))
-        assert near >= added, "rows were added that are not there"
+        found = len(self.executor.rows(self.sql(step.coverage.semijoin)))
+        assert found >= added, "rows were added that are not there"
         assert step.coverage.instead.columns == step.relation.columns
-        self.covered[near == added] += 1
-        return step.coverage.instead if near == added else step.relation
+        self.covered[found == added] += 1
+        return step.coverage.instead if found == added else step.relation
 
-    def _collected(self, changed: frozenset[TableName]) -> dict[Key, Need]:
+    def _shared(self, changed: frozenset[TableName]) -> dict[Key, Need]:
         """Every other time, what was needed so far, as if others needed it too, and by more values."""
         self.turn += 1
         found = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from kit import tpch_changes as changes
-from kit.near import small_sources_too
+from kit.semijoins import small_sources_too
 
 from headrace.api.facade import Headrace
 from headrace.demo import tpch, tpch22

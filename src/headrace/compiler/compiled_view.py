@@ -65,7 +65,7 @@ class CompiledView:
         sizes: Mapping[TableName, int] | None = None,
         companion_rows: int = 0,
         barred: Set[Key] = frozenset(),
-        collected: Mapping[Key, Need] | None = None,
+        shared_semijoins: Mapping[Key, Need] | None = None,
     ) -> DeltaProgram | None:
         """Derive how the stored tables follow a change.
 
@@ -74,8 +74,8 @@ class CompiledView:
             appended: Those among them that only gained rows, if that is known.
             sizes: Rows in each source, as far as known; only speed depends on it.
             companion_rows: Rows in the companion, as far as known; likewise.
-            barred: Sources and columns by which rows near a change are too many to be kept.
-            collected: Rows near changes that are collected for several stream tables.
+            barred: Semi-joins with a change that are too large to be kept: sources, and the columns that have the keys.
+            shared_semijoins: Semi-joins with changes that are computed once for several stream tables.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
@@ -83,7 +83,7 @@ class CompiledView:
         program = self.delta_by_rules(changed, appended, sizes, companion_rows)
         if program is None:
             return None
-        facts = ProgramFacts(changed, sizes or {}, self.types, barred=barred, collected=collected or {})
+        facts = ProgramFacts(changed, sizes or {}, self.types, barred=barred, shared_semijoins=shared_semijoins or {})
         return self.optimizer.program(program, facts)
 
     def delta_by_rules(

@@ -133,8 +133,8 @@ def _share(facts: Facts, step: Step) -> float:
     """
     if step.only_if is not None:
         return SELDOM
-    if step.near is not None and step.follows:
-        return 1 / facts.collected[step.near].common.readers
+    if step.semijoin is not None and step.follows:
+        return 1 / facts.collected[step.semijoin].common.readers
     return 1.0
 
 

@@ -22,18 +22,18 @@ COMPANION = "companion"
 
 @dataclass(frozen=True, slots=True)
 class DeltaCoverage:
-    """Relations by which to test that a source's change has all its rows near a change.
+    """Relations by which to test that a source's change has all the rows that a semi-join wants.
 
-    That is so if `near` has as many rows as `times` sums up to in `added`; it has never fewer.
+    That is so if `semijoin` has as many rows as `times` sums up to in `added`; it has never fewer.
 
     Args:
-        near: The rows near the change as they are, one by one.
+        semijoin: The rows of the source that have the keys, as they are now, one by one.
         added: Those that changed.
         times: The column of `added` that tells how often each was added on balance.
         instead: What the step may then be instead, with the same columns; computed from the change alone.
     """
 
-    near: Relation
+    semijoin: Relation
     added: Relation
     times: str
     instead: Relation
@@ -48,7 +48,7 @@ class Step:
         relation: What is computed; reads sources, `state`, `companion` and earlier steps.
         only_if: A cheap relation over earlier steps; while it has no rows, the step has none that matter either, and
             whoever runs the program may put no rows in its place instead of computing it. None: always needed.
-        near: Of a step that collects rows of a source by some values: the source and its columns that have them.
+        semijoin: Of a step that reads a source's rows of some keys: the source and its columns that have the keys.
         follows: Of such a step that other stream tables have as well: the sources whose changes have the values.
         integer_key: Of such a step: a column of these that is a whole number, and a relation of one column with all of
             its values. None where there is no such column.
@@ -58,7 +58,7 @@ class Step:
     name: str
     relation: Relation
     only_if: Relation | None = None
-    near: Key | None = None
+    semijoin: Key | None = None
     follows: frozenset[TableName] = frozenset()
     integer_key: tuple[str, Relation] | None = None
     coverage: DeltaCoverage | None = None
@@ -70,7 +70,7 @@ class Step:
         Whether it is needed, and how it may read less.
         """
         coverage = self.coverage
-        covering = (coverage.near, coverage.added, coverage.instead) if coverage else ()
+        covering = (coverage.semijoin, coverage.added, coverage.instead) if coverage else ()
         asked = (self.only_if, self.integer_key[1] if self.integer_key else None)
         return (*(each for each in asked if each is not None), *covering)
 
@@ -151,7 +151,7 @@ class DeltaProgram:
         steps: To be computed in this order.
         state: The change of the stream table.
         companion: The change of its companion, if it has one.
-        needs: What it reads of sources near changes, that others may read as well.
+        needs: The semi-joins of sources with changes that it reads; other programs may read the same.
     """
 
     steps: tuple[Step, ...]

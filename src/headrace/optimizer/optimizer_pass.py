@@ -65,8 +65,8 @@ class ProgramFacts:
         sizes: Rows in each source, as far as known.
         types: Types of columns by name, as far as known.
         repeated: Changes of relations that rules asked for several times.
-        barred: Sources and columns by which rows near a change are too many to be kept.
-        collected: Rows near changes that are collected for several stream tables.
+        barred: Semi-joins with a change that are too large to be kept: sources, and the columns that have the keys.
+        shared_semijoins: Semi-joins with changes that are computed once for several stream tables.
     """
 
     changed: Set[TableName]
@@ -74,7 +74,7 @@ class ProgramFacts:
     types: Types = field(default_factory=dict)
     repeated: Set[Relation] = frozenset()
     barred: Set[Key] = frozenset()
-    collected: Mapping[Key, Need] = field(default_factory=dict)
+    shared_semijoins: Mapping[Key, Need] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

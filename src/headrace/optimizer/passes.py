@@ -195,6 +195,6 @@ PASSES: tuple[Pass, ...] = (
         claim="S ⋉ K_i ⊆ S ⋉ ⋃K_i, and S ⋉ K = (S′ ⋉ K) − (ΔS ⋉ K)",
         apply=lambda program, facts: read_once(program, facts.changed, facts.sizes, facts.types, facts.barred),
         cost_based=True,
-        assumes="sizes of sources, and by which keys too many rows were near a change before",
+        assumes="sizes of sources, and which semi-joins with a change were too large before",
     ),
 )

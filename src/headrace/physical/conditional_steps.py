@@ -32,7 +32,7 @@ def part_of_their_readers(program: DeltaProgram) -> frozenset[str]:
         name
         for name, step in steps.items()
         if step.only_if is not None
-        and step.near is None
+        and step.semijoin is None
         and name not in apart
         and len(readers.get(name, ())) == 1
         and (reader := readers[name][0]) in steps

@@ -51,13 +51,13 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """Rows of a source near changes, kept for several stream tables.
+class SharedSemijoin:
+    """A semi-join of a source with changes, kept for several stream tables.
 
     Args:
-        need: What is collected.
+        need: What is read.
         common: How it is kept.
-        step: The step that collects it.
+        step: The step that computes it.
         leaves: Where that step's leaves are read from, the same for all who read it.
         hints: Whether the changes that it follows are small enough to be broadcast.
     """
@@ -135,7 +135,7 @@ class Facts:
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
-        collected: Rows near changes that are kept for several readers.
+        collected: Semi-joins with changes that are kept for several readers.
     """
 
     name: TableName
@@ -156,7 +156,7 @@ class Facts:
     forced: bool = False
     obstacle: Obstacle | None = None
     tag: str = ""
-    collected: Mapping[Key, Collected] = field(default_factory=dict)
+    collected: Mapping[Key, SharedSemijoin] = field(default_factory=dict)
 
     @property
     def first_load(self) -> bool:

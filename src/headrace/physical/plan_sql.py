@@ -93,14 +93,14 @@ class PlanSql:
         return gaps_sql(lower(keys, self._bind(stage.leaves)))
 
     def is_covered(self, stage: Compute, coverage: DeltaCoverage, *, ranges: str | None = None) -> str:
-        """Write a query of one value: whether the source's change has all rows a stage collects."""
+        """Write a query of one value: whether the change of the source has all rows of a semi-join."""
         within = self._within(stage, ranges)
-        near = f"SELECT count(*) FROM ({self._lower(stage, coverage.near, within)})"
+        found = f"SELECT count(*) FROM ({self._lower(stage, coverage.semijoin, within)})"
         added = self._lower(stage, coverage.added, within)
-        return f"SELECT ({near}) = (SELECT coalesce(sum({quote(coverage.times)}), 0) FROM ({added}))"
+        return f"SELECT ({found}) = (SELECT coalesce(sum({quote(coverage.times)}), 0) FROM ({added}))"
 
     def covered(self, stage: Compute, coverage: DeltaCoverage) -> str:
-        """Write what a stage computes where the source's own change has all rows that it collects."""
+        """Write what a stage computes where the source's own change has all rows that it wants."""
         return self._lower(stage, coverage.instead)
 
     def _lower(self, stage: Compute, relation: Relation, within: Mapping[TableName, str] | None = None) -> str:

@@ -12,7 +12,7 @@ from headrace.ivm.program import Key, Need
 from headrace.names import TableName
 
 EACH = 8
-"""Programs that are kept of a definition: for what changes together, and with what others collect."""
+"""Programs that are kept of a definition: for what changes together, and which semi-joins are shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Asked:
         appended: Those among them that only gained rows.
         sizes: Rows in each source, in two digits.
         companion_rows: Rows in the companion, likewise.
-        barred: Sources and columns by which rows near a change are too many to be kept.
-        collected: What is collected for several stream tables: the key, what is followed, the fields and their types.
+        barred: Semi-joins with a change that are too large to be kept: sources, and the columns that have the keys.
+        shared_semijoins: Those that several stream tables read: key, what is followed, fields and their types.
     """
 
     changed: frozenset[TableName]
@@ -33,7 +33,7 @@ class Asked:
     sizes: frozenset[tuple[TableName, int]]
     companion_rows: int
     barred: frozenset[Key]
-    collected: frozenset[tuple[Key, frozenset[Key], tuple[tuple[str, str], ...]]]
+    shared_semijoins: frozenset[tuple[Key, frozenset[Key], tuple[tuple[str, str], ...]]]
 
     def of(self, view: CompiledView) -> DeltaProgram | None:
         """Return the program of a definition; None when nothing can have changed."""
@@ -43,7 +43,7 @@ class Asked:
             dict(self.sizes),
             self.companion_rows,
             self.barred,
-            {key: Need(follows, dict(fields)) for key, follows, fields in self.collected},
+            {key: Need(follows, dict(fields)) for key, follows, fields in self.shared_semijoins},
         )
 
 

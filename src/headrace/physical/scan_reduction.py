@@ -1,4 +1,4 @@
-"""Ways to collect the rows of a large source near a change without reading all of it."""
+"""Ways to compute a semi-join of a large source with a change without reading all of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORTH_ASKING = 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class ScanReduction:
-    """Ways to have a stage that collects rows near a change read less; decided while it runs.
+    """Ways for a semi-join stage to read less of its source; decided while it runs.
 
     Args:
         keys: A whole-number column of the source, and a relation of one column with all values that are looked for: the
@@ -32,7 +32,7 @@ class ScanReduction:
         if self.keys is not None:
             yield self.keys[1]
         if self.coverage is not None:
-            yield from (self.coverage.near, self.coverage.added, self.coverage.instead)
+            yield from (self.coverage.semijoin, self.coverage.added, self.coverage.instead)
 
 
 NO_REDUCTION = ScanReduction()

@@ -37,7 +37,7 @@ FEW_APPENDED = 1_000
 """So many appended rows are kept for all that read them; more are read from their files as quickly."""
 
 About = TableName | Key
-"""What is kept: the change of a source, or the rows of a source near changes, by some columns."""
+"""What is kept: the change of a source, or its semi-join with changes, by some columns."""
 
 MOST_BYTES = 64 * 2**20
 """So much memory may be taken by all changes that consumers have yet to read."""

@@ -10,7 +10,7 @@ from headrace.algebra.tree import walk
 from headrace.ivm.program import Key, Need, Step
 from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.across_programs import common_step, together
-from headrace.physical.facts import Collected, Common, Facts, SourceFacts
+from headrace.physical.facts import Common, Facts, SharedSemijoin, SourceFacts
 from headrace.physical.key_ranges import WORTH_ROWS
 from headrace.physical.leaves import LeafKey, View
 from headrace.physical.plan_sql import PlanSql
@@ -27,14 +27,14 @@ def collected(
     needs: Mapping[TableName, Mapping[Key, Need]],
     there: Callable[[str], bool],
     failed: Set[Key],
-) -> dict[Key, Collected]:
+) -> dict[Key, SharedSemijoin]:
     """Return the semi-joins to compute for several tables, or to read from others.
 
     Args:
         facts: The refresh, as it is going to be run.
         needs: What each stream table was seen to need.
         there: Whether something is kept under a name.
-        failed: What covered too much of a source when it was collected before.
+        failed: Semi-joins that covered too much of their source before.
     """
     found = {}
     changes = {s.name: s.common for s in facts.sources if s.change is not None and s.common is not None}
@@ -54,7 +54,7 @@ def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
 
 
 def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Common]) -> Need | None:
-    """Return the part of a need that can be collected now.
+    """Return the part of a need that can be computed now.
 
     Others had changed when it was seen, and had other columns.
     """
@@ -74,13 +74,13 @@ def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Co
 
 
 def reduction_of(step: Step, facts: Facts) -> ScanReduction:
-    """Return the scan reduction of a step that collects rows near a change, else none.
+    """Return the scan reduction of a semi-join step; none for other steps.
 
     Args:
         step: The step.
         facts: The refresh.
     """
-    source = step.near[0] if step.near is not None else None
+    source = step.semijoin[0] if step.semijoin is not None else None
     rows = (facts.by_name[source].rows or 0) if source is not None else 0
     keys = step.integer_key if rows >= WORTH_ROWS and _reads_once(step, source) else None
     return ScanReduction(keys, step.coverage if rows >= WORTH_ASKING else None)
@@ -96,13 +96,13 @@ def _is_of(leaf: Relation, source: TableName | None) -> bool:
 
 
 def _read(key: Key, follows: Iterable[Key], facts: Facts) -> Set[TableName]:
-    """Return the sources whose changes are read to collect what is needed."""
+    """Return the sources whose changes a shared semi-join reads."""
     return {key[0], *(table for table, _ in follows)} & facts.changed
 
 
 def _kept(
     key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]
-) -> Collected:
+) -> SharedSemijoin:
     read = _read(key, need.follows, facts)
     hints = fit_to_broadcast(facts.by_name[table] for table in read)
     step = common_step(key, need, facts.changed)
@@ -113,4 +113,4 @@ def _kept(
     sql = PlanSql(facts).query(stage)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
     common = Common(view_named(sql), sql, "", waiting, frozenset(need.fields), len(sharing))
-    return Collected(need, common, step, leaves, hints)
+    return SharedSemijoin(need, common, step, leaves, hints)

@@ -46,7 +46,7 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
 
     Args:
         facts: The refresh.
-        failed: Sources and columns by which rows near a change were not few.
+        failed: Semi-joins with a change that turned out to be large: sources, and the columns that have the keys.
     """
     return Asked(
         facts.changed,
@@ -64,7 +64,7 @@ def is_small(facts: Facts) -> bool:
 
 
 MUCH = 0.1
-"""The share of a source above which its rows near a change are not kept: reading them again costs less."""
+"""The share of a source above which its semi-join with a change is not kept: reading them again costs less."""
 
 
 def is_few(facts: Facts) -> bool:
@@ -86,8 +86,8 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     inlined = set(part_of_their_readers(program)) if hints else set[str]()
     stages: list[Compute] = []
     for step in program.steps:
-        if step.near is not None and step.follows:
-            stages.append(_shared_step(facts, step.name, step.near))
+        if step.semijoin is not None and step.follows:
+            stages.append(_shared_step(facts, step.name, step.semijoin))
             continue
         policy = Policy.IF_NONEMPTY if step.name in inlined else Policy.MATERIALIZE
         stages.append(
@@ -98,7 +98,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
                 policy=policy,
                 only_if=step.only_if,
                 measures=tuple(_count_measures(counted, step.name)),
-                near=step.near,
+                near=step.semijoin,
                 reduction=reduction_of(step, facts),
                 hints=hints,
             )
@@ -118,17 +118,17 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
 
 
 def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
-    """Plan a step that collects rows for several stream tables."""
-    collected = facts.collected[key]
+    """Plan a semi-join that several stream tables share."""
+    shared = facts.collected[key]
     return Compute(
         name,
         view_name(facts, name),
-        collected.step.relation,
+        shared.step.relation,
         near=key,
-        common=collected.common,
-        reduction=reduction_of(collected.step, facts),
-        leaves=collected.leaves,
-        hints=collected.hints,
+        common=shared.common,
+        reduction=reduction_of(shared.step, facts),
+        leaves=shared.leaves,
+        hints=shared.hints,
     )
 
 

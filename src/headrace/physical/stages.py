@@ -57,7 +57,7 @@ class Compute:
         policy: MATERIALIZE, INLINE, or IF_NONEMPTY.
         only_if: While this relation has no row, the step need not be computed and is empty. None: always needed.
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
-        near: Of a step that collects rows of a source by some values: the source, and its columns that have them.
+        near: Of a semi-join of a source with a change: the source, and its columns that have the keys.
         common: How these are kept for other stream tables as well.
         reduction: What may have it read less of the source.
         leaves: Leaves that are read from elsewhere than those of the refresh.

@@ -16,9 +16,9 @@ class Strategy(Enum):
     """Ways to do less work that may turn out to be more."""
 
     DELETE_BY_COLUMNS = "find the rows to delete from a stored table by some of its columns"
-    READ_ONCE = "keep the rows of a source that are near a change"
-    READ_TOGETHER = "keep them for several stream tables"
-    READ_CHANGE_ONLY = "ask whether the change has all rows near it, before the source is read"
+    READ_ONCE = "keep a semi-join of a source with a change"
+    READ_TOGETHER = "keep it for several stream tables"
+    READ_CHANGE_ONLY = "ask whether the change has all rows of it, before the source is read"
     LOCAL_ROWS = "take the rows of a step into the driver"
 
 
@@ -78,12 +78,12 @@ class StepCounted:
 
 @dataclass(frozen=True, slots=True)
 class ProgramNeeds:
-    """A program is going to run, which reads rows of sources near changes.
+    """A program is going to run, which reads semi-joins of sources with changes.
 
     Args:
         table: The stream table.
         semantics: The settings under which it is computed.
-        needs: What it reads.
+        needs: These semi-joins.
     """
 
     table: TableName

@@ -1,4 +1,4 @@
-"""What several programs read near a change is the same step in all of them, and only where that is exact."""
+"""A semi-join that several programs read is the same step in all of them, and only where that is exact."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PRICES = "SELECT o.customer, l.price FROM orders o JOIN lines l ON l.order_id = 
 PARTS = "SELECT DISTINCT l.part FROM orders o JOIN lines l ON l.order_id = o.id"
 LATE = "SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.order_id = o.id AND l.price > 1)"
 BOTH = frozenset({table_name("orders"), table_name("lines")})
-NEAR_LINES: Key = (table_name("lines"), ("order_id",))
-NEAR_ORDERS: Key = (table_name("orders"), ("id",))
+KEY_OF_LINES: Key = (table_name("lines"), ("order_id",))
+KEY_OF_ORDERS: Key = (table_name("orders"), ("id",))
 
 
 def _view(query: str) -> CompiledView:
@@ -30,9 +30,9 @@ def _view(query: str) -> CompiledView:
     return Maintained(DuckExecutor(), Case(query, tables)).view
 
 
-def _program(query: str, rows: int = WORTH_ROWS, collected: dict[Key, Need] | None = None) -> DeltaProgram:
+def _program(query: str, rows: int = WORTH_ROWS, shared: dict[Key, Need] | None = None) -> DeltaProgram:
     view = _view(query)
-    program = view.delta_program(BOTH, sizes=dict.fromkeys(view.sources, rows), collected=collected)
+    program = view.delta_program(BOTH, sizes=dict.fromkeys(view.sources, rows), shared_semijoins=shared)
     assert program is not None
     return program
 
@@ -46,8 +46,8 @@ def _whole(program: DeltaProgram) -> list[Scan]:
 def test_needs_are_told_by_changes_alone() -> None:
     needs = _program(PRICES).needs
     assert needs == {
-        NEAR_LINES: Need(frozenset({NEAR_ORDERS}), {"order_id": "bigint", "price": "decimal(12,2)"}),
-        NEAR_ORDERS: Need(frozenset({NEAR_LINES}), {"id": "bigint", "customer": "bigint"}),
+        KEY_OF_LINES: Need(frozenset({KEY_OF_ORDERS}), {"order_id": "bigint", "price": "decimal(12,2)"}),
+        KEY_OF_ORDERS: Need(frozenset({KEY_OF_LINES}), {"id": "bigint", "customer": "bigint"}),
     }
 
 
@@ -55,21 +55,23 @@ def test_several_programs_have_the_same_step() -> None:
     queries = PRICES, PARTS, LATE
     alone = [_program(query) for query in queries]
     assert all(_whole(program) for program in alone)
-    collected = {key: together(p.needs[key] for p in alone if key in p.needs) for key in (NEAR_LINES, NEAR_ORDERS)}
-    assert collected[NEAR_LINES].fields.keys() == {"order_id", "part", "price"}
-    assert collected[NEAR_LINES].follows == {NEAR_LINES, NEAR_ORDERS}, "judged lines and those of orders"
-    programs = [_program(query, collected=collected) for query in queries]
-    for key in collected:
-        steps = {step.relation for program in programs for step in program.steps if step.follows and step.near == key}
+    shared = {key: together(p.needs[key] for p in alone if key in p.needs) for key in (KEY_OF_LINES, KEY_OF_ORDERS)}
+    assert shared[KEY_OF_LINES].fields.keys() == {"order_id", "part", "price"}
+    assert shared[KEY_OF_LINES].follows == {KEY_OF_LINES, KEY_OF_ORDERS}, "judged lines and those of orders"
+    programs = [_program(query, shared=shared) for query in queries]
+    for key in shared:
+        steps = {
+            step.relation for program in programs for step in program.steps if step.follows and step.semijoin == key
+        }
         assert len(steps) == 1
     assert not any(_whole(program) for program in programs)
 
 
-def test_what_others_collect_must_be_enough() -> None:
-    fewer_rows = {NEAR_LINES: Need(frozenset({NEAR_LINES}), {"order_id": "bigint", "price": "decimal(12,2)"})}
-    fewer_columns = {NEAR_LINES: Need(frozenset({NEAR_ORDERS}), {"order_id": "bigint"})}
-    for collected in (fewer_rows, fewer_columns):
-        program = _program(PRICES, collected=collected)
+def test_what_is_shared_must_be_enough() -> None:
+    fewer_rows = {KEY_OF_LINES: Need(frozenset({KEY_OF_LINES}), {"order_id": "bigint", "price": "decimal(12,2)"})}
+    fewer_columns = {KEY_OF_LINES: Need(frozenset({KEY_OF_ORDERS}), {"order_id": "bigint"})}
+    for shared in (fewer_rows, fewer_columns):
+        program = _program(PRICES, shared=shared)
         assert not any(step.follows for step in program.steps)
         assert {scan.source for scan in _whole(program)} == BOTH
 
@@ -81,4 +83,4 @@ def test_only_where_it_pays(rows: int, needed: int) -> None:
 
 def test_not_where_equal_values_can_be_told_apart() -> None:
     """0.0 and -0.0 are equal, so that it cannot be told which of them was removed."""
-    assert _program(PRICES.replace("o.customer,", "o.total,")).needs.keys() == {NEAR_LINES}
+    assert _program(PRICES.replace("o.customer,", "o.total,")).needs.keys() == {KEY_OF_LINES}

@@ -1,4 +1,4 @@
-"""Rows near a change are read once, and only where that pays and is exact."""
+"""Semi-joins with a change are read once, and only where that pays and is exact."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def _readings(program: DeltaProgram, table: str) -> int:
 
 def test_partners_are_read_once_for_before_and_after() -> None:
     program = _program(LATE, "orders", "lines")
-    assert [step.near for step in program.steps if step.near] == [(table_name("lines"), ("order_id",))]
+    assert [step.semijoin for step in program.steps if step.semijoin] == [(table_name("lines"), ("order_id",))]
     assert _readings(program, "lines") == 1
 
 
 def test_groups_are_read_once_for_before_and_after() -> None:
     program = _program(CUSTOMERS, "orders")
-    assert [step.near for step in program.steps if step.near] == [(table_name("orders"), ("customer",))]
+    assert [step.semijoin for step in program.steps if step.semijoin] == [(table_name("orders"), ("customer",))]
     assert _readings(program, "orders") == 1
 
 
-@pytest.mark.parametrize(("rows", "near"), [(WORTH_ROWS - 1, 0), (WORTH_ROWS, 1), (MOST_ROWS, 1), (MOST_ROWS + 1, 0)])
-def test_only_where_it_pays(rows: int, near: int) -> None:
-    assert sum(1 for step in _program(LATE, "orders", "lines", rows=rows).steps if step.near) == near
+@pytest.mark.parametrize(("rows", "steps"), [(WORTH_ROWS - 1, 0), (WORTH_ROWS, 1), (MOST_ROWS, 1), (MOST_ROWS + 1, 0)])
+def test_only_where_it_pays(rows: int, steps: int) -> None:
+    assert sum(1 for step in _program(LATE, "orders", "lines", rows=rows).steps if step.semijoin) == steps
 
 
 def test_programs_of_many_operators_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,13 +72,13 @@ def test_programs_of_many_operators_are_left_as_they_are(monkeypatch: pytest.Mon
     program = _program(LATE, "orders", "lines")
     monkeypatch.setattr(read_once, "MOST_NODES", 5)
     assert read_once.is_large(program)
-    assert not any(step.near for step in _program(LATE, "orders", "lines").steps)
+    assert not any(step.semijoin for step in _program(LATE, "orders", "lines").steps)
 
 
-def test_not_where_rows_near_a_change_were_found_to_be_many() -> None:
+def test_not_where_it_was_found_to_be_large() -> None:
     barred = frozenset({(table_name("lines"), ("order_id",))})
     program = _program(LATE, "orders", "lines", barred=barred)
-    assert not any(step.near for step in program.steps)
+    assert not any(step.semijoin for step in program.steps)
     assert _readings(program, "lines") > 1
 
 
@@ -88,13 +88,13 @@ def test_not_where_equal_values_can_be_told_apart(type_: str) -> None:
     price = "l.price.a" if "struct" in type_ else "l.price"
     query = LATE.replace("l.price", price)
     lines = (Column("order_id", "bigint"), Column("price", type_))
-    assert not any(step.near for step in _program(query, "orders", "lines", lines=lines).steps)
+    assert not any(step.semijoin for step in _program(query, "orders", "lines", lines=lines).steps)
 
 
-def test_conditions_that_take_long_are_left_to_who_reads_what_is_near() -> None:
+def test_conditions_that_take_long_are_left_to_who_reads_it() -> None:
     def conditions(query: str) -> str:
-        near = next(step for step in _program(query, "orders", "lines").steps if step.near)
-        return " ".join(str(getattr(node, "condition", "")) for node in walk(near.relation))
+        semijoin = next(step for step in _program(query, "orders", "lines").steps if step.semijoin)
+        return " ".join(str(getattr(node, "condition", "")) for node in walk(semijoin.relation))
 
     assert "price" in conditions(LATE)
     assert "LIKE" not in conditions(LATE.replace("l.price > 1", "CAST(l.price AS STRING) LIKE '%1%'"))

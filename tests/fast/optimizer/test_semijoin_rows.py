@@ -1,4 +1,4 @@
-"""Rows near a change are not looked for where the keys tell that they are all in the change itself."""
+"""Rows with keys of a change are not looked for where the keys tell that they are all in the change itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.algebra.tree import walk
 ORDERS = (Column("id", "bigint"), Column("customer", "bigint"))
 LINES = (Column("order_id", "bigint"), Column("part", "bigint"))
 QUERY = "SELECT o.customer, l.part FROM orders o JOIN lines l ON l.order_id = o.id"
-NEAR_LINES = (table_name("lines"), ("order_id",))
+KEY_OF_LINES = (table_name("lines"), ("order_id",))
 
 
 def maintained() -> Maintained:
@@ -56,11 +56,11 @@ def test_what_arrived_too_early_is_found() -> None:
 
 def test_the_statement_instead_reads_changes_only() -> None:
     view = maintained()
-    program = view.view.delta_program(frozenset(view.view.sources), collected=dict(view.needs))
-    steps = [step for step in program.steps if step.near]
-    assert NEAR_LINES in {step.near for step in steps}
+    program = view.view.delta_program(frozenset(view.view.sources), shared_semijoins=dict(view.needs))
+    steps = [step for step in program.steps if step.semijoin]
+    assert KEY_OF_LINES in {step.semijoin for step in steps}
     for step in steps:
         scans = [node for node in walk(step.coverage.instead) if isinstance(node, Scan)]
         assert {scan.moment for scan in scans} == {Moment.CHANGE}
-    alone = view.view.delta_program(frozenset({table_name("orders")}), collected=dict(view.needs))
+    alone = view.view.delta_program(frozenset({table_name("orders")}), shared_semijoins=dict(view.needs))
     assert all(step.coverage is None for step in alone.steps), "what did not change must be read"

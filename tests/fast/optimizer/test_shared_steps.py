@@ -38,7 +38,7 @@ def test_a_chain_of_outer_joins_grows_by_its_length() -> None:
 def test_a_common_table_expression_that_is_used_twice_changes_once() -> None:
     query = "WITH w AS (SELECT a.k, b.v FROM a JOIN b ON a.k = b.k) SELECT x.v, y.v AS o FROM w x JOIN w y ON x.k = y.k"
     names = [name for name, _ in _program(query, "a", "b")]
-    assert [name for name in names if not name.startswith("near")] == ["shared", "change"]
+    assert [name for name in names if not name.startswith("semijoin")] == ["shared", "change"]
 
 
 def test_a_value_that_is_compared_is_computed_once_before_and_once_after() -> None:
@@ -52,14 +52,14 @@ def test_what_nobody_reads_is_not_computed() -> None:
     assert [name for name, _ in _program("SELECT k, v FROM a", "a")] == ["change"]
 
 
-@pytest.mark.parametrize("place", ["relation", "only_if", "integer_key", "near", "added", "instead"])
+@pytest.mark.parametrize("place", ["relation", "only_if", "integer_key", "semijoin", "added", "instead"])
 def test_a_step_that_only_one_of_a_steps_relations_reads_is_needed(place: str) -> None:
     keys, other = Stored("keys", ("k",)), Stored("other", ("k",))
 
     def at(wanted: str) -> Stored:
         return keys if wanted == place else other
 
-    covering = DeltaCoverage(at("near"), at("added"), "n", at("instead"))
+    covering = DeltaCoverage(at("semijoin"), at("added"), "n", at("instead"))
     last = Step("last", at("relation"), at("only_if"), integer_key=("k", at("integer_key")), coverage=covering)
     program = DeltaProgram((Step("keys", A), Step("other", A), last), TableChange(Stored("last", ("k",)), None))
     assert "keys" in [step.name for step in needed(program.steps, program)]

@@ -12,7 +12,7 @@ from headrace.ivm.program import DeltaProgram, Step, TableChange
 from headrace.physical.dead_steps import DeadSteps, dead_steps
 
 MET, OTHER = Stored("met", ("k",)), Stored("other", ("k",))
-NEAR, ROWS = Stored("near", ("k",)), Stored("rows", ("k",))
+REACHED, ROWS = Stored("reached", ("k",)), Stored("rows", ("k",))
 READ = Stored("state", ("k",))
 
 
@@ -20,16 +20,16 @@ def test_what_follows_from_nothing_and_what_only_that_would_read() -> None:
     steps = (
         Step("met", Filter(READ, column("k"))),
         Step("other", Filter(READ, column("k"))),
-        Step("near", Union((MET, OTHER))),
+        Step("reached", Union((MET, OTHER))),
         Step("rows", Filter(MET, column("k"))),
         Step("late", ROWS, only_if=OTHER),
     )
     state = TableChange(Union((weigh(ROWS, 1), weigh(Stored("late", ("k",)), -1))), None)
     program = DeltaProgram(steps, state)
-    # nobody reads what is near
-    assert dead_steps(program, set()) == {"near"}
-    assert dead_steps(program, {"other"}) == {"other", "late", "near"}
-    assert dead_steps(program, {"met"}) == {"met", "near", "rows", "late", "other"}
+    # nobody reads what is reached
+    assert dead_steps(program, set()) == {"reached"}
+    assert dead_steps(program, {"other"}) == {"other", "late", "reached"}
+    assert dead_steps(program, {"met"}) == {"met", "reached", "rows", "late", "other"}
 
 
 def test_what_a_companion_needs_is_needed() -> None:
@@ -47,7 +47,7 @@ def test_suppliers_that_nobody_met_are_not_looked_for() -> None:
     known = DeadSteps(program)
     assert not known.steps
     known.note_empty("affected")
-    assert {"near", "change_2"} <= known.steps
+    assert {"semijoin", "change_2"} <= known.steps
     assert "change" not in known.steps  # it is what the companion follows from
     known.note_empty("change")
     assert known.steps == {step.name for step in program.steps}

@@ -21,9 +21,9 @@ def view() -> CompiledView:
     return compiled("SELECT o_custkey, l_tax FROM orders JOIN lineitem ON l_orderkey = o_orderkey")
 
 
-def asked(*changed: str, rows: int = 1_000_000, collected: bool = False) -> Asked:
+def asked(*changed: str, rows: int = 1_000_000, shared: bool = False) -> Asked:
     need = Need(frozenset({(ORDERS, ("o_orderkey",))}), {"l_orderkey": "bigint", "l_tax": "decimal(15,2)"})
-    wanted = {(LINES, ("l_orderkey",)): need} if collected else {}
+    wanted = {(LINES, ("l_orderkey",)): need} if shared else {}
     return Asked(
         frozenset(map(table_name, changed)),
         frozenset(),
@@ -47,10 +47,10 @@ def test_the_same_change_is_derived_once(view: CompiledView) -> None:
 
 def test_it_is_what_the_definition_derives(view: CompiledView) -> None:
     changed = frozenset({ORDERS, LINES})
-    what = asked("orders", "lineitem", collected=True)
+    what = asked("orders", "lineitem", shared=True)
     got = Programs().delta(NAME, view, what)
-    collected = {key: Need(follows, dict(fields)) for key, follows, fields in what.collected}
-    assert got == view.delta_program(changed, frozenset(), dict(what.sizes), 0, frozenset(), collected)
+    shared = {key: Need(follows, dict(fields)) for key, follows, fields in what.shared_semijoins}
+    assert got == view.delta_program(changed, frozenset(), dict(what.sizes), 0, frozenset(), shared)
     assert got is not None
     assert any(step.follows for step in got.steps)
 

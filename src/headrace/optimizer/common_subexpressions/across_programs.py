@@ -17,7 +17,7 @@ from headrace.ivm.program import DeltaProgram, Key, Need, Step, free_name
 from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.read_once import (
     MOST_ROWS,
-    NEAR,
+    SEMIJOIN,
     WORTH_ROWS,
     is_large,
     looked_into,
@@ -34,11 +34,13 @@ def share_reads(program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
 
     Args:
         program: The program, its steps rewritten.
-        facts: What changed, and what is collected.
+        facts: What changed, and which semi-joins are shared.
     """
-    near = SharedSemijoins(facts.changed, facts.sizes, facts.types)
-    needs = near.needs(program)
-    return replace(near.instead(program, facts.collected) if facts.collected else program, needs=needs)
+    semijoins = SharedSemijoins(facts.changed, facts.sizes, facts.types)
+    needs = semijoins.needs(program)
+    return replace(
+        semijoins.instead(program, facts.shared_semijoins) if facts.shared_semijoins else program, needs=needs
+    )
 
 
 def together(needs: Iterable[Need]) -> Need:
@@ -49,10 +51,10 @@ def together(needs: Iterable[Need]) -> Need:
 
 
 def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[Step] = ()) -> Step:
-    """Return the step that collects what is needed; the same for everybody who needs the same.
+    """Return the step of a shared semi-join; the same for all programs that need the same.
 
     Args:
-        key: The source, and the columns by which its rows are near.
+        key: The source, and the columns that have the keys.
         need: What is needed.
         changed: The sources that changed; those that are followed are among them.
         steps: Those of the program, which have names already.
@@ -67,12 +69,12 @@ def common_step(key: Key, need: Need, changed: Set[TableName], steps: Iterable[S
         for table, values in sorted(need.follows, key=str)
     )
     follows = frozenset(table for table, _ in need.follows)
-    return semijoin_step(free_name(NEAR, steps), key, keys, need.fields, changed=source in changed, follows=follows)
+    return semijoin_step(free_name(SEMIJOIN, steps), key, keys, need.fields, changed=source in changed, follows=follows)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSemijoins:
-    """Looks through a program for what it needs, and has it read what is collected for several.
+    """Finds the semi-joins with changes that a program reads, and replaces them by shared ones.
 
     Args:
         changed: The sources that changed.
@@ -101,11 +103,11 @@ class SharedSemijoins:
         return found
 
     def instead(self, program: DeltaProgram, wanted: Mapping[Key, Need]) -> DeltaProgram:
-        """Return the program, in which rows near changes are read from common steps.
+        """Return the program, in which shared semi-joins are read from common steps.
 
         Args:
             program: The program.
-            wanted: What is collected for several programs.
+            wanted: The shared semi-joins.
         """
         if is_large(program):
             return program

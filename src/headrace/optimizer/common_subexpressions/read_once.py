@@ -1,8 +1,8 @@
-"""Reads a source's rows near a change once, however often a program needs them.
+"""Reads a semi-join of a source with a change once, however often a program needs it.
 
 Rules ask for the rows of a source that have a change's keys: as they are, as they were, for one side of a join and for
 the other, one scan each. All of these are among N = S′ ⋉ K, with K all the keys that any of them asks for, and the rows
-as they were follow from the change. So N is read once and becomes a step (`near_rows`).
+as they were follow from the change. So N is read once and becomes a step (`semijoin_step`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from headrace.optimizer.common_subexpressions.semijoin_rows import AFTERWARDS, B
 from headrace.optimizer.sideways.demand import Demand, Reading, Tracing
 from headrace.optimizer.sideways.value_domains import Domains, united
 
-NEAR = "near"
-"""Name of a step that holds rows near a change."""
+SEMIJOIN = "semijoin"
+"""Name of a step that holds the rows of a source that have some keys."""
 
 WORTH_ROWS, MOST_ROWS = 300_000, 100_000_000
 """A smaller source is read twice in less time than a step takes (80 ms). Of a larger one, rows that turn out to be many
@@ -122,10 +122,10 @@ class _Program:
         wanted = [(r, d) for _, r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
         if len(wanted) < 2 or not self._exact(key[0], wanted):
             return None
-        near = self._step(key, wanted)
+        semijoin = self._step(key, wanted)
         domains = self._domains(first)
-        steps = [self._instead(key, near, step, domains) for step in self.program.steps]
-        return replace(self.program, steps=(*steps[:first], near, *steps[first:]))
+        steps = [self._instead(key, semijoin, step, domains) for step in self.program.steps]
+        return replace(self.program, steps=(*steps[:first], semijoin, *steps[first:]))
 
     def _exact(self, source: TableName, wanted: list[tuple[Reading, Demand]]) -> bool:
         """Return whether former rows follow from present ones, as equal rows are identical."""
@@ -141,32 +141,31 @@ class _Program:
             c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
         )
         keys = united(demand.values for _, demand in wanted)
-        return semijoin_step(
-            free_name(NEAR, self.program.steps), key, keys, fields, changed=source in self.changed, condition=condition
-        )
+        name, changed = free_name(SEMIJOIN, self.program.steps), source in self.changed
+        return semijoin_step(name, key, keys, fields, changed=changed, condition=condition)
 
-    def _instead(self, key: Key, near: Step, step: Step, domains: Domains) -> Step:
-        """Return a step that reads what is near instead of the source."""
+    def _instead(self, key: Key, semijoin: Step, step: Step, domains: Domains) -> Step:
+        """Return a step that reads the semi-join instead of the source."""
         if not looked_into(step):
             return step
 
         def use(reading: Reading) -> Relation:
             if not any((reading.scan.source, demand.columns) == key for demand in reading.demands):
                 return reading.scan
-            return read_from(near, reading, changed=key[0] in self.changed)
+            return read_from(semijoin, reading, changed=key[0] in self.changed)
 
         return replace(step, relation=Tracing(domains, use).visit(step.relation))
 
 
-def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
-    """Return a scan's rows, taken from a step with the source's rows near a change.
+def read_from(semijoin: Step, reading: Reading, *, changed: bool) -> Relation:
+    """Return a scan's rows, taken from a step with a semi-join of its source.
 
     Args:
-        near: The step.
+        semijoin: The step.
         reading: The scan.
         changed: Whether the source has changed.
     """
-    stored = Stored(near.name, near.relation.columns)
+    stored = Stored(semijoin.name, semijoin.relation.columns)
     renamed = tuple((out, column(name)) for out, name in reading.scan.fields)
     if not changed:
         return Project(stored, renamed)
@@ -175,8 +174,8 @@ def read_from(near: Step, reading: Reading, *, changed: bool) -> Relation:
 
 
 def looked_into(step: Step) -> bool:
-    """Return whether a step is always needed, and does not collect rows itself."""
-    return step.only_if is None and step.near is None
+    """Return whether a step is always needed, and is no semi-join of a source itself."""
+    return step.only_if is None and step.semijoin is None
 
 
 def _quick(condition: Scalar) -> bool:

@@ -3,7 +3,7 @@
 Of a source S that changed to S′, and keys K, the rows as they were follow from the change: S ⋉ K = (S′ ⋉ K) − (ΔS ⋉ K).
 So each different row is told once, with how often it is there now and how often it was.
 
-Often nothing is near a change but the change itself: new orders come with their line items, and orders that leave take
+Often the change itself has all rows with its keys: new orders come with their line items, and orders that leave take
 theirs along. That can be told from the keys alone. Whatever did not change is there before and after, so that
 S′ ⋉ K = (ΔS ⋉ K)⁺ + U and S ⋉ K = (ΔS ⋉ K)⁻ + U; and U is empty where S′ ⋉ K has no more rows than (ΔS ⋉ K)⁺.
 Source: the subtraction is that of Z-sets: Budiu et al., DBSP, VLDB 2023, section 2.
@@ -54,7 +54,7 @@ def semijoin_step(
     relation = rows.both() if changed else rows.now()
     coverage = rows.coverage() if changed else None
     return Step(
-        name, relation, near=key, follows=follows, integer_key=_integer_key(key, keys, fields), coverage=coverage
+        name, relation, semijoin=key, follows=follows, integer_key=_integer_key(key, keys, fields), coverage=coverage
     )
 
 

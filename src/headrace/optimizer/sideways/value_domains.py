@@ -1,6 +1,6 @@
 """Derives a cheap relation with all values columns can have, if they come from a change.
 
-Every row that a rule asks for is near a change: its key is in a column of the change itself, or of a step computed
+Every row that a rule asks for has a key of a change: it is in a column of the change itself, or of a step computed
 from it. Following columns back through joins and semi-joins finds where a key comes from: π_a(L ⋈_{a=b} R) ⊆ π_b(R).
 """
 

@@ -1,4 +1,4 @@
-"""What several stream tables read near a change is collected once, for all that have yet to read it."""
+"""A semi-join with changes that several stream tables read is computed once, for all that have yet to read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from kit.near import small_sources_too
+from kit.semijoins import small_sources_too
 
 from headrace.api.facade import Headrace
 from headrace.physical import key_ranges
@@ -53,24 +53,24 @@ def needs_are_seen(hr: Headrace, ns: str, names: list[str]) -> None:
         hr.refresh(names)
 
 
-def collecting(results: Sequence[RefreshResult]) -> list[int]:
-    """How many stages of each refresh read what is collected for several."""
+def shared(results: Sequence[RefreshResult]) -> list[int]:
+    """How many stages of each refresh read a shared semi-join."""
     assert all(result.mode is Mode.DIFFERENTIAL for result in results)
     return [sum(title.startswith("collect ") for title in result.stages) for result in results]
 
 
-def test_it_is_collected_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
+def test_it_is_shared_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
     before = kept(hr)
     change(hr, ns, 1)
-    assert collecting([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
+    assert shared([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
     for turn in (2, 3):
         change(hr, ns, turn)
-        assert all(collecting([hr.refresh(name) for name in names]))
+        assert all(shared([hr.refresh(name) for name in names]))
         assert all(v.ok for v in hr.verify(names))
     assert kept(hr) == before, "the last to read it lets it go"
 
 
-def test_only_what_lies_within_the_spans_of_the_keys_is_read(
+def test_only_what_lies_within_the_ranges_of_the_keys_is_read(
     hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -85,7 +85,7 @@ def test_only_what_lies_within_the_spans_of_the_keys_is_read(
     asked.clear()
     hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 1 WHERE order_id IN (20, 21, 901)")
     hr.sql(f"INSERT INTO lake.{ns}.orders VALUES (22, 6)")
-    assert all(collecting(hr.refresh(names)))
+    assert all(shared(hr.refresh(names)))
     assert "`order_id` BETWEEN 20L AND 22L OR `order_id` = 901L" in asked
     assert all(v.ok for v in hr.verify(names))
 
@@ -109,7 +109,7 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
         hr.sql(f"INSERT INTO lake.{ns}.lines SELECT {first} + id % 4, id, id * 20 FROM range(9)")
         for table, key in (("orders", "id"), ("lines", "order_id")):
             hr.sql(f"DELETE FROM lake.{ns}.{table} WHERE {key} % 100 = {turn}")
-        assert all(collecting(hr.refresh(names))) == (turn > 1)
+        assert all(shared(hr.refresh(names))) == (turn > 1)
         assert all(v.ok for v in hr.verify(names))
     assert ran
     assert not any("VERSION AS OF" in sql for sql in ran), "neither orders nor lines were read again"
@@ -122,7 +122,7 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
 
 
 def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within spans of no keys: the step that has none is left out as it stands."""
+    """Within ranges of no keys: the step that has none is left out as it stands."""
     small_sources_too(monkeypatch)
     hr.sql(f"CREATE TABLE lake.{ns}.parts (id INT, name STRING) USING iceberg")
     hr.sql(f"CREATE TABLE lake.{ns}.places (id INT, name STRING) USING iceberg")
@@ -146,21 +146,21 @@ def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypa
         assert hr.verify(name).ok
 
 
-def test_one_that_is_alone_collects_nothing_for_others(hr: Headrace, ns: str, names: list[str]) -> None:
+def test_one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) -> None:
     needs_are_seen(hr, ns, names)
     change(hr, ns, 3)
     hr.drop_stream_table(names[1])
     hr.drop_stream_table(names[2])
-    assert collecting([hr.refresh(names[0])]) == [0]
+    assert shared([hr.refresh(names[0])]) == [0]
     assert hr.verify(names[0]).ok
 
 
-def test_one_that_trails_collects_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
+def test_one_that_trails_reads_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
     needs_are_seen(hr, ns, names)
     change(hr, ns, 3)
     hr.refresh(names[0])
     change(hr, ns, 4)
-    assert all(collecting([hr.refresh(name) for name in names[1:]]))
+    assert all(shared([hr.refresh(name) for name in names[1:]]))
     assert hr.refresh(names[0]).mode is Mode.DIFFERENTIAL
     assert all(v.ok for v in hr.verify(names))
 
@@ -182,7 +182,7 @@ def test_what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) ->
     hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id < 9")
     hr.sql(f"UPDATE lake.{ns}.lines SET price = 99 WHERE order_id % 150 = 3")
     rest = [names[0], names[2]]
-    assert all(collecting([hr.refresh(name) for name in rest]))
+    assert all(shared([hr.refresh(name) for name in rest]))
     assert all(v.ok for v in hr.verify(rest))
 
 

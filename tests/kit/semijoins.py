@@ -1,4 +1,4 @@
-"""Has what is near a change collected, within the spans of its keys, also of sources as small as those of tests."""
+"""Has semi-joins with changes shared, and read by key ranges, also of sources as small as those of tests."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def options_of(verb: click.Command) -> set[str]:
 
 
 def verb_sections() -> Mapping[str, str]:
-    parts = re.split(r"^## (\w+)$", text_of("docs/cli.md"), flags=re.MULTILINE)
+    parts = re.split(r"^## ([\w-]+)$", text_of("docs/cli.md"), flags=re.MULTILINE)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 
 

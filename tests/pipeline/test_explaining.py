@@ -36,7 +36,7 @@ def test_a_stream_table(hr: Headrace, ns: str, source: str) -> None:
     assert f"`change of {ns}.t`" in dict(idle.sections)["DIFFERENTIAL: SQL (all sources changed)"]
     hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11)")
     found = hr.explain(name)
-    assert titles(found) == [*HEADS, "choice", *STAGES]
+    assert titles(found) == ["settings", *HEADS, "choice", *STAGES]
     parts = dict(found.sections)
     assert "mode DIFFERENTIAL" in parts["choice"]
     assert f"{ns}.t at version" in parts["choice"]
@@ -46,7 +46,7 @@ def test_a_stream_table(hr: Headrace, ns: str, source: str) -> None:
     assert parts[HEADS[-2]] != parts[HEADS[-1]]
     assert parts["FULL: SQL"].count("INSERT OVERWRITE") == 2
     full = hr.explain(name, refresh_mode="FULL")
-    assert (full.mode, titles(full)) == (Mode.FULL, [*HEADS, "choice", *STAGES[2:]])
+    assert (full.mode, titles(full)) == (Mode.FULL, ["settings", *HEADS, "choice", *STAGES[2:]])
     assert hr.refresh(name).mode is Mode.DIFFERENTIAL
 
 
@@ -64,7 +64,7 @@ def test_what_is_not_maintained_has_one_mode(hr: Headrace, ns: str, source: str)
         hr.explain_query(query, refresh_mode="DIFFERENTIAL")
     assert caught.value.place is not None
     hr.create_stream_table(f"{ns}.s", query)
-    assert titles(hr.explain(f"{ns}.s")) == ["choice", *STAGES[2:]]
+    assert titles(hr.explain(f"{ns}.s")) == ["settings", "choice", *STAGES[2:]]
 
 
 def test_passes(hr: Headrace, ns: str, source: str) -> None:

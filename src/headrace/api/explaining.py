@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from headrace.api.refresh_mode import parse_mode
@@ -10,7 +11,7 @@ from headrace.errors import UserError
 from headrace.names import TableName
 
 if TYPE_CHECKING:
-    from headrace.results.refresh_results import Explanation
+    from headrace.results.refresh_results import Explanation, TableSettings
 
 
 class ExplainVerbs(RefreshVerbs):
@@ -61,7 +62,7 @@ class ExplainVerbs(RefreshVerbs):
         name = self._catalog.stream_table(name).name
         with self._engine().refresher.recording() as recorded:
             result = self.refresh(str(name))
-        return analysis(result, recorded.get(name))
+        return dataclasses.replace(analysis(result, recorded.get(name)), settings=self._set_for(name))
 
     def explain_query(self, query: str, *, refresh_mode: str | None = None, passes: bool = False) -> Explanation:
         """Say how a query would be maintained, were it a stream table; arguments as for `explain`."""
@@ -72,7 +73,7 @@ class ExplainVerbs(RefreshVerbs):
 
         plans, refresher, _ = self._engine()
         mode = parse_mode(refresh_mode) if refresh_mode else None
-        return explain(
+        found = explain(
             subject,
             mode,
             catalog=self._catalog,
@@ -80,4 +81,26 @@ class ExplainVerbs(RefreshVerbs):
             plans=plans,
             heads=refresher.heads(),
             passes=passes,
+        )
+        if isinstance(subject, str):
+            return found
+        settings = self._set_for(subject)
+        shown = () if passes else (("settings", str(settings)),)
+        return dataclasses.replace(found, settings=settings, sections=(*shown, *found.sections))
+
+    def _set_for(self, name: TableName) -> TableSettings:
+        """Return what is set for a stream table, and the group that this makes it a member of."""
+        from headrace.results.refresh_results import TableSettings
+
+        table, cut = self._catalog.stream_table(name), self._grouping()
+        unit = cut.units.unit_of[table.name]
+        group = cut.group(unit)
+        return TableSettings(
+            schedule=table.schedule,
+            refresh_mode=table.refresh_mode,
+            properties=dict(table.options),
+            pool=cut.options[table.name].pool or None,
+            group=group,
+            members=() if group is None else tuple(map(str, cut.members(table.name))),
+            policy=None if group is None else cut.policy(unit).value,
         )

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable
 
 from headrace.api.pinned import Pinned
-from headrace.api.project_handle import ProjectHandle
+from headrace.api.project_handle import Names, ProjectHandle
 from headrace.graph.dag import Dag
 from headrace.names import TableName
 from headrace.observability import status as _status
@@ -70,6 +70,30 @@ class InspectVerbs(ProjectHandle):
         if wanted is not None and not found:
             self._catalog.stream_table(wanted)  # who has none must at least exist
         return found
+
+    def show_create(self, names: str | Names | None = None) -> str:
+        """Return statements that make stream tables again, exactly; reads the catalog only.
+
+        Each makes one: query and comments as they were written, schedule, refresh mode and all properties. Where names
+        in the query have no namespace, `USE` comes first; where the session was set otherwise than sessions of this
+        project are, `SET`, and `RESET` after it. A table that was never loaded is not loaded by it either.
+
+        Args:
+            names: One, several, or (None) all; what is read comes first.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        from headrace.api.session import usual_semantics
+        from headrace.definitions.creation_statement import creation_statement
+
+        wanted = None if names is None else self._several(names)
+        with self._catalog.reading() as reader:
+            tables = reader.stream_tables() if wanted is None else [reader.stream_table(name) for name in wanted]
+            of = {table.name: table for table in tables}
+            order = Dag(reader.dependencies()).order(of)
+        catalogs, usual = self._lazy.catalogs(), usual_semantics(self.settings)
+        return "\n\n".join(creation_statement(of[name], catalogs, usual) for name in order)
 
     def graph(self) -> Dag[TableName]:
         """Return the DAG of sources and stream tables; reads the catalog only."""

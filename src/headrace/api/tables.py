@@ -60,6 +60,7 @@ class TableVerbs(ProjectHandle):
         mode = parse_mode(refresh_mode)
         age = None if schedule is None else parse_schedule(schedule).text
         if options is not None:
+            options = {key.lower(): text for key, text in options.items()}
             parse_options(options)
         spec = TableSpec(self._name(name), query, age, mode, initialize, if_not_exists, or_replace, options)
         blown = self._blown() if or_replace else frozenset()

@@ -51,8 +51,13 @@ def write(parts: Iterable[RenderableType]) -> None:
     """Print renderables on stdout; the terminal wraps text, so that copied SQL stays whole."""
     from rich.text import Text
 
+    from headrace.cli.render.format import Verbatim
+
     console = stdout()
     for part in parts:
+        if isinstance(part, Verbatim):
+            sys.stdout.write(f"{part}\n")
+            continue
         console.print(part, soft_wrap=isinstance(part, (str, Text)))
 
 

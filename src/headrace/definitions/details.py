@@ -167,6 +167,11 @@ def semantics_of(data: Mapping[str, Any]) -> Semantics:
     return Semantics(**data["semantics"])
 
 
+def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the namespace of a stored definition; the rest of it is not looked at."""
+    return tuple(data["namespace"])
+
+
 def _source_out(use: SourceUse) -> dict[str, Any]:
     data = {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
     return data | {"ids": list(use.ids), "uuid": use.uuid}

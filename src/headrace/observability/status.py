@@ -69,6 +69,7 @@ def _info(
         last_seconds=last.seconds if last else None,
         last_error=last.error_message if last and failed else None,
         stopped_reason=table.stopped_reason,
+        properties=dict(table.options),
     )
 
 

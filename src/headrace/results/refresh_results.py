@@ -25,6 +25,7 @@ __all__ = [
     "StepInfo",
     "StrategyInfo",
     "StreamTableInfo",
+    "TableSettings",
     "Validation",
     "VerifyResult",
 ]
@@ -173,6 +174,10 @@ class StreamTableInfo(Record):
         trails: By how many versions it stays behind what it reads, by source, because newer ones do not agree; where
             `diamond_consistency` is `aligned`.
         gated: Sources that it reads, directly or through others, and that are held back by a gate.
+        properties: What was set for it, by key; `show_create` prints them, too.
+        pool: The pool whose quota it counts against; None for none.
+        group: The group that it is refreshed and published with, as `diamond_groups` calls it; None for none.
+        policy: When that group is due: `fastest` or `slowest`; None without one.
     """
 
     name: str
@@ -203,6 +208,10 @@ class StreamTableInfo(Record):
     trails: Mapping[str, int] = field(default_factory=dict)
     late_because: str | None = None
     within_target: float | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    pool: str | None = None
+    group: str | None = None
+    policy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +305,37 @@ class StepInfo(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class TableSettings(Record):
+    """What is set for a stream table, and what follows from it.
+
+    Args:
+        schedule: Its own schedule; None for `DOWNSTREAM`.
+        refresh_mode: What the user asked for.
+        properties: What was set, by key.
+        pool: The pool whose quota it counts against; None for none.
+        group: The group that it is refreshed and published with; None for none.
+        members: The stream tables of that group, in the order they are refreshed.
+        policy: When the group is due: `fastest` or `slowest`; None without one.
+    """
+
+    schedule: str | None
+    refresh_mode: RefreshMode
+    properties: Mapping[str, str]
+    pool: str | None
+    group: str | None
+    members: tuple[str, ...]
+    policy: str | None
+
+    def __str__(self) -> str:
+        """Return them in lines, as `explain` prints them."""
+        lines = [f"schedule {self.schedule or 'DOWNSTREAM'}, refresh mode {self.refresh_mode}"]
+        lines += [f"{key} = {text}" for key, text in self.properties.items()]
+        if self.group is not None:
+            lines.append(f"group {self.group} ({', '.join(self.members)}), policy {self.policy}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Record):
     """How a table or query is refreshed; `explain` prints its `sections` in order.
 
@@ -308,6 +348,7 @@ class Explanation(Record):
             modes; of an analysis, its summary and its steps.
         passes: The optimiser's passes, where they were asked for.
         steps: What each step of a refresh did, where that was analysed.
+        settings: What is set for the stream table; None for a bare query.
     """
 
     name: str | None
@@ -317,6 +358,7 @@ class Explanation(Record):
     sections: tuple[tuple[str, str], ...]
     passes: tuple[PassInfo, ...] = ()
     steps: tuple[StepInfo, ...] = ()
+    settings: TableSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

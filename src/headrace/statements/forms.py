@@ -29,6 +29,8 @@ EXPLAIN = """  EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE namespace.table
 
 SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
+SHOW_CREATE = "  SHOW CREATE STREAM TABLE namespace.table, …"
+
 CREATE_SOURCE = "\n".join(kind.create_form for kind in KINDS)
 
 ALTER_SOURCE = (

@@ -12,6 +12,7 @@
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     EXPLAIN ANALYZE STREAM TABLE name
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
+    SHOW CREATE STREAM TABLE name, …
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (kinds read their clauses: `sources.registry`)
     CREATE SINK name FROM table INTO kind …                        (refused: `sinks.registry` has no kind yet)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
@@ -139,6 +140,13 @@ class ShowStreamTables(Statement):
 
     namespace: Name | None = None
     like: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowCreateStreamTable(Statement):
+    """SHOW CREATE STREAM TABLE."""
+
+    names: tuple[Name, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,12 +317,13 @@ class _Reader(StatementCursor):
         return missing
 
     def query(self) -> Query:
-        start = self.offset()
+        """Step over the rest of the statement; comments and indentation belong to the query."""
         if self.done:
             raise self.fail("A query was expected here")
-        end = self.part.tokens[-1].end
+        start = self.peek(-1).end
+        start += self.sql[start].isspace()
         self.at = len(self.tokens)
-        return Query(self.sql[start:end], start)
+        return Query(self.sql[start : self.part.end].rstrip(), start)
 
 
 def _statement(script: str, part: Part) -> Statement:
@@ -426,6 +435,10 @@ def _show(reader: _Reader) -> Statement:
     namespace = reader.table() if reader.take("IN") or reader.take("FROM") else None
     like = reader.string("A pattern") if reader.take("LIKE") else None
     return ShowStreamTables(namespace=namespace, like=like)
+
+
+def _show_create(reader: _Reader) -> Statement:
+    return ShowCreateStreamTable(names=reader.tables())
 
 
 def _create_source(reader: _Reader) -> Statement:
@@ -552,6 +565,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
+    (("SHOW", "CREATE", "STREAM"), "TABLE", forms.SHOW_CREATE, _show_create),
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),

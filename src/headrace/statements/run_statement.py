@@ -113,6 +113,10 @@ def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
     )
 
 
+def _show_create(hr: Headrace, statement: st.ShowCreateStreamTable, script: str) -> Any:
+    return hr.show_create([_text(name) for name in statement.names])
+
+
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
     return hr.sources.create(
         statement.name,
@@ -193,6 +197,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.RefreshStreamTable: _refresh,
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
+    st.ShowCreateStreamTable: _show_create,
     st.CreateSource: _create_source,
     st.AlterSource: _alter_source,
     st.DropSource: _drop_source,

@@ -18,11 +18,13 @@ class Part:
         text: Its characters, without the semicolon, blanks and comments around it.
         start: Offset of its first character in the script.
         tokens: Its tokens, with offsets in the script.
+        end: Offset of the semicolon that ends it, or of the script's end.
     """
 
     text: str
     start: int
     tokens: tuple[Token, ...]
+    end: int
 
 
 def split_script(script: str) -> tuple[Part, ...]:
@@ -39,19 +41,19 @@ def split_script(script: str) -> tuple[Part, ...]:
     tokens = tokenize(script)
     for i, token in enumerate(tokens):
         if token.text == ";" and token.kind is Kind.OP and depth == 0:
-            parts += _part(script, current)
+            parts += _part(script, current, token.start)
             current = []
             continue
         depth = max(0, depth + _nesting(tokens, i, inside=depth > 0, first=len(current)))
         current.append(token)
-    return (*parts, *_part(script, current))
+    return (*parts, *_part(script, current, len(script)))
 
 
-def _part(script: str, tokens: list[Token]) -> list[Part]:
+def _part(script: str, tokens: list[Token], end: int) -> list[Part]:
     if not tokens:
         return []
-    start, end = tokens[0].start, tokens[-1].end
-    return [Part(script[start:end], start, tuple(tokens))]
+    start = tokens[0].start
+    return [Part(script[start : tokens[-1].end], start, tuple(tokens), end)]
 
 
 def _nesting(tokens: tuple[Token, ...], at: int, *, inside: bool, first: int) -> int:

@@ -18,7 +18,9 @@ from catalog_kit.samples import lake
 from click.testing import Result
 from kit.pipelines import Lake, PublishingWorker, define, scheduler
 
-from headrace.catalog import Catalog, Mirror, Publication, SourceMove
+from headrace.catalog import Catalog, Definition, Mirror, Publication, SourceMove
+from headrace.definitions.details import Details, to_json
+from headrace.semantics import Semantics
 from headrace.sources.postgres.setup.open_capture import options_of
 
 from .conftest import Process, Run, command, environment
@@ -59,6 +61,24 @@ def test_a_project_says_what_diamonds_are_to_it(run: Run, pipeline: Path) -> Non
     run("sql", "ALTER STREAM TABLE s.d SET PROPERTIES (diamond_consistency = atomic)", "-p", pipeline)
     (group,) = json.loads(run("diamonds", "--json", "-p", pipeline).stdout)
     assert (group["members"], group["policy"]) == (["s.b", "s.c", "s.d"], "slowest")
+
+
+def test_definitions_are_printed_as_they_can_be_run(run: Run, project: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{project / 'headrace.db'}"
+    query = "SELECT [1][0] AS `a\tb`\n\tFROM s.a -- [bold]"
+    details = to_json(Details(query, (), Semantics(), (), (), {}, (), None))
+    with Catalog.open(url) as catalog:
+        for name, read in (("c", "b"), ("b", "a")):
+            catalog.create_stream_table(Definition(lake(f"s.{name}"), query, (lake(f"s.{read}"),), details=details))
+    one = f"CREATE STREAM TABLE s.b\n  REFRESH MODE AUTO\n  INITIALIZE FALSE\n  AS\n{query}\n;"
+    assert run("show-create", "s.b", "-p", project).stdout == f"{one}\n"
+    assert run("sql", "SHOW CREATE STREAM TABLE s.b", "-p", project).stdout == f"{one}\n"
+    assert json.loads(run("show-create", "s.b", "--json", "-p", project).stdout) == {"sql": one}
+    assert run("show-create", "-p", project).stdout == f"{one}\n\n{one.replace('TABLE s.b', 'TABLE s.c')}\n"
+    missing = run("show-create", "s.z", "-p", project)
+    assert (missing.exit_code, "STREAM_TABLE_NOT_FOUND" in missing.output) == (1, True)
+    (first, _) = json.loads(run("status", "--json", "-p", project).stdout)
+    assert (first["properties"], first["pool"], first["group"], first["policy"]) == ({}, None, None, None)
 
 
 def test_pausing_and_resuming(run: Run, pipeline: Path) -> None:

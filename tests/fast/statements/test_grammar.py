@@ -40,7 +40,7 @@ def test_create_in_full() -> None:
     create, spark = parse_script(script)
     assert isinstance(create, CreateStreamTable)
     assert create.name == ("shop", "re;v")
-    assert create.query.sql == "WITH x AS (SELECT 1) SELECT ';' FROM x"
+    assert create.query.sql == "WITH x AS (SELECT 1) SELECT ';' FROM x -- end"
     assert script[create.query.start :].startswith("WITH x AS")
     assert (create.schedule, create.refresh_mode, create.initialize) == ("1 minute", "DIFFERENTIAL", False)
     assert create.properties == {"a.b": "1", "c": "d", "e": "-2", "f": "true"}

@@ -86,7 +86,8 @@ def _scheduled(
 ) -> StreamTableInfo:
     if name is None:  # dropped meanwhile
         return info
-    table, hold = state.tables[name], found.get(state.grouping.units.unit_of[name])
+    unit = state.grouping.units.unit_of[name]
+    table, hold, group = state.tables[name], found.get(unit), state.grouping.group(unit)
     return dataclasses.replace(
         info,
         effective_schedule=table.schedule.text,
@@ -97,4 +98,7 @@ def _scheduled(
         skipped_rows=table.scheduling.skipped_rows,
         skipped_since=table.scheduling.skipped_at,
         trails={str(source): versions for source, versions in table.trails.items()},
+        pool=state.grouping.options[name].pool or None,
+        group=group,
+        policy=None if group is None else state.grouping.policy(unit).value,
     )

@@ -70,7 +70,9 @@ def answer(value: Any) -> Iterator[RenderableType]:
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
     first = items[0] if items else None
-    if isinstance(value, Rows):
+    if isinstance(value, str):
+        yield fmt.Verbatim(value)
+    elif isinstance(value, Rows):
         yield from rows(value)
     elif isinstance(first, RefreshResult):
         yield from tables.refreshes(items)

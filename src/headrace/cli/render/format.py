@@ -10,7 +10,11 @@ from headrace.units import NOTHING, count, seconds, size, span
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["NOTHING", "ago", "cell", "count", "grid", "moment", "seconds", "signed", "size", "span"]
+__all__ = ["NOTHING", "Verbatim", "ago", "cell", "count", "grid", "moment", "seconds", "signed", "size", "span"]
+
+
+class Verbatim(str):
+    """Text that is printed character by character, as statements are that somebody will run."""
 
 
 def signed(inserted: int, deleted: int) -> str:

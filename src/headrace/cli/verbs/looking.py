@@ -1,4 +1,4 @@
-"""status, history, graph, explain, validate, functions."""
+"""status, show-create, history, graph, explain, validate, functions."""
 
 from __future__ import annotations
 
@@ -31,6 +31,27 @@ def status(asked: Invocation, names: tuple[str, ...]) -> None:
     with asked.open() as hr:
         infos = hr.status(names or None)
     show(asked, [info.as_dict() for info in infos], lambda: render.standing(infos, dt.datetime.now(dt.UTC)))
+
+
+@click.command("show-create")
+@options.names
+@pass_invocation
+def show_create(asked: Invocation, names: tuple[str, ...]) -> None:
+    """Print the statements that make stream tables again, exactly.
+
+    Query with comments, schedule, refresh mode, properties. Without names: of all, in an order in which they can be
+    run. Reads the catalog only.
+
+    \b
+    Examples:
+      headrace show-create shop.revenue
+      headrace show-create > pipeline.sql && headrace -p copy sql -f pipeline.sql
+    """
+    from headrace.cli.render.format import Verbatim
+
+    with asked.open() as hr:
+        statements = hr.show_create(names or None)
+    show(asked, {"sql": statements}, lambda: (Verbatim(statements),))
 
 
 @click.command()
@@ -158,4 +179,4 @@ def functions(asked: Invocation) -> None:
     show(asked, [info.as_dict() for info in found], lambda: rendered(found))
 
 
-VERBS = (status, history, graph, explain, validate, functions)
+VERBS = (status, show_create, history, graph, explain, validate, functions)

@@ -420,7 +420,7 @@ class Creator:
     ) -> Definition:
         return Definition(
             name=spec.name,
-            query=spec.query,
+            query=details.query,
             sources=sources_of(details),
             refresh_mode=spec.refresh_mode,
             schedule=spec.schedule,

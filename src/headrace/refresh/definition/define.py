@@ -67,7 +67,7 @@ def define(
         UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, …
         Unsupported: `TIME_TRAVEL_SOURCE`.
     """
-    query = query.rstrip().rstrip(";")
+    query = query.rstrip().rstrip(";").rstrip()
     catalogs = session.catalogs()
     namespace = session.namespace() if namespace is None else namespace
     semantics = session.runner().semantics if semantics is None else semantics

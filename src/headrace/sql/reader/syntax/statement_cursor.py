@@ -127,6 +127,11 @@ def string_value(literal: str) -> str:
     return _ESCAPE.sub(_character, literal[1:-1].replace(quote * 2, quote))
 
 
+def string_literal(value: str) -> str:
+    """Return a literal that `string_value` reads as a text."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def _character(match: re.Match[str]) -> str:
     code = match.group(1)
     if code[0] == "u" and len(code) == 5:

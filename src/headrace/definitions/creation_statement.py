@@ -1,0 +1,79 @@
+"""The statement that makes a stream table again, from what the catalog has of it.
+
+Whatever is part of a definition besides the statement's own clauses stands around it: the namespace, where the query
+has names without one, and settings of the session that are not the project's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from headrace.catalog import Status, StreamTable
+from headrace.definitions.details import namespace_of, semantics_of
+from headrace.names import LAKE, TableName, qualify, quote
+from headrace.semantics import Semantics
+from headrace.sql.reader.syntax.statement_cursor import string_literal
+from headrace.sql.reader.syntax.tokens import tokenize
+from headrace.sql.references import references
+
+_PLAIN = re.compile(r"(?!if$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
+"""Parts of names that need no quotes, wherever they stand in the statement."""
+
+
+def creation_statement(table: StreamTable, catalogs: frozenset[str], usual: Semantics) -> str:
+    """Return the statement that makes a stream table again, with what has to stand around it.
+
+    Args:
+        table: The stream table.
+        catalogs: Catalogs that the session knows: a namespace may be called like one of them.
+        usual: The settings that sessions of the project begin with.
+    """
+    own, normal = semantics_of(table.details).options(), usual.options()
+    settings = {key: value for key, value in own.items() if value != normal[key]}
+    namespace = _namespace_needed(table)
+    before = [*(f"SET {key} = {value};" for key, value in settings.items())]
+    before += [f"USE {_dotted((LAKE, *namespace))};"] if namespace else []
+    after = [f"RESET {key};" for key in settings]  # whatever follows is not to be defined by them
+    after += [f"USE {LAKE};"] if namespace else []
+    return "\n".join((*before, *_statement(table, catalogs), *after))
+
+
+def _namespace_needed(table: StreamTable) -> tuple[str, ...]:
+    """Return the namespace of names without one in the query; () where there are none."""
+    namespace = namespace_of(table.details)
+    if namespace and any(len(reference.parts) == 1 for reference in references(table.details["query"])):
+        return namespace
+    return ()
+
+
+def _statement(table: StreamTable, catalogs: frozenset[str]) -> Iterator[str]:
+    yield f"CREATE STREAM TABLE {_name(table.name, catalogs)}"
+    if table.schedule is not None:
+        yield f"  SCHEDULE {string_literal(table.schedule)}"
+    yield f"  REFRESH MODE {table.refresh_mode.value}"
+    if table.options:
+        yield f"  WITH ({', '.join(f'{key} = {string_literal(text)}' for key, text in table.options.items())})"
+    if table.status is Status.NEW:
+        yield "  INITIALIZE FALSE"
+    yield "  AS"
+    yield table.details["query"] + _end(table.details["query"])
+
+
+def _end(query: str) -> str:
+    """Return the semicolon, below a comment that ends the query.
+
+    A backslash carries a comment on to the next line.
+    """
+    if query[tokenize(query)[-1].end :].strip() == "":
+        return ";"
+    return "\n\n;" if query.endswith("\\") else "\n;"
+
+
+def _name(name: TableName, catalogs: frozenset[str]) -> str:
+    short = name.parts[1:]
+    return _dotted(short if qualify(short, (), catalogs) == name else name.parts)
+
+
+def _dotted(parts: tuple[str, ...]) -> str:
+    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)

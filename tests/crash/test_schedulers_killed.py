@@ -21,6 +21,7 @@ import pytest
 from catalog_kit.databases import Postgres, sql
 from catalog_kit.killed import start
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query, scheduler
+from kit.published import check_groups, check_onward
 
 from headrace.catalog import Catalog
 from headrace.catalog.state.reader import Reader
@@ -172,17 +173,8 @@ def look(
     with catalog.reading() as reader:
         frontiers, newest = reader.frontiers(), reader.newest_versions()
         check_queries(lake, reader)
-    for name, frontier in reached.items():
-        assert all(frontiers[name][source] >= version for source, version in frontier.items()), f"{name} went back"
-    for group in groups:
-        seen: dict[TableName, set[int]] = {}
-        for member in group:
-            for source, version in frontiers.get(member, {}).items():
-                seen.setdefault(source, set()).add(version)
-        for source, versions in seen.items():
-            expected = {newest[source].version} if source in group else versions
-            assert versions == expected, f"{group} see {source} at {versions}"
-            assert len(versions) == 1, f"{group} see {source} at {versions}"
+    check_onward(reached, frontiers)
+    check_groups(groups, frontiers, newest)
     return frontiers
 
 

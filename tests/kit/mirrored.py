@@ -200,3 +200,24 @@ class Follower:
 def truth(db: psycopg.Connection, table: str) -> Counter[tuple[object, ...]]:
     """What a table of the captured database has."""
     return Counter(db.execute(f"SELECT * FROM {table}").fetchall())
+
+
+def check_taken_anew(orders: Follower, db: psycopg.Connection, change: str) -> None:
+    """Alter `orders` between changes to it and to `beside`: it is taken anew, at the cut of the other's changes.
+
+    Args:
+        orders: Follows both tables.
+        db: Writes to them.
+        change: Statements, separated by semicolons.
+    """
+    db.execute("INSERT INTO orders VALUES (10, 'before', 1); INSERT INTO beside VALUES (1)")
+    for statement in change.split("; "):
+        db.execute(statement)
+    db.execute("INSERT INTO beside VALUES (2)")
+    landings = orders.land()
+    assert orders.rows("orders") == truth(db, "orders")
+    assert orders.rows("beside") == truth(db, "beside")
+    assert [t.name.table for t in landings[0].tables if t.replaced] == ["orders"]
+    db.execute("DELETE FROM orders")
+    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
+    assert not orders.rows("orders")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import psycopg
 import pytest
+from kit.logical import LogicalServer, logical_server
 
 import headrace
 from headrace.api.facade import Headrace
@@ -47,3 +49,27 @@ def ns(shared: Headrace) -> Iterator[str]:
 @pytest.fixture
 def hr(shared: Headrace, ns: str) -> Headrace:
     return shared
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LogicalServer]:
+    """A private PostgreSQL server for the tests of one file."""
+    with logical_server() as started:
+        yield started
+
+
+@pytest.fixture
+def url(server: LogicalServer, hr: Headrace) -> Iterator[str]:
+    """An empty database; what is captured from it is dropped afterwards."""
+    yield server.fresh()
+    for table in [t.name for t in hr.status()]:
+        hr.drop_stream_table(table, if_exists=True, cascade=True)
+    for source in hr.sources.list():
+        hr.sources.drop(source.name)
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    """Somebody who writes to it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import psycopg
-import pytest
 from kit import pg_bank
-from kit.logical import LogicalServer, logical_server
+from kit.logical import LogicalServer
 from kit.pg_bank import TABLES, TOTAL, Transfers
 
 from headrace.api.facade import Headrace
@@ -19,12 +17,6 @@ INSTALLED = (
     "EXISTS (SELECT FROM pg_replication_slots WHERE database = current_database())"
 )
 BY_TRIGGERS, FROM_THE_LOG = (True, False), (False, True)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
 
 
 def test_nothing_is_missed_or_doubled_on_the_way_to_the_log_and_back(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import psycopg
 import pytest
 from kit import pg_bank
-from kit.logical import LogicalServer, logical_server
+from kit.background import in_background
+from kit.logical import LogicalServer
 from kit.pg_bank import TABLES, TOTAL, Transfers
 
 from headrace.api.facade import Headrace
@@ -26,33 +26,14 @@ LOOKS, MOST = 10, 600
 WAYS = ("wal", "trigger", "auto") if os.environ.get("HEADRACE_TEST_LONG") else ("wal",)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
+def refreshing(hr: Headrace) -> AbstractContextManager[None]:
+    """Land and refresh in a thread without a pause."""
 
+    def refresh(stopping: threading.Event) -> None:
+        while not stopping.is_set():
+            hr.refresh()
 
-@contextmanager
-def refreshing(hr: Headrace) -> Iterator[None]:
-    """A thread lands and refreshes without a pause; what that raises is raised here."""
-    stopping, raised = threading.Event(), list[BaseException]()
-
-    def run() -> None:
-        try:
-            while not stopping.is_set():
-                hr.refresh()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(300)
-    assert not thread.is_alive()
-    assert not raised, raised
+    return in_background(refresh)
 
 
 @pytest.mark.parametrize("way", WAYS)

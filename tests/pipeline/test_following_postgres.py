@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import psycopg
-import pytest
-from kit.logical import LogicalServer, logical_server
+from kit.background import in_background
+from kit.logical import LogicalServer
 
 from headrace.api.facade import Headrace
 
 PATIENCE = 120.0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
-
-
-@contextmanager
-def running(hr: Headrace) -> Iterator[None]:
-    """Schedules run in a thread; what that raises is raised here."""
-    stopping, raised = threading.Event(), list[BaseException]()
-
-    def run() -> None:
-        try:
-            hr.run(stopping=stopping)
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(PATIENCE)
-    assert not thread.is_alive()
-    assert not raised, raised
+def running(hr: Headrace) -> AbstractContextManager[None]:
+    """Let schedules run in a thread."""
+    return in_background(lambda stopping: hr.run(stopping=stopping), PATIENCE)
 
 
 def test_commits_arrive_by_themselves(hr: Headrace, ns: str, server: LogicalServer) -> None:

@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from functools import partial
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer, logical_server
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
-
-
-@pytest.fixture
-def url(server: LogicalServer, hr: Headrace) -> Iterator[str]:
-    yield server.fresh()
-    for table in [t.name for t in hr.status()]:
-        hr.drop_stream_table(table, if_exists=True, cascade=True)
-    for source in hr.sources.list():
-        hr.sources.drop(source.name)
-
-
-@pytest.fixture
-def db(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer, logical_server
+from kit.logical import LogicalServer
 
 from headrace.api.facade import Headrace
 from headrace.errors import UserError
@@ -15,12 +14,6 @@ from headrace.lake.snapshot_retention import Density
 from headrace.results.source_results import LandingResult
 
 ROWS = 1_200
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
 
 
 @pytest.mark.parametrize(("way", "identity"), [("wal", "DEFAULT"), ("wal", "FULL"), ("trigger", "DEFAULT")])

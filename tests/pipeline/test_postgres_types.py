@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer, logical_server
+from kit.logical import LogicalServer
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -60,12 +60,6 @@ VALUES: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
 
 
 WAYS = ("wal", "trigger") if os.environ.get("HEADRACE_TEST_LONG") else ("wal",)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LogicalServer]:
-    with logical_server() as started:
-        yield started
 
 
 @pytest.fixture

@@ -69,28 +69,8 @@ class SourceInfo(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class LastError(Record):
-    """The last failure of landing a source.
-
-    Args:
-        code: Error code.
-        message: What happened.
-        detail: Why, where that is known.
-        remedy: What to do about it.
-        retryable: Whether it may pass by itself.
-        since: When it first happened; it has happened at every landing since.
-        at: When it last happened.
-        over: When a landing succeeded after it; None while none has.
-    """
-
-    code: str
-    message: str
-    detail: str | None
-    remedy: str | None
-    retryable: bool
-    since: dt.datetime
-    at: dt.datetime
-    over: dt.datetime | None
+class LastError(SourceFailure, Record):
+    """The last failure of landing a source, as users are given it."""
 
     @classmethod
     def of(cls, failure: SourceFailure | None) -> LastError | None:

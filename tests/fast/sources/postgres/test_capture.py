@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.mirrored import Follower, truth
+from kit.mirrored import Follower, check_taken_anew, truth
 from kit.pg_child import Way
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
@@ -49,17 +49,7 @@ def orders(url: str, db: psycopg.Connection, tmp_path: Path) -> Iterator[Followe
     ids=["add", "using", "type", "identity", "key", "recreate"],
 )
 def test_altered_tables_are_taken_anew_at_one_cut(orders: Follower, db: psycopg.Connection, change: str) -> None:
-    db.execute("INSERT INTO orders VALUES (10, 'before', 1); INSERT INTO beside VALUES (1)")
-    for statement in change.split("; "):
-        db.execute(statement)
-    db.execute("INSERT INTO beside VALUES (2)")
-    landings = orders.land()
-    assert orders.rows("orders") == truth(db, "orders")
-    assert orders.rows("beside") == truth(db, "beside")
-    assert [t.name.table for t in landings[0].tables if t.replaced] == ["orders"]
-    db.execute("DELETE FROM orders")
-    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
-    assert not orders.rows("orders")
+    check_taken_anew(orders, db, change)
 
 
 def test_a_renamed_table_is_followed(orders: Follower, db: psycopg.Connection) -> None:

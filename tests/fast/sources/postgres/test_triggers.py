@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.mirrored import Follower, truth
+from kit.mirrored import Follower, check_taken_anew, truth
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.health.server_health import check, health
@@ -264,17 +264,7 @@ def test_values_of_all_kinds_come_as_they_are(url: str, db: psycopg.Connection, 
 def test_altered_tables_go_on_and_are_taken_anew_at_one_cut(
     orders: Follower, db: psycopg.Connection, change: str
 ) -> None:
-    db.execute("INSERT INTO orders VALUES (10, 'before', 1); INSERT INTO beside VALUES (1)")
-    for statement in change.split("; "):
-        db.execute(statement)
-    db.execute("INSERT INTO beside VALUES (2)")
-    landings = orders.land()
-    assert orders.rows("orders") == truth(db, "orders")
-    assert orders.rows("beside") == truth(db, "beside")
-    assert [t.name.table for t in landings[0].tables if t.replaced] == ["orders"]
-    db.execute("DELETE FROM orders")
-    assert not any(t.replaced for landing in orders.land() for t in landing.tables)
-    assert not orders.rows("orders")
+    check_taken_anew(orders, db, change)
 
 
 def test_a_renamed_table_is_followed_and_a_dropped_one_keeps_its_rows(orders: Follower, db: psycopg.Connection) -> None:

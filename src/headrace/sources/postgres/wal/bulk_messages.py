@@ -17,7 +17,7 @@ from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, Weighed
 from headrace.sources.postgres.wal.pgoutput_columns import Bytes, Placed, Places
 
 _INSERT, _UPDATE, _DELETE = b"IUD"
-_NEW, _KEY, _OLD = b"NKO"
+_NEW, _OLD = b"NO"
 _HEAD, _ROW = 5, 6
 """Where a message says what row follows, and where that row begins."""
 

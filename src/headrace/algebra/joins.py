@@ -42,7 +42,12 @@ def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) ->
 
 
 def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:
-    """Return the conditions that cannot be decided from some columns alone."""
+    """Return the conditions that read more than some columns.
+
+    Args:
+        conditions: The conditions.
+        without: These columns.
+    """
     return tuple(c for c in conditions if not c.columns <= without)
 
 

@@ -129,7 +129,11 @@ class Stored(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Empty(Relation):
-    """No rows. Rewrites remove it; only a wholly empty delta is left as one."""
+    """No rows. Rewrites remove it; only a wholly empty delta is left as one.
+
+    Args:
+        names: Its columns.
+    """
 
     names: tuple[str, ...]
 
@@ -140,7 +144,12 @@ class Empty(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Values(Relation):
-    """Literal rows, such as the single empty row of a SELECT without FROM."""
+    """Literal rows, such as the single empty row of a SELECT without FROM.
+
+    Args:
+        names: Its columns.
+        rows: Values in their order.
+    """
 
     names: tuple[str, ...]
     rows: tuple[tuple[Scalar, ...], ...]
@@ -152,7 +161,12 @@ class Values(Relation):
 
 @dataclass(frozen=True, slots=True)
 class Project(Unary):
-    """Named expressions over each row; keeps multiplicities."""
+    """Named expressions over each row; keeps multiplicities.
+
+    Args:
+        input: The rows.
+        items: Output columns in order, each with its expression.
+    """
 
     input: Relation
     items: tuple[tuple[str, Scalar], ...]
@@ -167,7 +181,12 @@ class Project(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Filter(Unary):
-    """The rows for which the condition is true (not NULL, not false)."""
+    """The rows for which the condition is true (not NULL, not false).
+
+    Args:
+        input: The rows.
+        condition: The condition.
+    """
 
     input: Relation
     condition: Scalar
@@ -312,7 +331,11 @@ class LookupJoin(Binary):
 
 @dataclass(frozen=True, slots=True)
 class Union(Relation):
-    """Bag union (UNION ALL); columns are matched by position, named after the first input."""
+    """Bag union (UNION ALL).
+
+    Args:
+        branches: At least one; columns are matched by position, and named after the first branch.
+    """
 
     branches: tuple[Relation, ...]
 
@@ -420,9 +443,12 @@ class Aggregate(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Unary):
-    """Each row as often as its weight says, without the weight; weights must be positive.
+    """Each row as often as its weight says, without the weight.
 
     Not an operator of user queries: it turns a Z-set into the bag that is stored.
+
+    Args:
+        input: A weighted relation whose weights are positive.
     """
 
     input: Relation

@@ -179,7 +179,14 @@ def pinned(condition: Scalar) -> str | None:
 
 
 def called_with_column(scalar: Scalar, function: str) -> str | None:
-    """Return the column of a call of a function with nothing but a column."""
+    """Return the column that a function is called with.
+
+    None where the scalar is something else, or the function is called with more than a column.
+
+    Args:
+        scalar: The scalar.
+        function: The function's name in lower case.
+    """
     form = scalar.form
     if isinstance(form, Call) and form.function == function and len(form.arguments) == 1:
         (argument,) = form.arguments
@@ -211,7 +218,12 @@ def substitute(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
 
 
 def replace_columns(scalar: Scalar, texts: Mapping[str, str]) -> str:
-    """Return the scalar's SQL with column references replaced by other operands."""
+    """Return the scalar's SQL with columns replaced.
+
+    Args:
+        scalar: The scalar.
+        texts: SQL by the name of the column it replaces; other columns stay.
+    """
     return render([_replaced(each, texts) for each in scalar.words])
 
 

@@ -34,9 +34,12 @@ def sources(relation: Relation) -> tuple[TableName, ...]:
 
 
 def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Relation:
-    """Return the same query over other contents of the changed tables.
+    """Return the same query over its sources at a moment.
 
-    Unchanged tables have only one contents.
+    Args:
+        relation: The query.
+        moment: Before or after the change.
+        changed: The sources that changed; the others are the same at any moment.
     """
 
     def move(node: Relation) -> Relation:

@@ -50,17 +50,17 @@ Words = tuple[Word, ...]
 
 
 def column_word(name: str, *, spaced: bool = False) -> Word:
-    """Return a column of the input."""
+    """Return the word for a column of the input, quoted."""
     return Word(Kind.COLUMN, quote(name), spaced, name)
 
 
 def operator(text: str, *, spaced: bool = True) -> Word:
-    """Return a keyword, an operator or a bracket."""
+    """Return the word for a keyword, an operator or a bracket."""
     return Word(Kind.OPERATOR, text, spaced, text.upper())
 
 
 def function_word(text: str, *, spaced: bool = False) -> Word:
-    """Return the name of a function."""
+    """Return the word for a function's name."""
     return Word(Kind.FUNCTION, text, spaced, text.strip("`").lower())
 
 
@@ -73,7 +73,12 @@ def render(words: Sequence[Word]) -> str:
 
 
 def spaced_as(words: Words, like: Word) -> Words:
-    """Return words in the place of another one."""
+    """Return words with the blank in front that another word has.
+
+    Args:
+        words: The words; the first one may change.
+        like: The word that they replace.
+    """
     first = words[0]
     return words if first.spaced == like.spaced else (first._replace(spaced=like.spaced), *words[1:])
 

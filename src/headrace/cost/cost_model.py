@@ -24,7 +24,7 @@ STEP_FIXED = 0.05
 """Seconds of a step beside what it computes."""
 BAG_FIXED = 0.25
 """Where rows have no key, those that leave are looked for by several statements."""
-FEW_GROUPS = 1_000
+LEAST_GROUPS = 1_000
 """Groups that a table is taken to have at least while it is nearly empty."""
 SELDOM = 0.1
 """How often a step is needed that is computed only where something occurred, such as a reserve that ran out."""
@@ -64,7 +64,15 @@ def full_seconds(facts: Facts, view: CompiledView | None) -> float:
 
 
 def companion_seconds(facts: Facts, view: CompiledView | None) -> float:
-    """Estimate the seconds by which writing the companion prolongs a FULL refresh."""
+    """Estimate by how much writing the companion prolongs a FULL refresh.
+
+    Args:
+        facts: The refresh.
+        view: Its definition; None where it is not read as algebra.
+
+    Returns:
+        Seconds; 0 where the table has no companion.
+    """
     if facts.companion is None or view is None or view.tree is None:
         return 0.0
     program = view.full_program()
@@ -107,7 +115,15 @@ def differential_seconds(facts: Facts, program: DeltaProgram) -> float:
 
 
 def step_rows(facts: Facts, program: DeltaProgram) -> dict[str, float]:
-    """Return the expected rows of each step of a program, by name; arguments as above."""
+    """Return the expected rows of each step.
+
+    Args:
+        facts: The refresh.
+        program: How the table follows its sources.
+
+    Returns:
+        Rows by the step's name.
+    """
     return {name: found.rows for name, found in _steps(facts, program)[1].items()}
 
 
@@ -152,7 +168,7 @@ def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = Fals
         values = changed * len(change.change.columns) / WRITE_VALUES_PER_SECOND
         return values if direct else values + changed / APPLY_ROWS_PER_SECOND
     if change.key is not None:
-        return min(changed, 2 * max(rows, FEW_GROUPS)) / APPLY_ROWS_PER_SECOND + rows / PROBED_PER_SECOND
+        return min(changed, 2 * max(rows, LEAST_GROUPS)) / APPLY_ROWS_PER_SECOND + rows / PROBED_PER_SECOND
     return BAG_FIXED + changed / APPLY_ROWS_PER_SECOND + 3 * rows / VALUES_PER_SECOND + rows / PROBED_PER_SECOND
 
 

@@ -16,15 +16,25 @@ from headrace.sql.called_functions import called
 
 
 def functions_called(texts: Iterable[str], functions: Mapping[str, Function]) -> dict[str, str]:
-    """Return the fingerprints of those functions that texts call, by name."""
+    """Return the fingerprints of the Python functions that texts call.
+
+    Args:
+        texts: SQL of a query and the views it reads through.
+        functions: The project's functions by name.
+
+    Returns:
+        Fingerprints by name, sorted by name.
+    """
     names = frozenset().union(*map(called, texts)) if functions else frozenset()
     return {name: functions[name].fingerprint for name in sorted(names & functions.keys())}
 
 
 def changed_functions(details: Details, session: Session) -> tuple[str, ...]:
-    """Return the functions that are not what they were when a stream table was defined.
+    """Return the functions that changed or are gone since a stream table was defined.
 
-    Also those that are gone.
+    Args:
+        details: The definition.
+        session: Has the functions of today.
     """
     return changed_since(details.functions, session.functions)
 
@@ -52,7 +62,7 @@ def function_infos(catalog: Catalog, functions: Mapping[str, Function]) -> tuple
 
 
 def functions_section(details: Details, session: Session) -> str:
-    """Return the functions that a query calls, a line for each."""
+    """Describe the Python functions that a query calls, one line each, for `explain`."""
     there = session.functions() if details.functions else {}
     return "\n".join(signature(there[name]) for name in details.functions if name in there)
 

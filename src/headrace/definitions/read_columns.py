@@ -6,9 +6,13 @@ from headrace.names import quote
 
 
 def held_to(expression: str, columns: tuple[str, ...] | None) -> str:
-    """Return a table expression restricted to some columns.
+    """Return a table expression restricted to the columns of a definition.
 
-    `SELECT *` means the columns there were at definition.
+    `SELECT *` means the columns there were when the table was defined.
+
+    Args:
+        expression: The table expression.
+        columns: The columns; None: all of them.
     """
     if columns is None:
         return expression

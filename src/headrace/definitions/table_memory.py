@@ -56,7 +56,12 @@ class PerTable(Generic[Value]):
             self._values[table] = value
 
     def update(self, table: TableName, change: Callable[[Value | None], Value]) -> None:
-        """Set the value of a table to what follows from the one it has."""
+        """Set the value of a table by its present one, in one step.
+
+        Args:
+            table: The table.
+            change: Gives the new value; called under the lock, with None where there is no value.
+        """
         with self._lock:
             self._values[table] = change(self._values.get(table))
 

@@ -112,7 +112,16 @@ def relations_read(
     catalogs: frozenset[str],
     view_text: Callable[[TableName], str | None],
 ) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
-    """Return the relations a query reads and the views between, in order of appearance.
+    """Return the relations that a query reads, and the views between.
+
+    Args:
+        query: The query.
+        namespace: The namespace of names that have none.
+        catalogs: Spark's catalogs, by which names are resolved.
+        view_text: Returns the text of a view; None for a table.
+
+    Returns:
+        The relations in order of appearance, and the texts of the views by name.
 
     Raises:
         UserError: `CYCLE` for a view that reads itself.

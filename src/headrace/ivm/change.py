@@ -109,7 +109,16 @@ class Change:
         return max((self.sizes.get(source, 0) for source in sources(relation)), default=0)
 
     def keep(self, name: str, relation: Relation, only_if: Relation | None = None) -> Stored:
-        """Have a relation computed once; the name gets a number when it is taken."""
+        """Add a step that computes a relation once, or find an equal one.
+
+        Args:
+            name: Its name; it gets a number where another step has that.
+            relation: What it computes.
+            only_if: Its condition, as of `Step.only_if`.
+
+        Returns:
+            A leaf that reads its rows.
+        """
         for step in self.steps:
             if step.relation == relation and step.only_if == only_if:
                 return Stored(step.name, relation.columns)
@@ -135,7 +144,7 @@ def empty(relation: Relation) -> Empty:
 
 
 def weigh(relation: Relation, weight: int) -> Project:
-    """Give each row of an unweighted relation the same weight."""
+    """Give each row of an unweighted relation the same weight, in an added column WEIGHT."""
     return Project(relation, (*identity(relation.columns), (WEIGHT, literal(weight))))
 
 
@@ -145,7 +154,7 @@ def total(name: str) -> AggregateCall:
 
 
 def arrange(relation: Relation, columns: tuple[str, ...]) -> Relation:
-    """Return a weighted relation with its columns in the given order, the weight last."""
+    """Return a weighted relation with its columns in the given order, WEIGHT last."""
     wanted = (*columns, WEIGHT)
     return relation if relation.columns == wanted else Project(relation, identity(wanted))
 

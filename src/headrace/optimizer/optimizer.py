@@ -37,7 +37,7 @@ class Optimizer:
     observe: Observe | None = field(default=None, compare=False)
 
     def query(self, tree: Relation, facts: QueryFacts) -> tuple[Relation, frozenset[str]]:
-        """Rewrite a query.
+        """Rewrite a query by the passes over queries.
 
         Returns:
             The tree, and the names of those passes that others ran again for.
@@ -54,14 +54,24 @@ class Optimizer:
         return tree, frozenset(fired)
 
     def companion(self, tree: Relation, facts: QueryFacts) -> AuxiliaryViews:
-        """Decide what the companion of a rewritten query keeps."""
+        """Decide by the passes over companions which parts of a query are stored beside its result.
+
+        Args:
+            tree: The query, rewritten.
+            facts: Keys of its sources and types of its columns.
+        """
         views = AuxiliaryViews()
         for each in passes_over(Subject.COMPANION, self.disabled):
             views = self._apply(each, views, (tree, facts))
         return views
 
     def rules(self, change: Change, tree: Relation) -> Change:
-        """Decide what the delta rules need not follow."""
+        """Decide what the delta rules need not follow.
+
+        Args:
+            change: The changed sources, before any rule has asked.
+            tree: The query, rewritten.
+        """
         for each in passes_over(Subject.RULES, self.disabled):
             change = self._apply(each, change, tree)
         return change
@@ -79,7 +89,15 @@ class Optimizer:
         return program
 
     def program(self, program: DeltaProgram, facts: ProgramFacts) -> DeltaProgram:
-        """Apply passes over steps, passes over reads, and passes over steps once more."""
+        """Apply the passes over steps, then those over reads, then those over steps once more.
+
+        Args:
+            program: The program that the delta rules gave.
+            facts: What changed, sizes of sources, and what other stream tables read.
+
+        Returns:
+            A program with the same result.
+        """
         rewritten = last = self.steps(program, facts.types)
         for each in passes_over(Subject.READS, self.disabled):
             last = self._apply(each, last, facts)

@@ -1,4 +1,4 @@
-"""Groups that nothing is joined to need not be followed.
+"""Leaves out groups that nothing is joined to.
 
 L ⋈_{a=k} γ_k(R): only groups whose key is among the values of a matter. Where these are those of a filtered source that
 did not change (of TPC-H q17, the parts of one brand and container, to whose line items their average is joined), a
@@ -40,7 +40,7 @@ def restrict_groups(change: Change, tree: Relation) -> Change:
 
 
 def partners(tree: Relation, change: Change) -> Mapping[Aggregate, Partners]:
-    """Return the aggregates of a query of which few groups may matter.
+    """Return the aggregates of a query of which only some groups can matter.
 
     Each side's groups are bounded by the other side's sources alone, so that both sides of a join may be.
 
@@ -70,9 +70,11 @@ def _partners(tree: Relation, change: Change, asked_for: Callable[[Aggregate], b
             groups, names = _groups(side, asked)
             if groups is None or occurs[groups] > 1 or not asked_for(groups):
                 continue
-            few = tuple((k, f) for k, (other, a) in names.items() if (f := _few(other, a, groups, change)) is not None)
-            if few:
-                found[groups] = few
+            small = tuple(
+                (k, f) for k, (other, a) in names.items() if (f := _small_source(other, a, groups, change)) is not None
+            )
+            if small:
+                found[groups] = small
     return found
 
 
@@ -107,7 +109,7 @@ def _groups(side: Relation, asked: Asked) -> tuple[Aggregate | None, Asked]:
     return side, {name: where for name, where in asked.items() if name in side.keys}
 
 
-def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relation | None:
+def _small_source(node: Relation, name: str, groups: Aggregate, change: Change) -> Relation | None:
     """Return a filtered source that has all values of a column, did not change, and is small.
 
     As a relation of one column.
@@ -118,15 +120,15 @@ def _few(node: Relation, name: str, groups: Aggregate, change: Change) -> Relati
             return Project(node, ((_VALUE, column(name)),)) if fits else None
         case Project():
             read = as_column(dict(node.items)[name])
-            return None if read is None else _few(node.input, read, groups, change)
+            return None if read is None else _small_source(node.input, read, groups, change)
         case Filter():
-            return _few(node.input, name, groups, change)
+            return _small_source(node.input, name, groups, change)
         case Aggregate() if name in node.keys:
-            return _few(node.input, name, groups, change)
+            return _small_source(node.input, name, groups, change)
         case OuterJoin() if not node.full and name in node.left.columns:
-            return _few(node.left, name, groups, change)
+            return _small_source(node.left, name, groups, change)
         case Existence(anti=True):
-            return _few(node.left, name, groups, change)
+            return _small_source(node.left, name, groups, change)
         case Join() | Existence():
             return _across(node, name, groups, change)
     return None
@@ -149,4 +151,6 @@ def _across(node: Join | Existence, name: str, groups: Aggregate, change: Change
     places = [(side, name) for side in node.inputs if name in side.columns and name in node.columns]
     places += [(node.right, b) for a, b in equal if a == name]
     places += [(node.left, a) for a, b in equal if b == name and isinstance(node, Join)]
-    return next((few for side, own in places if (few := _few(side, own, groups, change)) is not None), None)
+    return next(
+        (found for side, own in places if (found := _small_source(side, own, groups, change)) is not None), None
+    )

@@ -39,7 +39,12 @@ class PlanSql:
     # ---- views
 
     def inline(self, view: str, query: str) -> None:
-        """Have a query stand as a subquery in whatever is written from now on and reads a view."""
+        """Make later statements read a view as a subquery.
+
+        Args:
+            view: Its temporary name.
+            query: The query that stands for it.
+        """
         self._inlined[view] = query
 
     def inlined(self, view: str) -> str | None:
@@ -85,22 +90,41 @@ class PlanSql:
         return f"SELECT * FROM ({sql}) WHERE false" if empty else sql
 
     def condition(self, stage: Compute, only_if: Relation) -> str:
-        """Write a query that has a row where a conditional stage has to be computed."""
+        """Write a query that has a row if a conditional stage must be computed.
+
+        Args:
+            stage: The stage.
+            only_if: Its condition.
+        """
         return f"SELECT 1 FROM ({self._lower(stage, only_if)}) LIMIT 1"
 
     def gaps(self, stage: Compute, keys: Relation) -> str:
-        """Write the query by which the ranges of the keys are found."""
+        """Write the query that finds the ranges of keys, for `key_ranges.ranges_of`.
+
+        Args:
+            stage: The stage that is to read its source within these ranges.
+            keys: A relation of one column with all keys.
+        """
         return gaps_sql(lower(keys, self._bind(stage.leaves)))
 
     def is_covered(self, stage: Compute, coverage: DeltaCoverage, *, ranges: str | None = None) -> str:
-        """Write a query of one value: whether the change of the source has all rows of a semi-join."""
+        """Write a query of one value: whether the change of the source has all rows of a semi-join.
+
+        Args:
+            stage: The stage that computes the semi-join.
+            coverage: The relations to compare.
+            ranges: Condition on the source's key that holds for all keys; None: not known.
+
+        Raises:
+            InternalError: `PLAN_INVALID`: the stage reads ranges of keys, but of no source.
+        """
         within = self._within(stage, ranges)
         found = f"SELECT count(*) FROM ({self._lower(stage, coverage.semijoin, within)})"
         added = self._lower(stage, coverage.added, within)
         return f"SELECT ({found}) = (SELECT coalesce(sum({quote(coverage.times)}), 0) FROM ({added}))"
 
     def covered(self, stage: Compute, coverage: DeltaCoverage) -> str:
-        """Write what a stage computes where the source's own change has all rows that it wants."""
+        """Write what a semi-join stage computes where `is_covered` is true, without its source."""
         return self._lower(stage, coverage.instead)
 
     def _lower(self, stage: Compute, relation: Relation, within: Mapping[TableName, str] | None = None) -> str:

@@ -33,7 +33,7 @@ from headrace.sources.lakehouse.changes_sql import changes_sql
 FEW_CHANGED = 20_000
 """Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
 
-FEW_APPENDED = 1_000
+SMALL_APPEND_ROWS = 1_000
 """So many appended rows are kept for all that read them; more are read from their files as quickly."""
 
 About = TableName | Key
@@ -67,7 +67,7 @@ def common_change(
         frontiers: Their frontiers.
     """
     cheap = all(isinstance(part, AllRows | AppendRange) for part in plan.parts)
-    if (cheap and plan.rows > FEW_APPENDED) or not _follows(streams[reader]):
+    if (cheap and plan.rows > SMALL_APPEND_ROWS) or not _follows(streams[reader]):
         return None
     before, after = (version.version for version in span)
     reading = (name for name, table in streams.items() if source in table.sources and _follows(table))
@@ -137,7 +137,14 @@ def view_of(log: TableMeta, before: int, after: int) -> str:
 def followers(
     source: TableName, version: int, streams: Mapping[TableName, StreamTable], frontiers: Mapping[TableName, Frontier]
 ) -> frozenset[TableName]:
-    """Return the stream tables that read a source's changes and stand at a version of it."""
+    """Return the stream tables that read a source's changes and stand at a version of it.
+
+    Args:
+        source: The source.
+        version: The version.
+        streams: All stream tables.
+        frontiers: Their frontiers.
+    """
     reading = (name for name, table in streams.items() if source in table.sources and _follows(table))
     return frozenset(name for name in reading if name in frontiers and frontiers[name].get(source) == version)
 

@@ -80,7 +80,15 @@ def large(facts: Facts) -> int | None:
 
 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """Plan the first half of a DIFFERENTIAL refresh, up to measured changes."""
+    """Plan the first half of a DIFFERENTIAL refresh, up to measured changes.
+
+    Args:
+        facts: The refresh.
+        program: How the table follows its sources.
+
+    Returns:
+        The stages in an order in which they can run: changes of sources, then steps.
+    """
     hints, sql = is_small(facts), PlanSql(facts)
     counted = _counted(facts, program)
     inlined = set(part_of_their_readers(program)) if hints else set[str]()
@@ -164,13 +172,19 @@ def is_direct(facts: Facts, program: DeltaProgram) -> bool:
 
 
 def append_stage(facts: Facts, program: DeltaProgram, sql: PlanSql) -> Write:
-    """Plan to compute and append a change at once (`is_direct`), in one Spark job."""
+    """Plan to compute and append a change at once (`is_direct`), in one Spark job.
+
+    Args:
+        facts: The refresh.
+        program: How the table follows its sources.
+        sql: Knows the change as a subquery, so that nothing else has to be computed first.
+    """
     listed, view = ", ".join(quote(c.name) for c in facts.details.output), changed_view(facts, program)
     statement = f"INSERT INTO {facts.state.sql} SELECT {listed} FROM {sql.table(view)}"
     return Write(facts.state, "append", (statement,), depends_on=frozenset({view}))
 
 
-FEW_ROWS = 50_000
+SMALL_CHANGE_ROWS = 50_000
 """Changes of stored tables up to so large are counted along with what they follow from, and not computed for it; and a
 companion up to so large is kept in memory while it is written by a FULL refresh."""
 
@@ -184,7 +198,7 @@ def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
     changes = {STATE_CHANGE: (program.state, facts.state_rows)}
     if program.companion is not None:
         changes[COMPANION_CHANGE] = (program.companion, facts.companion_rows)
-    small = {name: change.counts for name, (change, rows) in changes.items() if (rows or 0) <= FEW_ROWS}
+    small = {name: change.counts for name, (change, rows) in changes.items() if (rows or 0) <= SMALL_CHANGE_ROWS}
     return {name: counts for name, counts in small.items() if counts is not None}
 
 
@@ -234,7 +248,12 @@ def changed_view(facts: Facts, program: DeltaProgram) -> str:
 
 
 def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
-    """Return the user's own query over the sources at the cut."""
+    """Return the user's own query, its table names replaced by the sources at the cut.
+
+    Args:
+        facts: The refresh.
+        catalogs: Spark's catalogs, by which the names in the query are resolved.
+    """
     return bind_text(
         facts.details.query,
         namespace=facts.details.namespace,
@@ -264,7 +283,7 @@ def full_stages(
     if program is not None and program.companion is not None and facts.companion is not None:
         table, kept = facts.companion.within(STAGING), view_name(facts, COMPANION)
         computed = Compute(COMPANION, kept, program.companion)
-        if 0 < facts.companion_rows <= FEW_ROWS and not facts.companion_behind:
+        if 0 < facts.companion_rows <= SMALL_CHANGE_ROWS and not facts.companion_behind:
             leaves[COMPANION] = View(kept)
             listed = ", ".join(map(quote, program.companion.columns))
             stages += [computed, overwrite(table, f"SELECT {listed} FROM {sql.table(kept)}", kept)]
@@ -301,7 +320,14 @@ def stored(facts: Facts) -> tuple[TableName, ...]:
 
 
 def apply_outline(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
-    """Plan the second half of a DIFFERENTIAL refresh by tables, before the change is known."""
+    """Plan the second half of a DIFFERENTIAL refresh before the change is known.
+
+    For `explain`: `Write` stages say which tables are written and not yet how, unless the change is appended.
+
+    Args:
+        facts: The refresh.
+        program: How the table follows its sources.
+    """
     if is_direct(facts, program):
         return (append_stage(facts, program, PlanSql(facts)),)
     stages, changed = [], frozenset({changed_view(facts, program)})

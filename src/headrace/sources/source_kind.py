@@ -227,7 +227,14 @@ class SourceKind(Protocol):
     # ---- options that the catalog keeps: JSON that only the kind reads, without secrets
 
     def options(self, name: str, request: SourceRequest) -> Json:
-        """Make the options of a new source of that name.
+        """Make the options of a new source.
+
+        Args:
+            name: The source's name.
+            request: What the user asked for.
+
+        Returns:
+            Options as the catalog keeps them, JSON.
 
         Raises:
             UserError: `INVALID_OPTION`, or whatever else is wrong with the request.
@@ -245,11 +252,20 @@ class SourceKind(Protocol):
         ...
 
     def without_tables(self, options: Json, mirrors: Sequence[str]) -> Json:
-        """Take the tables of some mirrors out of options."""
+        """Remove tables from options.
+
+        Args:
+            options: As the catalog has them.
+            mirrors: The mirrors of these tables.
+        """
         ...
 
     def named_mirrors(self, source: KeptSource, tables: Sequence[str]) -> tuple[str, ...]:
-        """Find the mirrors that a user means, by their own names or those of their tables.
+        """Find the mirrors that a user means.
+
+        Args:
+            source: The source.
+            tables: Mirrors by their own names, or by those of their tables.
 
         Raises:
             UserError: `SOURCE_TABLE_UNKNOWN`.
@@ -257,15 +273,24 @@ class SourceKind(Protocol):
         ...
 
     def changes(self, source: KeptSource, declared: SourceRequest) -> TableChanges:
-        """Compare a source with what is declared.
+        """Compare a source with its declaration.
+
+        Args:
+            source: The source.
+            declared: What `headrace.toml` declares.
 
         Raises:
-            UserError: `SOURCE_DIFFERS` where tables that come and go cannot make it what is declared (`differs`).
+            UserError: `SOURCE_DIFFERS` where adding and dropping tables cannot make them equal (`differs`).
         """
         ...
 
     def said_of(self, tables: Tables, said: Json) -> Json:
-        """Pick from what was said of a source what concerns some of its tables; for `with_tables`."""
+        """Pick the options that concern some tables, for `with_tables`.
+
+        Args:
+            tables: These tables.
+            said: Options of a whole source, as the user gave them.
+        """
         ...
 
     def address(self, options: Json) -> str:
@@ -289,7 +314,11 @@ class SourceKind(Protocol):
         ...
 
     def health(self, source: KeptSource, folder: str) -> ServerHealth:
-        """Find out how a source stands; arguments as for `open_capture`.
+        """Read how a source stands at its server.
+
+        Args:
+            source: The source.
+            folder: Where captures write files on the way.
 
         Raises:
             EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
@@ -309,12 +338,23 @@ class SourceKind(Protocol):
         ...
 
     def outlook(self, source: KeptSource, look: Json) -> Outlook:
-        """Compare a new look with those that are remembered."""
+        """Estimate from looks at the server whether something will be lost soon.
+
+        Args:
+            source: The source, with earlier looks.
+            look: A new one, as `look` returned it.
+        """
         ...
 
 
 def differs(source: str, what: str, remedy: str) -> UserError:
-    """Return the error for a source that is not what `headrace.toml` declares."""
+    """Return the error for a source that is not what `headrace.toml` declares.
+
+    Args:
+        source: The source.
+        what: What differs, as a phrase: "its database".
+        remedy: What the user can do, as an imperative without a capital.
+    """
     return UserError(
         "SOURCE_DIFFERS",
         f"Source {source} exists, but {what} is not what headrace.toml declares; nothing was changed.",

@@ -222,7 +222,7 @@ class _Lowering:
     def _values(self, relation: Values) -> _Block:
         if not relation.rows:
             raise InternalError("NOT_LOWERED", "Values without rows has no SQL.")
-        if len(relation.rows) > _FEW:
+        if len(relation.rows) > _ROWS_AS_SELECTS:
             return self._many(relation)
         rows = [_select({n: e.sql for n, e in zip(relation.names, row, strict=True)}) for row in relation.rows]
         return self._nest(_union_all(rows), relation.columns)
@@ -417,7 +417,7 @@ class _Lowering:
 
 _COPY = "__hr_copy"
 
-_FEW = 50
+_ROWS_AS_SELECTS = 50
 """Literal rows that are written as one SELECT each."""
 
 

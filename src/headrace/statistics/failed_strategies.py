@@ -38,7 +38,13 @@ class FailedStrategies:
         self._refreshes.update(table, lambda count: (count or 0) + 1)
 
     def add(self, strategy: Strategy, subject: TableName, names: Names) -> None:
-        """Leave a strategy out for the next `OFF_FOR` refreshes of each table using it."""
+        """Leave a strategy out for the next `OFF_FOR` refreshes of each table that would use it.
+
+        Args:
+            strategy: The strategy.
+            subject: The table that was read or written.
+            names: The columns, or the step, with which it failed.
+        """
         with self._lock:
             now = self._refreshes.all()
             self._drop_expired(now)

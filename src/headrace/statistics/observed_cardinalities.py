@@ -41,5 +41,12 @@ class ObservedCardinalities:
         return MARGIN * max(rows, 1) * max(changed, before) // max(before, 1)
 
     def note(self, table: TableName, step: str, changed: int, rows: int) -> None:
-        """Remember how many rows a step had; arguments as above."""
+        """Remember how many rows a step had in the last refresh.
+
+        Args:
+            table: The stream table.
+            step: The step.
+            changed: How many rows of the sources had changed.
+            rows: How many rows the step had.
+        """
         self._last.update(table, lambda steps: {**(steps or {}), step: (rows, changed)})

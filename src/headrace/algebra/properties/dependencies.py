@@ -26,7 +26,12 @@ Dependency = tuple[Names, Names]
 
 
 def closure(names: Names, known: list[Dependency]) -> Names:
-    """Return the columns in which rows agree that agree in some."""
+    """Return all columns in which two rows agree that agree in some.
+
+    Args:
+        names: Columns in which they agree.
+        known: Functional dependencies.
+    """
     grown = names
     for _ in known:
         grown = names.union(*(right for left, right in known if left <= names))

@@ -83,9 +83,14 @@ class Uniqueness:
         return kept[1]
 
     def one_partner(self, left: Relation, right: Relation, condition: Scalar) -> bool:
-        """Return whether a condition leaves every row of `left` one partner at most in `right`.
+        """Return whether each row of `left` has at most one partner in `right`.
 
-        Columns must be of one type: where Spark casts one of them, several values may equal the same.
+        Compared columns must be of one type: where Spark casts one of them, several values may equal the same.
+
+        Args:
+            left: One side of a join.
+            right: The other side, whose keys decide.
+            condition: The join's condition.
         """
         fixed = {b for _, b, _ in equal_alike(condition, left.columns, right.columns, self._types)}
         return any(key <= fixed for key in self.keys(right))

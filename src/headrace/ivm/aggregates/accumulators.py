@@ -91,7 +91,16 @@ class Plan:
         return any(a.kind is Kind.VALUE for a in self.accumulators)
 
     def add(self, kind: Kind, call: AggregateCall, **facts: str | None) -> str:
-        """Ask for an accumulator; equal ones are shared. Returns its column name."""
+        """Add an accumulator, or find an equal one.
+
+        Args:
+            kind: What it accumulates.
+            call: The aggregate that is computed from it.
+            facts: Further fields of `Accumulator`.
+
+        Returns:
+            The name of its column.
+        """
         asked = (kind, replace(call, name="", argument_type=None, type=None), facts.get("weight_type"))
         if asked in self._known:
             return self._known[asked]

@@ -44,7 +44,12 @@ def full(root: Root) -> FullProgram:
 
 
 def shown(root: Root, companion: Relation) -> Relation:
-    """Return the query's rows as a function of all groups with their accumulators."""
+    """Return the query's rows as a function of all groups.
+
+    Args:
+        root: The aggregate.
+        companion: All groups with their accumulators.
+    """
     state = companion if root.condition is None else Filter(companion, root.over_companion(root.condition))
     state = Project(state, tuple((name, root.over_companion(scalar)) for name, scalar in _shown_items(root)))
     return state if root.copies is None else Replicate(state, _COPIES)
@@ -65,7 +70,15 @@ def follow(root: Root, change: Change) -> DeltaProgram:
 
 
 def moved(root: Root, change: Change) -> Stored:
-    """Return the touched groups, with their accumulators as published and as they will be."""
+    """Return the touched groups, with accumulators as published and as they will be.
+
+    Args:
+        root: The aggregate.
+        change: The changed sources; gets the step that computes the groups.
+
+    Returns:
+        One row per group; columns begin with `OLD` or `NEW`, those of the key with neither.
+    """
     return change.keep("change", _recomputed(root, change) if root.plan.recomputed else _accumulated(root, change))
 
 
@@ -282,7 +295,12 @@ def _chosen(a: Accumulator) -> Scalar:
 
 
 def existed(root: Root, when: str) -> Scalar:
-    """Return whether the group has rows; the one group of a global aggregate is always there."""
+    """Return the condition that a group has rows; always true for a global aggregate's group.
+
+    Args:
+        root: The aggregate.
+        when: `OLD` for the groups as published, `NEW` for the groups as they will be.
+    """
     if not root.keys:
         return TRUE
     rows = column(when + ROWS)
@@ -313,7 +331,12 @@ def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scal
 
 
 def companion_change(root: Root, kept: Stored) -> TableChange:
-    """Return the companion's change for the touched groups."""
+    """Return the change of the companion.
+
+    Args:
+        root: The aggregate.
+        kept: The touched groups, as `moved` returns them.
+    """
     key = _key_names(root)
     was, is_ = existed(root, OLD), existed(root, NEW)
     change = _both_ways(kept, root.companion, was, is_, key)
@@ -329,7 +352,12 @@ _WAS, _IS = "__hr_was", "__hr_is"
 
 
 def state_change(root: Root, kept: Stored) -> TableChange:
-    """Return each group's output row as it was and as it will be."""
+    """Return the change of the result: each group's row as it was and as it will be.
+
+    Args:
+        root: The aggregate.
+        kept: The touched groups, as `moved` returns them.
+    """
     key = root.output_key
     items = [(_WAS, _shown(root, OLD)), (_IS, _shown(root, NEW))]
     for name, scalar in _shown_items(root):

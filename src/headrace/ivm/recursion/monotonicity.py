@@ -106,7 +106,14 @@ def _bare(sql: str) -> str:
 
 
 def copied(tree: Relation, moving: frozenset[TableName]) -> frozenset[TableName]:
-    """Return those of the moving sources whose copies a monotone query keeps."""
+    """Return those of the changed sources whose duplicates show in a monotone query.
+
+    Under an aggregate, and on the right of a semi-join, it does not matter how often a row is there.
+
+    Args:
+        tree: The query.
+        moving: The sources that gain rows.
+    """
     match tree:
         case Scan():
             return frozenset({tree.source}) & moving

@@ -46,7 +46,13 @@ def _with_one_partner(node: Existence, left: Relation, change: Change) -> Relati
 
 
 def affected(node: Existence, right: Relation, change: Change) -> Stored:
-    """Return the left side's former rows that may have met changed right rows."""
+    """Return the left side's former rows that may have met changed right rows.
+
+    Args:
+        node: The semi-join or anti-join.
+        right: The change of its right side.
+        change: Gets the steps that compute them.
+    """
     before = change.before(node.left)
     on = equalities(node.condition, node.left.columns, node.right.columns)
     if on:

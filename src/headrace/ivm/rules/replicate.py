@@ -15,12 +15,17 @@ from headrace.names import WEIGHT
 
 
 def delta(replicate: Replicate, change: Change) -> Relation:
-    """Return the change with its weights multiplied."""
+    """Return the change, each weight multiplied by how often its row counts."""
     return multiplied(change.of(replicate.input), replicate.copies)
 
 
 def multiplied(change: Relation, copies: str) -> Project:
-    """Return a weighted relation without the column that says how often each of its rows counts."""
+    """Multiply the weights of a change by one of its columns, and drop that column.
+
+    Args:
+        change: A weighted relation.
+        copies: The column that says how often each row counts; a negative number counts as 0.
+    """
     weight = compose(
         "CAST({w} * GREATEST({n}, 0) AS bigint)",
         w=column(WEIGHT),

@@ -11,5 +11,5 @@ from headrace.ivm.change import Change, empty
 
 
 def delta(values: Values, change: Change) -> Relation:
-    """No change."""
+    """Return no rows: literal rows never change."""
     return empty(values)

@@ -1,10 +1,10 @@
-"""Restricts kept groups to those that few keys of a filtered source ask for.
+"""Restricts kept groups to those with a key of a filtered source.
 
 L ⋈_{a=k} γ_k(R) where L has only a filtered source's values of a: σ(P). Then γ_k(R) may as well be γ_k(R ⋉ σ(P)), of
 few groups, so that keeping them costs little (`inner_aggregates`) and saves reading R for each group touched. In TPC-H
-q20 these are how much of the parts with a certain name each supplier has shipped. It saves nothing where R is read near
-the same change for something else, as in q17, whose line items are compared with the average of their part: so it is
-done only where nothing else reads the sources of R.
+q20 these are how much of the parts with a certain name each supplier has shipped. It saves nothing where R is joined
+with the same change for something else, as in q17, whose line items are compared with the average of their part: so it
+is done only where nothing else reads the sources of R.
 
 Where the partners are those of one source because of a semi-join, L ⋉ σ(P) with the same column, the groups have been
 asked for by then, and the semi-join says nothing more:
@@ -41,12 +41,12 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
         return tree
     reads = _reads(tree)
     found = partners_at_any_time(tree, types)
-    few = [each for each in found if each.calls and all(reads[of] == n for of, n in _reads(each).items())]
+    bounded = [each for each in found if each.calls and all(reads[of] == n for of, n in _reads(each).items())]
     places: dict[Relation, Relation] = {}
-    for number, aggregate in enumerate(few, 1):
+    for number, aggregate in enumerate(bounded, 1):
         places[aggregate] = aggregate.with_inputs(_met(aggregate.input, found[aggregate], number))
-    few_only = transform(tree, lambda node: places.get(node, node) if isinstance(node, Aggregate) else node)
-    return transform(few_only, lambda node: _asked_once(node, types)) if places else tree
+    rewritten = transform(tree, lambda node: places.get(node, node) if isinstance(node, Aggregate) else node)
+    return transform(rewritten, lambda node: _asked_once(node, types)) if places else tree
 
 
 def is_bound(rows: Relation) -> bool:
@@ -71,7 +71,7 @@ def _met(rows: Relation, partners: Partners, number: int) -> Relation:
 
 
 def _asked_once(node: Relation, types: Mapping[str, str]) -> Relation:
-    """Return a join with few groups, whose other side does not look for the same partners again."""
+    """Return a join with bounded groups, without semi-joins that say the same."""
     if not isinstance(node, Join):
         return node
     left, right = node.inputs
@@ -81,7 +81,7 @@ def _asked_once(node: Relation, types: Mapping[str, str]) -> Relation:
 
 
 def _partner_of(side: Relation, name: str) -> tuple[Relation, str] | None:
-    """Of a column of few groups, the relation and its column that have all of its values."""
+    """Return the relation and column that have all values of a column of bounded groups."""
     while isinstance(side, Project | Filter):
         if isinstance(side, Project):
             read = as_column(dict(side.items)[name])

@@ -50,12 +50,26 @@ def recursion_below(tree: Relation) -> Recursive | None:
 
 
 def full(tree: Relation, below: Recursive) -> FullProgram:
-    """Compute the recursion from the sources and the state from the recursion."""
+    """Compute the recursion from the sources and the state from the recursion.
+
+    Args:
+        tree: The query.
+        below: The recursion in it, which the companion stores.
+    """
     return FullProgram(_companion(below, below), _with(tree, {below: _known(below)}))
 
 
 def follow(tree: Relation, below: Recursive, change: Change) -> DeltaProgram | None:
-    """Return the program for a change of what the recursion reads, or of what stands beside it."""
+    """Return the program for a change of the recursion's sources, or of others in the query.
+
+    Args:
+        tree: The query.
+        below: The recursion in it, which the companion stores.
+        change: The changed sources; gets the steps of the program.
+
+    Returns:
+        The program; None when the result cannot change.
+    """
     was = _known(below)
     moved = recursive.moved(below, was, change)
     kept = None if isinstance(moved, Empty) else change.keep("moved", consolidate(moved))

@@ -38,14 +38,25 @@ def grouped(tree: Relation) -> Root | None:
 
 
 def full(tree: TopK, root: Root) -> FullProgram:
-    """Compute the companion from the sources and the first rows from the companion."""
+    """Compute all groups from the sources and the first rows from the groups.
+
+    Args:
+        tree: The query, first rows of an aggregate.
+        root: The aggregate, which the companion stores.
+    """
     everything = root_aggregate.full(root)
     assert everything.state is not None
     return replace(everything, state=tree.with_inputs(everything.state))
 
 
 def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
-    """Return the program for a change of the aggregate's input."""
+    """Return the program for a change of the aggregate's input.
+
+    Args:
+        tree: The query, first rows of an aggregate.
+        root: The aggregate, which the companion stores.
+        change: The changed sources; gets the steps of the program.
+    """
     touched = root_aggregate.moved(root, change)
     state = Stored(STATE, tree.columns)
     now = tree.with_inputs(root_aggregate.shown(root, companion_after(root, touched)))
@@ -61,7 +72,11 @@ def follow(tree: TopK, root: Root, change: Change) -> DeltaProgram:
 def companion_after(root: Root, touched: Stored) -> Relation:
     """Return all groups as they are now.
 
-    Where nothing is grouped by, there is one, and it is touched whatever changed.
+    A global aggregate has one group, which counts as touched whatever changed.
+
+    Args:
+        root: The aggregate.
+        touched: The touched groups, with accumulators as published and as they will be.
     """
     keys = tuple(name for _, name in root.keys)
     there = Filter(touched, root_aggregate.existed(root, root_aggregate.NEW)) if keys else touched

@@ -65,7 +65,15 @@ def full(tree: TopK) -> FullProgram:
 
 
 def follow(tree: TopK, change: Change) -> DeltaProgram | None:
-    """Return the program for a change of the rows that are chosen from."""
+    """Return the program for a change of the rows that are chosen from.
+
+    Args:
+        tree: The query.
+        change: The changed sources; gets the steps of the program.
+
+    Returns:
+        The program, which changes result and buffer; None when neither can change.
+    """
     moved = consolidate(change.of(tree.input))
     if isinstance(moved, Empty):
         return None

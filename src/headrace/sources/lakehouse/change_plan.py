@@ -19,7 +19,12 @@ from headrace.reasons import FullReason
 
 @dataclass(frozen=True, slots=True)
 class AllRows:
-    """All rows of a snapshot with one weight: of a table empty before or afterwards."""
+    """All rows of a snapshot with one weight, where the table was empty before or is empty now.
+
+    Args:
+        snapshot: Its id.
+        weight: 1 for rows that came, −1 for rows that went.
+    """
 
     snapshot: int
     weight: int
@@ -27,7 +32,12 @@ class AllRows:
 
 @dataclass(frozen=True, slots=True)
 class AppendRange:
-    """Rows of data files appended in (start, end], where no snapshot deletes anything."""
+    """Rows of data files appended in (start, end], where no snapshot deletes anything.
+
+    Args:
+        start: Id of the snapshot before the range.
+        end: Id of its last snapshot.
+    """
 
     start: int
     end: int
@@ -35,7 +45,12 @@ class AppendRange:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogRange:
-    """Iceberg's changelog over (start, end], of data files added and removed."""
+    """Iceberg's changelog over (start, end], of data files added and removed.
+
+    Args:
+        start: Id of the snapshot before the range.
+        end: Id of its last snapshot.
+    """
 
     start: int
     end: int
@@ -45,7 +60,10 @@ class ChangelogRange:
 class PositionDiff:
     """Difference of two snapshots by file and position.
 
-    It is `linear` when nothing can have been undeleted.
+    Args:
+        before: Id of the former snapshot.
+        after: Id of the later one.
+        linear: Whether no row can have been undeleted in between.
     """
 
     before: int

@@ -64,10 +64,18 @@ class _Side:
 
 
 def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
-    """Compare the files of two snapshots; None when this process cannot read the manifests.
+    """Compare the files of two snapshots.
 
     Only manifests that one of them has and the other has not are opened, so the cost follows the change. They are
-    looked at once, however many stream tables ask: snapshots do not change.
+    opened once, however many stream tables ask: snapshots do not change.
+
+    Args:
+        meta: The table's metadata.
+        before: Id of the former snapshot.
+        after: Id of the later one.
+
+    Returns:
+        The difference; None when this process cannot read the manifests.
     """
     try:
         return _diff(manifest_list(meta, before), manifest_list(meta, after))

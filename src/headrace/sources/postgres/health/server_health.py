@@ -45,6 +45,10 @@ class Health:
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
     """Read the health of a source at its server.
 
+    Args:
+        options: The source's options.
+        position: Up to where it is landed; None before the first landing.
+
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
@@ -108,6 +112,16 @@ def check(
     capture: str = "wal",
 ) -> tuple[Check, ...]:
     """Check the requirements for capturing tables.
+
+    Args:
+        url: The database.
+        names: Schema and name of each table.
+        as_text: Columns to be kept as text, as `schema.table.column`.
+        parts: Columns and condition of tables that are not captured whole.
+        capture: `wal`, `trigger` or `auto`.
+
+    Returns:
+        What was checked, each with the SQL that repairs it.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.

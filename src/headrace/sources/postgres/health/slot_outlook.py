@@ -66,7 +66,14 @@ class Outlook:
 
 
 def remembered(looks: Sequence[Look], now: Look) -> tuple[Look, ...]:
-    """Return the looks that are kept from now on, oldest first."""
+    """Return the looks to keep, oldest first.
+
+    A new look is kept once `SPAN` has passed since the last one, and then replaces all but that.
+
+    Args:
+        looks: Those that are kept so far, oldest first.
+        now: The new one.
+    """
     same = [look for look in looks if look.system == now.system and look.log <= now.log]
     if not same or now.at - same[-1].at >= SPAN:
         return (*same[-1:], now)

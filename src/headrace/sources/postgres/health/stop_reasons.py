@@ -30,7 +30,12 @@ REASONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def lost(name: str, slot: Slot | None) -> UserError:
-    """Return the error for a slot that is not there, or of no use any more."""
+    """Return the error for a lost replication slot.
+
+    Args:
+        name: The slot.
+        slot: As the server has it, invalidated; None where it is gone.
+    """
     first = ""
     if slot is None:
         why = "it was dropped"

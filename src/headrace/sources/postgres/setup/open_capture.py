@@ -136,7 +136,7 @@ def with_tables(
 
 
 def without_tables(options: Mapping[str, Any], mirrors: Iterable[str]) -> dict[str, Any]:
-    """Return options without some mirrors."""
+    """Return a source's options without some mirrors, and without what was said of their tables."""
     left = {mirror: of for mirror, of in options["tables"].items() if mirror not in set(mirrors)}
     stay = {".".join(of) for of in left.values()}
     as_text = [column for column in options["as_text"] if column.rpartition(".")[0] in stay]

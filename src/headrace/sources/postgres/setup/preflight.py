@@ -38,7 +38,9 @@ FROM pg_roles WHERE rolname = current_user
 def check_server(connection: Connection, failover: bool = False) -> tuple[Check, ...]:
     """Check version, settings and the role's privileges.
 
-    With `failover`, also what a slot needs to be kept by replicas.
+    Args:
+        connection: To the server.
+        failover: Whether replicas are to keep the slot, which needs more.
     """
     now = server(connection)
     row = connection.execute(_ROLE).fetchone()
@@ -104,7 +106,15 @@ def _idling(timeout: object) -> tuple[Check, ...]:
 
 
 def check_table(found: Found, role: str) -> tuple[Check, ...]:
-    """Kind, identity and privileges of one table; the last ones only where the first ones hold."""
+    """Check kind, identity and privileges of one table.
+
+    Args:
+        found: The table as the server has it.
+        role: The role that captures it.
+
+    Returns:
+        What was checked; later checks are left out where an earlier one failed.
+    """
     table = found.table
     name, label = (table.schema, table.name), str(table)
     if found.kind not in CAPTURABLE:
@@ -253,7 +263,18 @@ def check_for_triggers(
     known: Mapping[int, RemoteTable] | None = None,
     parts: Mapping[tuple[str, str], Part] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
-    """Check all requirements for capture by triggers; see `check`."""
+    """Check all requirements for capture by triggers.
+
+    Args:
+        connection: To the server.
+        names: Schema and name of each table.
+        as_text: Columns to be kept as text, as `schema.table.column`.
+        known: Tables that are captured already, by oid.
+        parts: Columns and condition of tables that are not captured whole.
+
+    Returns:
+        What was checked, and the tables as the server has them.
+    """
     now = server(connection)
     row = connection.execute(_MAKER).fetchone()
     assert row is not None, "a query without FROM has one row"
@@ -282,7 +303,13 @@ def check_for_triggers(
 
 
 def check_table_for_triggers(connection: Connection, found: Found, role: str) -> tuple[Check, ...]:
-    """Check a table for capture by triggers, which need neither identity nor ownership."""
+    """Check a table for capture by triggers, which need neither identity nor ownership.
+
+    Args:
+        connection: To the server.
+        found: The table as the server has it.
+        role: The role that captures it.
+    """
     table = found.table
     as_if = replace(found, table=replace(table, identity="f"), owned=True, partitions=())
     checks = check_table(as_if, role)

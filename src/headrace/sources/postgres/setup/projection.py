@@ -58,7 +58,12 @@ def narrowed(found: Found, part: Part) -> Found:
 
 
 def as_before(found: Found, before: RemoteTable) -> Found:
-    """Return a table with the columns, by number, and the condition that its mirror has."""
+    """Return a table with the columns and the condition of its mirror.
+
+    Args:
+        found: The table as the server has it.
+        before: As it was landed; columns are found by number, so that renamed ones are.
+    """
     if not before.listed:
         return replace(found, table=replace(found.table, filter=before.filter))
     return _only(found, [c.number for c in before.columns], before.filter)
@@ -120,7 +125,13 @@ FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pub
 def as_published(
     connection: Connection, publication: str, tables: Mapping[TableName, RemoteTable]
 ) -> dict[TableName, RemoteTable]:
-    """Return tables with the publication's conditions, in present column names."""
+    """Return tables with the row filters of the publication, which follow renamed columns.
+
+    Args:
+        connection: To the server.
+        publication: The publication.
+        tables: Tables by mirror; those without a filter stay as they are.
+    """
     if not any(t.filter for t in tables.values()):
         return dict(tables)
     found = {oid: str(text) for oid, text in connection.execute(_CONDITIONS, (publication,)).fetchall()}
@@ -128,7 +139,13 @@ def as_published(
 
 
 def by_present_names(part: Part, before: RemoteTable, now: RemoteTable) -> Part:
-    """Return a table's wanted part in the names that its columns have now."""
+    """Return the part of a table that is captured, in the names that its columns have now.
+
+    Args:
+        part: The part as the user wrote it.
+        before: The table as it was landed.
+        now: The table as the server has it.
+    """
     if not part.columns:
         return replace(part, where=before.filter)
     numbers = {c.number for c in before.columns}

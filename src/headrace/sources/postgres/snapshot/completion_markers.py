@@ -26,7 +26,12 @@ class CompletionMarkers:
         self._path = path
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a note that is there whole or not at all."""
+        """Write a marker atomically: after a crash it is there whole or not at all.
+
+        Args:
+            name: Its file below the folder.
+            value: What it says, as JSON.
+        """
         path = f"{self._path}/{name}"
         with writing(self._path):
             self._files.create_dir(path.rpartition("/")[0], recursive=True)
@@ -66,7 +71,12 @@ class CompletionMarkers:
                 os.fsync(written.fileno())
 
     def take(self, path: str, file: str) -> None:
-        """Take a file of another landing."""
+        """Move a file of another landing into this one's folder.
+
+        Args:
+            path: The file.
+            file: Its new name below the folder.
+        """
         with writing(self._path):
             self._files.create_dir(f"{self._path}/{file}".rpartition("/")[0], recursive=True)
             self._files.move(path, f"{self._path}/{file}")

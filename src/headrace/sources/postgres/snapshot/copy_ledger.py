@@ -116,7 +116,15 @@ class Ledger:
         return taken
 
     def done(self, number: int, name: TableName, of: Range, folder: str, rows: int) -> None:
-        """Mark a part as whole."""
+        """Mark a part of a table as copied.
+
+        Args:
+            number: The part's number, which names its file.
+            name: The mirror.
+            of: The part's pages.
+            folder: Where its file is.
+            rows: How many rows it has; without any there is no file.
+        """
         file = f"{folder}/{number}.parquet" if rows else None
         if file is not None:
             self._spool.markers.settle(file)

@@ -117,7 +117,15 @@ class _Again:
 def keys_of(
     messages: Iterable[bytes], tables: Mapping[TableName, RemoteTable]
 ) -> Iterator[tuple[TableName, set[Key] | None]]:
-    """Yield the keys that a stream has touched; see `Touched`. Pure."""
+    """Yield the keys that a replication stream has touched; see `Touched`.
+
+    Args:
+        messages: The stream, as `pgoutput` writes it.
+        tables: Captured tables by mirror.
+
+    Yields:
+        A mirror and keys of it; None for a table that must be copied anew.
+    """
     names, held = {table.oid: name for name, table in tables.items()}, dict[int, set[Key]]()
     places = {table.oid: key_places(table) for table in tables.values()}
     for data in messages:
@@ -140,7 +148,13 @@ def keys_in(
     tables: Mapping[TableName, RemoteTable],
     query: Callable[[TableName, RemoteTable], sql.Composed],
 ) -> Iterator[tuple[TableName, set[Key] | None]]:
-    """Yield the keys that a COPY for each table gives; see `Touched`."""
+    """Yield the keys that a COPY for each table gives; see `Touched`.
+
+    Args:
+        connection: To the server.
+        tables: Captured tables by mirror.
+        query: Writes the COPY for a table, of its key columns.
+    """
     for name, table in tables.items():
         keyed = replace(table, columns=_key_columns(table))
         with connection.cursor() as cursor, cursor.copy(query(name, table)) as copy:

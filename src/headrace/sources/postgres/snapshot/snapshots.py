@@ -80,9 +80,12 @@ class Piece:
 def pieces(
     tables: Mapping[TableName, RemoteTable], pages: Mapping[int, int], ledger: Ledger | None = None
 ) -> tuple[Piece, ...]:
-    """Cut tables into parts; pages are given by oid.
+    """Cut tables into parts that are copied side by side.
 
-    Those of which parts are there already are cut as they were.
+    Args:
+        tables: Tables by mirror.
+        pages: Pages of each table by oid.
+        ledger: What an earlier attempt has copied: such tables are cut as they were.
     """
     found: list[Piece] = []
     for name, table in tables.items():

@@ -68,7 +68,12 @@ class PostgresTable:
         return new_rows_sql(self.table, self.spooled)
 
     def change_sql(self, before: str, *, small: bool = False) -> str:
-        """Query of the change."""
+        """Write the query of the change.
+
+        Args:
+            before: Table expression of the mirror as published.
+            small: Whether the mirror is small enough to be read by one task.
+        """
         if self.replaced:
             return replacing_sql(self.table, self.spooled, before)
         return change_sql(self.table, self.spooled, before, small=small, most_few=FEW)

@@ -95,7 +95,13 @@ def _whole(table: RemoteTable, spooled: Spooled) -> str:
 
 
 def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
-    """Return the change from a mirror's rows to those of a new snapshot."""
+    """Return the change from a mirror's rows to those of a new snapshot.
+
+    Args:
+        table: The table.
+        spooled: The rows of the snapshot.
+        before: Table expression of the mirror as published.
+    """
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     old = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"

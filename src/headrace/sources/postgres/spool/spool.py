@@ -144,7 +144,12 @@ class Spool:
         return rows
 
     def write_changes(self, table: RemoteTable, changes: KeyedChanges | WeighedChanges) -> Spooled:
-        """Write what is left of a batch."""
+        """Write the net changes of a table over a batch of transactions.
+
+        Args:
+            table: The table.
+            changes: Its changes.
+        """
         if isinstance(changes, WeighedChanges):
             return self.write_weighed(table, weighed(table, changes), truncated=changes.truncated)
         spooled = self.write(table, keyed(table, changes))
@@ -156,7 +161,10 @@ class Spool:
     ) -> Spooled:
         """Write rows with weights.
 
-        Where the table was emptied before, they alone are not the whole change.
+        Args:
+            table: The table.
+            batches: Its rows as text, with their weights.
+            truncated: Whether the table was emptied before: then these rows alone are not the whole change.
         """
         pairing = Pairing(table)
         spooled = self.write(table, pairing.passing(batches))

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBatch]:
-    """Yield rows with their weight."""
+    """Yield rows that were added and removed, as text with weights 1 and −1."""
     for rows, weight in ((changes.added, 1), (changes.removed, -1)):
         for part in _chunks(rows, _bytes_of):
             if packed := [row for row in part if isinstance(row, bytes)]:
@@ -44,7 +44,7 @@ def _with_weight(columns: dict[str, pa.Array], count: int, weight: int) -> pa.Re
 
 
 def keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]:
-    """Yield last images by key, and what is known of the mirror's rows of these keys."""
+    """Yield the last row of each changed key as text, and what is known of its former row."""
     for part in _chunks(changes.rows.items(), lambda item: _bytes_of(item[1])):
         gone = [key for key, row in part if row is None]
         packed = {key: row for key, row in part if isinstance(row, bytes)}
@@ -83,14 +83,24 @@ def _batch(
 
 
 def unpacked_columns(table: RemoteTable, rows: Sequence[Packed]) -> dict[str, pa.Array]:
-    """Return rows as they were sent as columns of text."""
+    """Return rows as columns of text.
+
+    Args:
+        table: The table.
+        rows: Its rows as the server sent them.
+    """
     found = Bytes.of(rows)
     columns, _ = found.rows(found.starts, len(table.columns))
     return {place_of(i): text_of(found.binary(column), table, i) for i, column in enumerate(columns)}
 
 
 def columns_of(table: RemoteTable, rows: Sequence[Values]) -> dict[str, pa.Array]:
-    """Return rows as columns of text."""
+    """Return rows as columns of text.
+
+    Args:
+        table: The table.
+        rows: Its rows, value by value.
+    """
     turned = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     return {place_of(i): text_column(values, table, i) for i, values in enumerate(turned)}
 

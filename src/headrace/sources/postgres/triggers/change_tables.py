@@ -68,15 +68,12 @@ class StoredColumn:
 
 
 def suffix_of(schema: str, name: str) -> str:
-    """Return the suffix for a table's change table and functions.
-
-    It is the same after dump and restore.
-    """
+    """Return the suffix of a table's change table and functions; dump and restore keep it."""
     return hashlib.sha256(f"{schema}.{name}".encode()).hexdigest()[:16]
 
 
 def changes_of(schema: str, suffix: str) -> sql.Identifier:
-    """Return the change table."""
+    """Return the name of a change table."""
     return sql.Identifier(schema, f"t_{suffix}")
 
 
@@ -112,6 +109,11 @@ def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iter
     """Yield statements that make an empty change table.
 
     Its replica identity is for publications FOR ALL TABLES, which would keep us from deleting what is landed.
+
+    Args:
+        schema: The source's schema on the server.
+        suffix: The table's suffix.
+        held: How its columns are stored.
     """
     name = changes_of(schema, suffix)
     columns = sql.SQL(", ").join(
@@ -126,7 +128,14 @@ def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iter
 
 
 def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
-    """Yield statements that make the trigger functions of a table."""
+    """Yield statements that make the trigger functions of a table.
+
+    Args:
+        schema: The source's schema on the server.
+        suffix: The table's suffix.
+        table: The table, with its row filter.
+        held: How its columns are stored.
+    """
     plain = table.filter is None and all(h.settled for h in held)
     settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
     if table.filter is not None:  # whoever writes, its names mean PostgreSQL's own

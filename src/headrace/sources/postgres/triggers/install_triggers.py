@@ -35,7 +35,12 @@ PAUSE_SECONDS = 0.3
 
 
 def patiently(connection: Connection, work: Callable[[], None], patience: float | None = None) -> None:
-    """Do something in one transaction that needs locks, in short attempts.
+    """Run something that needs locks in one transaction, in short attempts.
+
+    Args:
+        connection: To the server.
+        work: Runs inside the transaction, once for each attempt.
+        patience: For how many seconds to try; None: `PATIENCE_SECONDS`.
 
     Raises:
         psycopg.errors.LockNotAvailable: Nobody made room in time; nothing was done.
@@ -111,7 +116,13 @@ def remove(connection: Connection, schema: str, patience: float | None = None) -
 
 
 def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> None:
-    """Take away what captures other tables than those."""
+    """Drop functions and change tables of tables that are no longer captured.
+
+    Args:
+        connection: To the server.
+        schema: The source's schema there.
+        suffixes: Suffixes of the tables that stay.
+    """
     for kind, found in (
         ("FUNCTION", functions(connection, schema)),
         ("TABLE", [t.name for t in change_tables_of(connection, schema)]),

@@ -34,7 +34,11 @@ def moment(connection: Connection, locked: Sequence[sql.Identifier] = (), snapsh
 
 
 def show(connection: Connection, snapshot: str) -> None:
-    """Have a transaction that has just begun show what an exported snapshot does.
+    """Make a transaction that has just begun see what an exported snapshot sees.
+
+    Args:
+        connection: In the transaction.
+        snapshot: The exported snapshot's name.
 
     Raises:
         EnvironmentFault: `SOURCE_LOST`: the connection that exported it is gone, and the snapshot with it.

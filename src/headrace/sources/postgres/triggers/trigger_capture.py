@@ -181,7 +181,9 @@ class TriggerCapture(PostgresCapture):
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot.
 
-        Also for tables never landed before.
+        Args:
+            position: Up to where the source is landed.
+            mirrors: The mirrors to copy again; also ones never landed before.
         """
         with connected(self._what.url) as connection:
             now = server(connection)
@@ -220,6 +222,10 @@ class TriggerCapture(PostgresCapture):
 
     def shown_by(self, snapshot: str, position: Json) -> Landing:
         """Return changes of transactions that a snapshot shows and a position does not.
+
+        Args:
+            snapshot: The exported snapshot's name.
+            position: Up to where the source is landed.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.

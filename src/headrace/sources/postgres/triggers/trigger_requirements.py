@@ -137,6 +137,12 @@ def strays(connection: Connection, schema: str, suffix: str, oid: int) -> list[s
     """Return trigger functions of a table that fire on other tables.
 
     These are detached partitions, or another table of that name.
+
+    Args:
+        connection: To the server.
+        schema: The source's schema there.
+        suffix: The table's suffix.
+        oid: The table.
     """
     rows = connection.execute(_STRAYS, (schema, suffix, oid, oid)).fetchall()
     return [str(row[0]) for row in rows]

@@ -43,13 +43,26 @@ def followed(now: Found, before: RemoteTable) -> bool:
 
 
 def places(now: RemoteTable, before: RemoteTable) -> Places:
-    """Return where the values of a table's columns are in rows of its former shape."""
+    """Return for each column of a table its place in rows of the table's former shape.
+
+    Args:
+        now: The table as it is.
+        before: The table as it was.
+
+    Returns:
+        Places in the order of the columns; None for columns that are new.
+    """
     former = {c.number: place for place, c in enumerate(before.columns)}
     return tuple(former.get(c.number) for c in now.columns)
 
 
 def brought(message: Insert | Update | Delete, to: Places) -> Insert | Update | Delete:
-    """Return a message of the former shape in the new one."""
+    """Return a message about a row in a table's new shape.
+
+    Args:
+        message: In the former shape.
+        to: Where each column's value is, as `places` returns it.
+    """
     if isinstance(message, Insert):
         return Insert(message.oid, _row(message.new, to))
     if isinstance(message, Delete):

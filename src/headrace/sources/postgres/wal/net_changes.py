@@ -156,7 +156,11 @@ class WeighedChanges:
         self.added.append(message.new)
 
     def update(self, message: Update) -> None:
-        """Take in an UPDATE; what it did not send is in the old row."""
+        """Take in an UPDATE; what it did not send is in the old row.
+
+        Raises:
+            InternalError: `CAPTURE_DIVERGED`: the message has no old row.
+        """
         new, old = message.new, message.old
         if old is None:
             raise lost_row()

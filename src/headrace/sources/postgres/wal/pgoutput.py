@@ -96,7 +96,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A new row."""
+    """A new row.
+
+    Args:
+        oid: The table.
+        new: The row.
+    """
 
     oid: int
     new: Values
@@ -119,7 +124,12 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A removed row; `old` has its key, or all of it with REPLICA IDENTITY FULL."""
+    """A removed row.
+
+    Args:
+        oid: The table.
+        old: Its key, or all of it with REPLICA IDENTITY FULL.
+    """
 
     oid: int
     old: Values
@@ -127,7 +137,11 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Emptied tables, those reached by CASCADE included."""
+    """Emptied tables, those reached by CASCADE included.
+
+    Args:
+        oids: The tables.
+    """
 
     oids: tuple[int, ...]
 

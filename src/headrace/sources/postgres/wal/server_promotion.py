@@ -58,7 +58,12 @@ def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, fa
 
 
 def other_server(now: Server, position: Json) -> UserError:
-    """Return the error for a server that is on another timeline, or another cluster."""
+    """Return the error for a server that is on another timeline, or another cluster.
+
+    Args:
+        now: The server.
+        position: Up to where the source is landed, with the server that it was landed from.
+    """
     if now.system != position["system"]:
         return stop_reasons.changed(
             "The source's server is another cluster: the connection string leads elsewhere, or it was upgraded by "
@@ -72,7 +77,15 @@ def _moved(now: Server, position: Json) -> str:
 
 
 def left_at(history: str, timeline: int) -> int | None:
-    """Return where a history left a timeline's log; None where it does not descend from it."""
+    """Return the position at which a timeline's log was left for the next one.
+
+    Args:
+        history: The history file of the present timeline.
+        timeline: The former timeline.
+
+    Returns:
+        The position as a number; None where the present timeline does not descend from it.
+    """
     for line in history.splitlines():
         parts = line.split()
         if len(parts) >= 2 and parts[0] == str(timeline):

@@ -111,7 +111,7 @@ def slot_use(connection: Connection, name: str) -> SlotUse | None:
 
 
 def touch(connection: Connection, name: str) -> None:
-    """Have the server count the slot as read, where it is; it is not moved."""
+    """Make the server count the slot as read, without moving it."""
     connection.execute(
         "SELECT pg_replication_slot_advance(slot_name, confirmed_flush_lsn) FROM pg_replication_slots "
         "WHERE slot_name = %s AND active_pid IS NULL",
@@ -237,7 +237,13 @@ WHERE p.pubname = %s AND c.oid = ANY(%s)
 
 
 def withdraw(connection: Connection, name: str, oids: Collection[int]) -> None:
-    """Take tables out of the publication; none are no error."""
+    """Remove tables from the publication; it is no error where it has none of them.
+
+    Args:
+        connection: To the server.
+        name: The publication.
+        oids: The tables.
+    """
     if names := connection.execute(_HELD, (name, list(oids))).fetchall():
         listed = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*map(str, of))) for of in names)
         connection.execute(sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(sql.Identifier(name), listed))
@@ -255,12 +261,17 @@ WHERE p.pubname = %s
 
 
 def published(connection: Connection, name: str) -> dict[str, str]:
-    """Return the tables of a publication by oid.
-
-    Each has a mark that changes when it was taken out meanwhile.
+    """Return the tables of a publication, each with a mark.
 
     A table that leaves and comes back, or comes to have another row filter or column list, has another row in
     `pg_publication_rel`; other operations, or no longer the root of partitions, another publication's `xmin`.
+
+    Args:
+        connection: To the server.
+        name: The publication.
+
+    Returns:
+        Marks by oid; another mark than before says that changes may be missing.
     """
     return {str(oid): str(mark) for oid, mark in connection.execute(_PUBLISHED, (name,)).fetchall()}
 
@@ -274,6 +285,9 @@ def peek(connection: Connection, slot: str, publication: str, until: int, limit:
         publication: The publication.
         until: Nothing that begins at this position or later is read; the last transaction may.
         limit: Stop after the transaction with which so many messages are reached; None for no limit.
+
+    Raises:
+        InternalError: `COPY_UNREADABLE`: the server answered in another form than binary COPY has.
     """
     query = sql.SQL(
         "COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, {}, 'proto_version', '1', "

@@ -155,7 +155,9 @@ class PostgresCapture:
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Land up to a new snapshot of some mirrors' tables, and that snapshot.
 
-        Also for tables never landed before.
+        Args:
+            position: Up to where the source is landed.
+            mirrors: The mirrors to copy again; also ones never landed before.
         """
         with connected(self._what.url) as connection:
             now = server(connection)
@@ -202,6 +204,11 @@ class PostgresCapture:
 
     def up_to(self, connection: Connection, position: Json, until: int) -> Landing:
         """Return all that was committed between two places in the log.
+
+        Args:
+            connection: To the server.
+            position: Up to where the source is landed.
+            until: The later place, a position as a number.
 
         Raises:
             EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered between them.
@@ -499,7 +506,14 @@ class PostgresCapture:
 
     @staticmethod
     def placed(now: Server, lsn: int, changes: int, published: Mapping[str, str]) -> dict[str, Any]:
-        """Return the source's new position; `published` has the tables' marks by oid."""
+        """Return the source's new position.
+
+        Args:
+            now: The server.
+            lsn: Up to where it is landed, as a number.
+            changes: How many changes were landed since the source began.
+            published: Marks of the publication's tables by oid, as `slots.published` returns them.
+        """
         server = {"system": now.system, "timeline": now.timeline}
         return {"lsn": lsn, "changes": changes, **server, "published": dict(published)}
 

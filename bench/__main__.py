@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench import (
     commands,
+    diamonds,
     dispatch,
     fixed,
     idle,
@@ -37,6 +38,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "idle": idle.run,
     "commands": commands.run,
     "dispatch": dispatch.run,
+    "diamonds": diamonds.run,
     "pipelines": pipelines.run,
     "medallion": medallion.run,
     "postgres": postgres.run,

@@ -48,7 +48,9 @@ def components(edges: Mapping[Name, Sequence[Name]]) -> list[tuple[Name, ...]]:
                     above = waiting[-1][0]
                     low[above] = min(low[above], low[name])
                 if low[name] == number[name]:
-                    start = path.index(name)
+                    start = len(path) - 1
+                    while path[start] != name:
+                        start -= 1
                     members = tuple(path[start:])
                     del path[start:]
                     open_.difference_update(members)

@@ -10,7 +10,8 @@ members stand together, after what any of them reads from outside and before wha
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 from headrace.errors import UserError
@@ -27,22 +28,26 @@ class Dag(Generic[Name]):
     """
 
     def __init__(self, producers: Mapping[Name, Iterable[Name]]) -> None:
-        inputs: dict[Name, tuple[Name, ...]] = {name: _sorted(set(read)) for name, read in producers.items()}
-        for read in tuple(inputs.values()):
-            for name in read:
-                inputs.setdefault(name, ())
-        self._producers = {name: inputs[name] for name in _sorted(inputs)}
-        outputs: dict[Name, list[Name]] = {name: [] for name in self._producers}
-        for name, read in self._producers.items():
-            for producer in read:
-                outputs[producer].append(name)
-        self._consumers = {name: tuple(readers) for name, readers in outputs.items()}
+        read = {name: frozenset(above) for name, above in producers.items()}
+        names = _sorted(dict.fromkeys(chain(read, *read.values())))
+        number = {name: i for i, name in enumerate(names)}
+        # by numbers: pipelines are read at every look around, and hashing a name takes longer than adding one
+        above = [sorted(map(number.__getitem__, read.get(name, ()))) for name in names]
+        below: list[list[int]] = [[] for _ in names]
+        for consumer, numbers in enumerate(above):
+            for producer in numbers:
+                below[producer].append(consumer)
+        self._producers = {name: tuple(map(names.__getitem__, above[i])) for i, name in enumerate(names)}
+        self._consumers = {name: tuple(map(names.__getitem__, below[i])) for i, name in enumerate(names)}
         self._component: dict[Name, tuple[Name, ...]] = {}
-        self._parts = self._sort()
-        if sum(map(len, self._parts)) < len(self._producers):
-            for found in components(self._producers):
-                self._component |= dict.fromkeys(found, _sorted(found))
-            self._parts = self._sort()
+        parts = _by_rank(above, below)
+        if sum(map(len, parts)) < len(names):
+            cycles = [tuple(sorted(found)) for found in components(dict(enumerate(above)))]
+            for cycle in cycles:
+                members = tuple(names[i] for i in cycle)
+                self._component |= dict.fromkeys(members, members)
+            parts = _by_rank(above, below, cycles)
+        self._parts = tuple(tuple(names[i] for i in part) for part in parts)
         self._order = tuple(name for part in self._parts for name in part)
 
     @property
@@ -132,30 +137,6 @@ class Dag(Generic[Name]):
                 waiting.extend(edges[name])
         return self.order(seen.difference(names))
 
-    def _sort(self) -> tuple[tuple[Name, ...], ...]:
-        """Sort components by Kahn's algorithm, the smallest ready name first.
-
-        What depends on an unknown cycle is left out.
-        """
-        by_rank = tuple(self._producers)
-        rank = {name: i for i, name in enumerate(by_rank)}
-        part_of = {name: self._component.get(name, (name,)) for name in by_rank}
-        missing = dict.fromkeys(by_rank, 0)  # by the first name of each part
-        for name, read in self._producers.items():
-            missing[part_of[name][0]] += sum(1 for p in read if p not in self._component.get(name, ()))
-        ready = [rank[name] for name, count in missing.items() if not count and name == part_of[name][0]]
-        heapq.heapify(ready)
-        order: list[tuple[Name, ...]] = []
-        while ready:
-            part = part_of[by_rank[heapq.heappop(ready)]]
-            order.append(part)
-            for consumer in (c for name in part for c in self._consumers[name] if c not in part):
-                first = part_of[consumer][0]
-                missing[first] -= 1
-                if not missing[first]:
-                    heapq.heappush(ready, rank[first])
-        return tuple(order)
-
     def _shortest_cycle(self, start: Name) -> tuple[Name, ...]:
         """Find the shortest cycle through a name, breadth first over producers."""
         reader: dict[Name, Name] = {}
@@ -171,6 +152,37 @@ class Dag(Generic[Name]):
                     reader[producer] = name
                     waiting.append(producer)
         return ()
+
+
+def _by_rank(
+    above: Sequence[Sequence[int]], below: Sequence[Sequence[int]], cycles: Iterable[tuple[int, ...]] = ()
+) -> list[tuple[int, ...]]:
+    """Sort components by Kahn's algorithm, the smallest ready number first.
+
+    What depends on an unknown cycle is left out.
+    """
+    inside = {number: cycle for cycle in cycles for number in cycle}
+    missing = [len(read) for read in above]  # of a cycle, by its first number
+    for number, cycle in inside.items():
+        apart = sum(1 for producer in above[number] if producer not in cycle)
+        missing[number] = apart if number == cycle[0] else 0
+        missing[cycle[0]] += 0 if number == cycle[0] else apart
+    ready = [number for number, count in enumerate(missing) if not count and inside.get(number, (number,))[0] == number]
+    order: list[tuple[int, ...]] = []
+    while ready:
+        first = heapq.heappop(ready)
+        part = inside.get(first, (first,))
+        order.append(part)
+        for number in part:
+            for consumer in below[number]:
+                if consumer in inside:
+                    if consumer in part:
+                        continue
+                    consumer = inside[consumer][0]
+                missing[consumer] -= 1
+                if not missing[consumer]:
+                    heapq.heappush(ready, consumer)
+    return order
 
 
 def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:

@@ -1,9 +1,9 @@
 """Diamonds: paths that part at one name and meet at another, perhaps at different ages.
 
 A name `top` and a name `bottom` make a diamond when two ways lead from `top` to `bottom` that have nothing else in
-common. That is so exactly when every way has left `top` by several consumers and no single name lies on all of them:
-when, seen from `bottom`, the immediate dominator of `top` is `bottom` itself. Dominators are found in one pass per
-bottom, backwards (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001; one pass suffices without cycles).
+common. That is so exactly when every way has left `top` by several consumers and no single name lies on all of them
+(`meeting_ways` finds that for many bottoms at once). A graph has up to as many diamonds as pairs of names, each with up
+to as many names between; so they are never listed, save those at one bottom.
 
 Ways from two different tops make no diamond: without a common source there is nothing to disagree about.
 
@@ -13,11 +13,12 @@ a component is one place, that stands under the name of its last member.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Generic
 
 from headrace.graph.dag import Dag, Name
+from headrace.graph.meeting_ways import Block, Ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,50 +38,220 @@ class Diamond(Generic[Name]):
     cyclic: bool = False
 
 
-def diamonds(dag: Dag[Name]) -> tuple[Diamond[Name], ...]:
-    """Return all diamonds, by bottom in topological order, then by top.
+@dataclass(frozen=True, slots=True)
+class Wanted(Generic[Name]):
+    """Diamonds that are to be kept together, and those that are none.
 
-    Where the ways of several tops are the same, such as two sources that one table joins, each top makes a diamond.
+    Args:
+        atomic: Bottoms all of whose diamonds are kept together.
+        aligned: Bottoms whose diamonds are, where ways part at what is cut at once, or where a cycle lies on them; and
+            whose outermost diamonds are listed.
+        cut_at_once: Names that are no relations, such as databases: ways that part there make a diamond only if one of
+            `tables` lies between.
+        tables: What can be refreshed for itself.
     """
-    place = {name: part[-1] for part in dag.parts for name in part}
-    whole = {part[-1]: part for part in dag.parts}
-    reads = {p[-1]: {place[above] for name in p for above in dag.producers(name)} - {p[-1]} for p in dag.parts}
-    condensed = Dag(reads) if dag.cycle() else dag
-    found: list[Diamond[Name]] = []
-    for bottom in condensed.order():
-        if len(condensed.producers(bottom)) > 1:
-            found += _meeting_at(condensed, bottom)
-    return tuple(
-        Diamond(d.top, d.bottom, inside, any(map(dag.component, (d.top, *inside))))
-        for d in found
-        for inside in [tuple(n for b in d.between for n in whole[b])]
+
+    atomic: Collection[Name] = frozenset()
+    aligned: Collection[Name] = frozenset()
+    cut_at_once: Collection[Name] = frozenset()
+    tables: Collection[Name] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings(Generic[Name]):
+    """Where the ways of a graph meet.
+
+    Args:
+        bottoms: Names at which diamonds meet.
+        kept: Those at which one meets that is to be kept together.
+        groups: What lies on diamonds that are kept together, each with its bottom; overlapping ones merged.
+        aligned: The outermost diamonds at the bottoms that are to be aligned: what lies on any other one there, lies on
+            one of these.
+    """
+
+    bottoms: frozenset[Name]
+    kept: frozenset[Name]
+    groups: tuple[frozenset[Name], ...]
+    aligned: tuple[Diamond[Name], ...]
+
+
+def meetings(dag: Dag[Name], wanted: Wanted[Name]) -> Meetings[Name]:
+    """Find where the ways of a graph meet, and which names this ties together.
+
+    Args:
+        dag: The graph.
+        wanted: Which diamonds are kept together.
+    """
+    places = _Places(dag)
+    found = _Found(len(places.names))
+    for block in places.ways.blocks(places.bottoms):
+        _look(places, wanted, block, found)
+    names = places.names
+    return Meetings(
+        frozenset(names[b] for b in found.bottoms),
+        frozenset(names[b] for b in found.kept),
+        tuple(found.groups(places)),
+        tuple(d for b, tops in sorted(found.outermost.items()) for d in places.diamonds(b, tops)),
     )
 
 
-def _meeting_at(dag: Dag[Name], bottom: Name) -> Iterator[Diamond[Name]]:
-    above = dag.upstream(bottom)
-    inside = {bottom, *above}
-    dominator: dict[Name, Name] = {bottom: bottom}
-    depth: dict[Name, int] = {bottom: 0}
-    tops = []
-    for name in reversed(above):
-        readers = [reader for reader in dag.consumers(name) if reader in inside]
-        joined = readers[0]
-        for reader in readers[1:]:
-            joined = _common(joined, reader, dominator, depth)
-        dominator[name], depth[name] = joined, depth[joined] + 1
-        if joined == bottom and len(readers) > 1:
-            tops.append(name)
-    for top in sorted(tops, key=str):
-        below = {top, *dag.downstream(top)}
-        yield Diamond(top, bottom, tuple(name for name in above if name in below and name != top))
+def tops(dag: Dag[Name], bottom: Name) -> frozenset[Name]:
+    """Return where ways part that meet again at a name and on which no cycle lies."""
+    places = _Places(dag)
+    number = places.number_of.get(bottom)
+    if number is None or len(places.ways.producers[number]) < 2:
+        return frozenset()
+    block = Block(places.ways, [number])
+    around = block.through(places.cyclic) if any(places.cyclic) else [0] * block.size
+    return frozenset(places.names[n] for n in range(block.size) if block.parted[n] & ~around[n])
 
 
-def _common(one: Name, other: Name, dominator: dict[Name, Name], depth: dict[Name, int]) -> Name:
-    """Return the nearest name that lies on all ways from both to the bottom."""
-    while one != other:
-        if depth[one] >= depth[other]:
-            one = dominator[one]
-        else:
-            other = dominator[other]
-    return one
+class _Places(Generic[Name]):
+    """A graph by numbers, its cyclic components each one place."""
+
+    def __init__(self, dag: Dag[Name]) -> None:
+        self.parts = dag.parts
+        self.names = tuple(part[-1] for part in dag.parts)
+        self.number_of = {name: number for number, name in enumerate(self.names)}
+        self.cyclic = [bool(dag.component(name)) for name in self.names]
+        place = {name: number for number, part in enumerate(dag.parts) for name in part}
+        producers: list[list[int]] = []
+        consumers: list[list[int]] = [[] for _ in self.names]
+        for number, part in enumerate(dag.parts):
+            read = {place[name] for member in part for name in dag.producers(member)} - {number}
+            producers.append(sorted(read))
+            for producer in read:
+                consumers[producer].append(number)
+        self.ways = Ways(producers, consumers)
+        self.bottoms = [number for number, read in enumerate(producers) if len(read) > 1]
+
+    def diamonds(self, bottom: int, at: Iterable[int]) -> list[Diamond[Name]]:
+        """Return the diamonds of one bottom, by tops; all ways are followed once."""
+        outer = sorted(at, key=lambda top: str(self.names[top]))
+        above = self._above(bottom)
+        passed = {top: 1 << i for i, top in enumerate(outer)}
+        between: list[list[int]] = [[] for _ in outer]
+        for number in sorted(above):
+            through = 0
+            for producer in self.ways.producers[number]:
+                through |= passed.get(producer, 0)
+            passed[number] = passed.get(number, 0) | through
+            while through:
+                lowest = through & -through
+                between[lowest.bit_length() - 1].append(number)
+                through ^= lowest
+        return [
+            Diamond(
+                self.names[top],
+                self.names[bottom],
+                tuple(name for number in inside for name in self.parts[number]),
+                any(self.cyclic[number] for number in (top, *inside)),
+            )
+            for top, inside in zip(outer, between, strict=True)
+        ]
+
+    def _above(self, bottom: int) -> set[int]:
+        found: set[int] = set()
+        waiting = list(self.ways.producers[bottom])
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting += self.ways.producers[number]
+        return found
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found in the blocks so far, by number."""
+
+    size: int
+    bottoms: set[int] = field(default_factory=set)
+    kept: set[int] = field(default_factory=set)
+    inside: set[int] = field(default_factory=set)
+    outermost: dict[int, list[int]] = field(default_factory=dict)
+    leader: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.leader = list(range(self.size))
+
+    def lead(self, number: int) -> int:
+        """Return the number that stands for all those joined with one."""
+        leader = self.leader
+        while leader[number] != number:
+            leader[number] = number = leader[leader[number]]
+        return number
+
+    def groups(self, places: _Places[Name]) -> list[frozenset[Name]]:
+        """Return what was joined; of a component that only meets, its last member stands for it."""
+        groups: dict[int, set[Name]] = {}
+        for number in sorted(self.inside | self.kept):
+            names = places.parts[number] if number in self.inside else (places.names[number],)
+            groups.setdefault(self.lead(number), set()).update(names)
+        return [frozenset(group) for group in groups.values()]
+
+
+def _look(places: _Places[Name], wanted: Wanted[Name], block: Block, found: _Found) -> None:
+    """Note what meets at the bottoms of a block, and join what is kept together."""
+    parted = _real(places, wanted, block)
+    met = 0
+    for flags in parted:
+        met |= flags
+    found.bottoms.update(block.members(met))
+    atomic = _those(places, block, wanted.atomic)
+    aligned = _those(places, block, wanted.aligned) & met
+    kept = [flags & atomic for flags in parted]
+    if aligned:
+        around = block.through(places.cyclic)
+        for number in range(block.size):
+            every = places.names[number] in wanted.cut_at_once
+            kept[number] |= parted[number] & aligned & (aligned if every else around[number])
+        between = block.below(parted)
+        for number in range(block.size):
+            for bottom in block.members(parted[number] & aligned & ~between[number]):
+                found.outermost.setdefault(bottom, []).append(number)
+    _join(block, kept, found)
+
+
+def _real(places: _Places[Name], wanted: Wanted[Name], block: Block) -> list[int]:
+    """Return where ways part, without those that one cut serves."""
+    above = [n for name in wanted.cut_at_once if (n := places.number_of.get(name, block.size)) < block.size]
+    if not above:
+        return block.parted
+    parted = list(block.parted)
+    apart = block.through([name in wanted.tables for name in places.names])
+    for number in above:
+        parted[number] &= apart[number]
+    return parted
+
+
+def _those(places: _Places[Name], block: Block, names: Collection[Name]) -> int:
+    """Return the bottoms of a block that are among some names."""
+    flags = 0
+    for place, bottom in enumerate(block.bottoms):
+        if places.names[bottom] in names:
+            flags |= block.flag(place)
+    return flags
+
+
+def _join(block: Block, kept: list[int], found: _Found) -> None:
+    """Join each name with the bottoms above which it lies between."""
+    met = 0
+    for flags in kept:
+        met |= flags
+    found.kept.update(block.members(met))
+    joined: dict[int, int] = {}
+    for place, bottom in enumerate(block.bottoms):
+        lead = found.lead(bottom)
+        joined[lead] = joined.get(lead, 0) | block.flag(place)
+    for number, flags in enumerate(block.below(kept)):
+        if not flags:
+            continue
+        found.inside.add(number)
+        lead = found.lead(number)
+        missing = flags & ~joined.get(lead, 0)
+        while missing:
+            other = found.lead(next(block.members(missing)))
+            found.leader[other] = lead
+            joined[lead] = joined.get(lead, 0) | joined.pop(other, 0)
+            missing &= ~joined[lead]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
+from headrace.graph.components import components
 from headrace.graph.dag import Dag, Name
-from headrace.graph.diamonds import Diamond
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +25,21 @@ class Units(Generic[Name]):
     dag: Dag[Name]
 
 
-def atomic_groups(found: Iterable[Diamond[Name]]) -> list[set[Name]]:
-    """Return the groups that diamonds need, each with its bottom; overlapping ones merged.
-
-    Args:
-        found: The diamonds that are to be kept together.
-    """
-    return merged({*d.between, d.bottom} for d in found)
-
-
-def merged(groups: Iterable[set[Name]]) -> list[set[Name]]:
+def merged(groups: Iterable[Iterable[Name]]) -> list[set[Name]]:
     """Return groups with a common name become one, transitively."""
-    apart: list[set[Name]] = []
-    for group in groups:
-        joined = set(group)
-        rest = []
-        for other in apart:
-            if joined & other:
-                joined |= other
-            else:
-                rest.append(other)
-        apart = [*rest, joined]
-    return apart
+    place: dict[Name, int] = {}
+    joined: dict[int, set[Name]] = {}
+    for number, group in enumerate(groups):
+        names = set(group)
+        met = {place[name] for name in names if name in place}
+        largest = max(met, key=lambda other: len(joined[other]), default=number)
+        new = names.union(*(joined.pop(other) for other in met if other != largest))
+        place |= dict.fromkeys(new, largest)
+        joined.setdefault(largest, set()).update(new)
+    return list(joined.values())
 
 
-def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[set[Name]]) -> Units[Name]:
+def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]]) -> Units[Name]:
     """Cut names into units.
 
     A name that lies on a way between two members belongs to their group, or the group would wait for itself. So do the
@@ -61,26 +51,28 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[set[Name]]) ->
         groups: Names that belong together; sources among them are left out.
     """
     wanted = set(names)
-    together = merged({name for name in group if name in wanted} for group in groups)
-    while True:
-        unit_of = _called(dag, wanted, together)
+    together = merged([name for name in group if name in wanted] for group in groups)
+    unit_of = _called(dag, wanted, together)
+    reads = _contracted(dag, wanted, unit_of)
+    if circles := components({unit: tuple(read) for unit, read in reads.items()}):
+        unit = {unit: number for number, circle in enumerate(circles) for unit in circle}
+        joined: list[set[Name]] = [set() for _ in circles]
+        for name in wanted:
+            if unit_of[name] in unit:
+                joined[unit[unit_of[name]]].add(name)
+        unit_of = _called(dag, wanted, merged([*together, *joined]))
         reads = _contracted(dag, wanted, unit_of)
-        circle = set(Dag(reads).cycle())
-        if not circle:
-            break
-        together = merged([*together, {name for name in wanted if unit_of[name] in circle}])
     members: dict[Name, list[Name]] = {}
     for name in dag.order(wanted):
         members.setdefault(unit_of[name], []).append(name)
     return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, Dag(reads))
 
 
-def _called(dag: Dag[Name], wanted: set[Name], together: list[set[Name]]) -> dict[Name, Name]:
-    unit_of = {name: name for name in wanted}
-    for group in together:
-        last = dag.order(group)[-1] if group else None
-        unit_of |= {name: last for name in group if last is not None}
-    return unit_of
+def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
+    """Return by name its unit, which is called after its last member."""
+    number = {name: i for i, group in enumerate(together) for name in group}
+    last = {number[name]: name for name in dag.order() if name in number}
+    return {name: last[number[name]] if name in number else name for name in wanted}
 
 
 def _contracted(dag: Dag[Name], wanted: set[Name], unit_of: Mapping[Name, Name]) -> dict[Name, set[Name]]:

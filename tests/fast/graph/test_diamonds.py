@@ -4,10 +4,12 @@ import itertools
 import random
 
 import pytest
+from kit.dominator_diamonds import diamonds
 
+from headrace.graph import meeting_ways
 from headrace.graph.dag import Dag
-from headrace.graph.diamonds import diamonds
-from headrace.graph.units import atomic_groups, units
+from headrace.graph.diamonds import Wanted, meetings, tops
+from headrace.graph.units import merged, units
 
 
 def graph(text):
@@ -16,8 +18,9 @@ def graph(text):
 
 
 def groups(text, *, none=()):
-    found = atomic_groups(d for d in diamonds(graph(text)) if d.bottom not in none)
-    return sorted("".join(sorted(group)) for group in found)
+    dag = graph(text)
+    found = meetings(dag, Wanted(atomic=set(dag.names) - set(none)))
+    return sorted("".join(sorted(group)) for group in found.groups)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_a_bottom_may_want_none():
 
 
 def test_what_a_diamond_is_made_of():
-    (found,) = diamonds(graph("B: A; E: B; C: A; D: E C; A: a"))
+    (found,) = meetings(graph("B: A; E: B; C: A; D: E C; A: a"), Wanted(aligned="D")).aligned
     assert (found.top, found.bottom, found.between) == ("A", "D", ("B", "C", "E"))
 
 
@@ -74,18 +77,48 @@ def slowly(dag):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_graphs(seed):
+def test_the_definition_on_random_graphs(seed):
     rng = random.Random(seed)
     size = rng.randint(3, 9)
     names = "abcdefghi"[:size]
     dag = Dag({n: rng.sample(names[:i], rng.randint(0, min(i, 3))) for i, n in enumerate(names)})
-    found = diamonds(dag)
-    assert {(d.top, d.bottom) for d in found} == slowly(dag)
-    for d in found:
+    assert {(top, bottom) for bottom in names for top in tops(dag, bottom)} == slowly(dag)
+    for d in meetings(dag, Wanted(aligned=names)).aligned:
         assert set(d.between) == {n for way in ways(dag, d.top, d.bottom) for n in way} - {d.bottom}
-    cut = units(dag, names, atomic_groups(found))
+    cut = units(dag, names, meetings(dag, Wanted(atomic=names)).groups)
     assert sorted(n for inside in cut.members.values() for n in inside) == sorted(names)
     assert not cut.dag.cycle()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_dominators_say_the_same_of_random_graphs(seed, monkeypatch):
+    """With cycles, databases, all that a table may want of its diamonds, and blocks of few bottoms."""
+    rng = random.Random(seed)
+    monkeypatch.setattr(meeting_ways, "BLOCK", rng.choice((1, 2, 3, 512)))
+    names = [f"n{i:02}" for i in range(rng.randint(2, 16))]
+    reads = {n: rng.sample(names[:i], rng.randint(0, min(i, rng.choice((1, 2, 3, 6))))) for i, n in enumerate(names)}
+    databases = {n for n in names[: rng.randint(0, 2)] if not reads[n]}
+    for name in rng.sample(names[2:], min(rng.choice((0, 0, 1)), len(names[2:]))):
+        reads[name].append(rng.choice(names[2:]))
+    dag = Dag(reads)
+    tables = {n for n in names if not databases.issuperset(reads[n]) or dag.component(n)}
+    wants = {n: rng.choice(("atomic", "aligned", "none")) for n in names}
+    atomic, aligned = ({n for n in names if wants[n] == want} for want in ("atomic", "aligned"))
+    every = [d for d in diamonds(dag) if d.top not in databases or not tables.isdisjoint(d.between)]
+    kept = [d for d in every if d.bottom in atomic or (d.bottom in aligned and (d.cyclic or d.top in databases))]
+    found = meetings(dag, Wanted(atomic, aligned, databases, tables))
+    assert found.bottoms == {d.bottom for d in every}
+    assert found.kept == {d.bottom for d in kept}
+    assert set(found.groups) == {frozenset(g) for g in merged({*d.between, d.bottom} for d in kept)}
+    assert {n: tops(dag, n) for n in names} == {
+        n: {d.top for d in diamonds(dag) if d.bottom == n and not d.cyclic} for n in names
+    }
+    inside = {(d.bottom, d.top): (set(d.between), d.cyclic) for d in every if d.bottom in aligned}
+    outermost = {(d.bottom, d.top): (set(d.between), d.cyclic) for d in found.aligned}
+    assert outermost.items() <= inside.items()
+    assert all(
+        any(b == bottom and o[0] >= i[0] for (b, _), o in outermost.items()) for (bottom, _), i in inside.items()
+    )
 
 
 def test_units_are_called_after_their_last_member():
@@ -103,9 +136,9 @@ def test_what_lies_between_members_joins_them():
 
 
 def test_a_diamond_knows_of_cycles_on_its_ways():
-    (one,) = diamonds(graph("B: a C; C: B; X: a; D: C X"))
+    (one,) = meetings(graph("B: a C; C: B; X: a; D: C X"), Wanted(aligned="D")).aligned
     assert (one.top, one.bottom, one.between, one.cyclic) == ("a", "D", ("B", "C", "X"), True)
-    (other,) = diamonds(graph("B: a; C: a; D: B C D"))
+    (other,) = meetings(graph("B: a; C: a; D: B C D"), Wanted(aligned="D")).aligned
     assert not other.cyclic
 
 

@@ -41,7 +41,7 @@ def test_reading_two_mirrors_at_once_is_no_diamond(lake_, catalog):
     define(catalog, "b: orders customers; d: b")
     with catalog.reading() as reader:
         tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
-    assert grouping(tables, Defaults(), databases).diamonds == ()
+    assert grouping(tables, Defaults(), databases).meetings.bottoms == frozenset()
 
 
 def test_who_refreshes_by_schedule_keeps_them_together(lake_, catalog):

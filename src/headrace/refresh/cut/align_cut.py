@@ -10,7 +10,7 @@ from headrace.catalog.state.reader import Reader
 from headrace.errors import EnvironmentFault
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
-from headrace.graph.diamonds import diamonds
+from headrace.graph.diamonds import tops as tops_of
 from headrace.names import TableName
 from headrace.refresh.cut.cut import Head, head_at
 from headrace.refresh.cut.version_alignment import Past, State, aligned
@@ -56,7 +56,7 @@ def alignment(
         readable: Whether the rows of a version are still kept.
     """
     graph = _above(name, tables)
-    tops = _tops(graph, name)
+    tops = tops_of(graph, name)
     sources = tables[name].sources
     if not tops or any(s not in newest for s in sources):
         return Alignment({s: newest[s] for s in sources if s in newest}, tops)
@@ -88,7 +88,7 @@ def readable_later(
     for name, frontier in frontiers.items():
         if name in tables and wants_alignment(tables[name], defaults):
             graph = _above(name, tables)
-            tops = _tops(graph, name)
+            tops = tops_of(graph, name)
             for source, version in frontier.items():
                 if source in tops or tops & set(graph.upstream(source)):
                     found += reader.versions(source, after=version)
@@ -115,14 +115,6 @@ def _above(name: TableName, tables: Mapping[TableName, StreamTable]) -> Dag[Tabl
             reads[one] = tables[one].sources
             queue += reads[one]
     return Dag(reads)
-
-
-def _tops(graph: Dag[TableName], name: TableName) -> frozenset[TableName]:
-    """Return where ways part that meet again at a stream table.
-
-    Those with a cycle between them are left out: they are published together instead.
-    """
-    return frozenset(d.top for d in diamonds(graph) if d.bottom == name and not d.cyclic)
 
 
 def _candidates(versions: Sequence[Version], reflected: int | None, readable: Callable[[Version], bool]) -> list[int]:

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from headrace.catalog import DatabaseSource, StreamTable
 from headrace.graph.dag import Dag
-from headrace.graph.diamonds import Diamond, diamonds
-from headrace.graph.units import Units, atomic_groups, units
+from headrace.graph.diamonds import Diamond, Meetings, Wanted, meetings
+from headrace.graph.units import Units, units
 from headrace.names import TableName
 from headrace.refresh.fuses.fuse import Fuse
 from headrace.schedule.options import Consistency, Options, Policy, parse_options
@@ -45,14 +45,14 @@ class Grouping:
     Args:
         graph: Stream tables and sources.
         units: The units; a group is called after its last member.
-        diamonds: All diamonds, also such as nobody wants kept together.
+        meetings: Where diamonds meet, also such as nobody wants kept together.
         options: The options of every stream table.
         defaults: What the project wants.
     """
 
     graph: Dag[TableName]
     units: Units[TableName]
-    diamonds: tuple[Diamond[TableName], ...]
+    meetings: Meetings[TableName]
     options: Mapping[TableName, Options]
     defaults: Defaults
 
@@ -66,9 +66,7 @@ class Grouping:
 
     def bottoms(self, unit: TableName) -> tuple[TableName, ...]:
         """Return the members at which diamonds meet."""
-        inside = set(self.units.members[unit])
-        met = {d.bottom for d in self.diamonds if d.bottom in inside and kept(self.options, self.defaults, d)}
-        return tuple(name for name in self.units.members[unit] if name in met)
+        return tuple(name for name in self.units.members[unit] if name in self.meetings.kept)
 
     def declared(self, unit: TableName) -> tuple[str, ...]:
         """Return the groups that users declared among a unit's members."""
@@ -95,6 +93,11 @@ def grouping(
     return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), mirrors, defaults)
 
 
+def forget() -> None:
+    """Forget what was grouped, as a new process has."""
+    _cut.cache_clear()
+
+
 def _database(name: str) -> TableName:
     """Stands for a database above its mirrors; no table is called so."""
     return TableName("", (), name)
@@ -109,62 +112,53 @@ def _cut(
     """Group the tables; cached, as a scheduler needs it after every refresh."""
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
-    found = _diamonds(graph, options, mirrors)
-    groups = atomic_groups(d for d in found if kept(options, defaults, d))
-    for declared in {o.refresh_group for o in options.values()} - {""}:
-        groups.append({name for name, own in options.items() if own.refresh_group == declared})
+    found = _meetings(graph, options, mirrors, defaults)
+    groups: list[Collection[TableName]] = list(found.groups)
+    declared: dict[str, set[TableName]] = {}
+    for name, own in options.items():
+        if own.refresh_group:
+            declared.setdefault(own.refresh_group, set()).add(name)
+    groups += declared.values()
     cut = units(graph, options, groups)
-    while torn := [d for d in found if _is_torn(graph, cut, options, defaults, d)]:
-        groups += atomic_groups(torn)
+    while torn := [d for d in found.aligned if _is_torn(graph, cut, d)]:
+        groups += ({*d.between, d.bottom} for d in torn)
         cut = units(graph, options, groups)
     return Grouping(graph, cut, found, options, defaults)
 
 
-def _is_torn(
-    graph: Dag[TableName],
-    cut: Units[TableName],
-    options: Mapping[TableName, Options],
-    defaults: Defaults,
-    diamond: Diamond[TableName],
-) -> bool:
+def _is_torn(graph: Dag[TableName], cut: Units[TableName], diamond: Diamond[TableName]) -> bool:
     """Return whether an aligned table is in a unit with some, not all, of its diamond.
 
     Other diamonds and declared groups bring that about. What is staged with the table is no version yet to which the
     rest could be held back, so the rest is refreshed with it.
     """
-    if diamond.bottom not in options or _wanted(options, defaults, diamond.bottom) is not Consistency.ALIGNED:
-        return False
     own = cut.unit_of[diamond.bottom]
     staged = any(cut.unit_of.get(name) == own for name in graph.producers(diamond.bottom))
     return staged and any(cut.unit_of.get(name, own) != own for name in diamond.between)
 
 
-def _diamonds(
+def _meetings(
     graph: Dag[TableName],
-    tables: Collection[TableName],
+    options: Mapping[TableName, Options],
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
-) -> tuple[Diamond[TableName], ...]:
-    """Return all diamonds but those that one cut serves.
+    defaults: Defaults,
+) -> Meetings[TableName]:
+    """Find all diamonds but those that one cut serves.
 
-    That is those between a database and a table that reads its mirrors itself.
+    That is those between a database and a table that reads its mirrors itself. Of an aligned table those below a
+    database are published together: which versions of two mirrors belong together, their landing says, not a version
+    of something that both read. And those that have a cycle on their ways: which version of a source its members
+    reflect, each other's versions would have to say.
     """
     reads = {name: graph.producers(name) for name in graph.names}
     above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
-    whole = Dag({**reads, **above})
-    return tuple(d for d in diamonds(whole) if d.top.catalog or any(n in tables for n in d.between))
-
-
-def kept(options: Mapping[TableName, Options], defaults: Defaults, diamond: Diamond[TableName]) -> bool:
-    """Return whether what lies on a diamond is published together.
-
-    Of an aligned table also what lies below a database: which versions of two mirrors belong together, their landing
-    says, not a version of something that both read. And what has a cycle on its ways: which version of a source its
-    members reflect, each other's versions would have to say.
-    """
-    if keeps(options, defaults, diamond.bottom):
-        return True
-    together = diamond.cyclic or not diamond.top.catalog
-    return _wanted(options, defaults, diamond.bottom) is Consistency.ALIGNED and together
+    wanted = Wanted(
+        atomic={name for name in options if keeps(options, defaults, name)},
+        aligned={name for name in options if _wanted(options, defaults, name) is Consistency.ALIGNED},
+        cut_at_once={database for database, _ in mirrors},
+        tables=options.keys(),
+    )
+    return meetings(Dag({**reads, **above}) if above else graph, wanted)
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -7,9 +7,8 @@ have in common. So whenever a slower one is refreshed, the quicker ones are, too
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
-from headrace.graph.diamonds import Diamond
 from headrace.names import TableName
 from headrace.scheduler.policy.intervals import interval
 from headrace.scheduler.scheduler_state import SchedulerState
@@ -28,17 +27,15 @@ def along(
     """
     found: dict[TableName, str] = {}
     unit_of = state.grouping.units.unit_of
-    for diamond in _aligned(state):
+    for diamond in (d for d in state.grouping.meetings.aligned if state.tables[d.bottom].aligned):
         members = [name for name in diamond.between if name in state.tables]
         pace = {name: (interval(state, name, now), str(name)) for name in members}
-        for slow in members:
-            if unit_of[slow] in wanted:
-                for quick in members:
-                    unit = unit_of[quick]
-                    if pace[quick] < pace[slow] and unit not in wanted and unit in possible:
-                        found.setdefault(unit, f"along with {slow}, for {diamond.bottom} to read both")
+        refreshed = [name for name in members if unit_of[name] in wanted]
+        if not refreshed:
+            continue
+        slow = max(refreshed, key=pace.__getitem__)
+        for quick in members:
+            unit = unit_of[quick]
+            if pace[quick] < pace[slow] and unit not in wanted and unit in possible:
+                found.setdefault(unit, f"along with {slow}, for {diamond.bottom} to read both")
     return found
-
-
-def _aligned(state: SchedulerState) -> Iterator[Diamond[TableName]]:
-    return (d for d in state.grouping.diamonds if d.bottom in state.tables and state.tables[d.bottom].aligned)

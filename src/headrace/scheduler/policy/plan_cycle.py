@@ -240,5 +240,5 @@ def waits(state: SchedulerState, unit: TableName) -> bool:
     if _never_loaded(state, unit):
         return True
     grouping = state.grouping
-    met = {d.bottom for d in grouping.diamonds}
-    return not any(n in met and not keeps(grouping.options, grouping.defaults, n) for n in grouping.units.members[unit])
+    met = grouping.meetings.bottoms.intersection(grouping.units.members[unit])
+    return all(keeps(grouping.options, grouping.defaults, name) for name in met)

@@ -22,6 +22,8 @@ class FullReason(StrEnum):
     COMPANION_BEHIND = "COMPANION_BEHIND"
     CYCLE_SHRANK = "CYCLE_SHRANK"
     CHANGE_FAILED = "CHANGE_FAILED"
+    PROMOTED = "PROMOTED"
+    ROLLED_BACK = "ROLLED_BACK"
 
     @property
     def sentence(self) -> str:
@@ -44,4 +46,6 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.COMPANION_BEHIND: "what changes are followed with was left behind while recomputing was cheaper",
     FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",
     FullReason.CHANGE_FAILED: "the query failed on a row of the change, which it may not read any more",
+    FullReason.PROMOTED: "a green was promoted, or exchanged for what it replaced",
+    FullReason.ROLLED_BACK: "a promotion was taken back",
 }

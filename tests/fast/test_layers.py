@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli"})),
     ("demo", frozenset({"demo"})),
     ("api", frozenset({DOOR, "api", "statements", "project"})),
-    ("scheduler", frozenset({"scheduler"})),
+    ("scheduler", frozenset({"scheduler", "deploy"})),
     ("observability", frozenset({"observability"})),
     ("refresh", frozenset({"refresh", "landing"})),
     ("cost", frozenset({"cost"})),
@@ -70,7 +70,17 @@ PROTOCOLS = "it knows protocols (ports.py); the api layer hands it the runner"
 
 FORBIDDEN = {
     (room, "spark"): PROTOCOLS
-    for room in ("scheduler", "observability", "refresh", "landing", "cost", "physical", "statistics", "definitions")
+    for room in (
+        "scheduler",
+        "deploy",
+        "observability",
+        "refresh",
+        "landing",
+        "cost",
+        "physical",
+        "statistics",
+        "definitions",
+    )
 }
 """Arrows that go down and are wrong all the same."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import config
+from headrace.api.deploying.deploy_verbs import DeployVerbs
 from headrace.api.explaining import ExplainVerbs
 from headrace.api.inspecting import InspectVerbs
 from headrace.api.safeguarding import SafeguardVerbs
@@ -38,7 +39,7 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
     return Headrace(config.load(path_or_settings), spark=spark, create=False)
 
 
-class Headrace(TableVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs):
+class Headrace(TableVerbs, DeployVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs):
     """A project: its catalog, its stream tables and, once needed, its Spark session.
 
     Args:

@@ -6,11 +6,12 @@ the door, and alone knows SQLAlchemy.
 
 from headrace.catalog.definitions.declared_keys import DeclaredKey
 from headrace.catalog.facade import Catalog
-from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Swap, new_uuid
+from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Stop, Swap, new_uuid
 from headrace.catalog.records import (
     Definition,
     EventRecord,
     ForeignWrite,
+    Green,
     GroupEpoch,
     HistoryEntry,
     Json,
@@ -45,6 +46,7 @@ __all__ = [
     "ForeignWrite",
     "FrontierMove",
     "Gate",
+    "Green",
     "GroupEpoch",
     "HistoryEntry",
     "Json",
@@ -68,6 +70,7 @@ __all__ = [
     "SourceMove",
     "SourceStatus",
     "Status",
+    "Stop",
     "StreamTable",
     "Swap",
     "Version",

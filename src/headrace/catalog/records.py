@@ -123,6 +123,30 @@ class StreamTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Green:
+    """A second generation of a stream table: its green, or, after a promotion, its former self.
+
+    Args:
+        name: The stream table that is this generation.
+        deployment: The deployment that it belongs to.
+        original: The public stream table.
+        blue: What the public one was when this was made, or promoted: generation and settings; another one now means
+            that it was altered since.
+        created_at: When it was made.
+        promoted_at: When it was exchanged with the public one; None before.
+        keep_until: How long it is kept after that.
+    """
+
+    name: TableName
+    deployment: str
+    original: TableName
+    blue: Json
+    created_at: dt.datetime
+    promoted_at: dt.datetime | None = None
+    keep_until: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A relation that the catalog numbers versions of.
 

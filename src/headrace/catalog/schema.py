@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -285,6 +285,19 @@ watermark = sa.Table(
     sa.Column("advanced_at", UtcTime),
 )
 """Up to which moment sources are complete, as their users say; a source is in one group."""
+
+green = sa.Table(
+    "hr_green",
+    metadata,
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), primary_key=True, autoincrement=False),
+    sa.Column("deployment", sa.Text, nullable=False),
+    sa.Column("blue_id", BIG_ID, sa.ForeignKey("hr_relation.id"), nullable=False, unique=True),
+    sa.Column("blue_json", JSON, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("promoted_at", UtcTime),
+    sa.Column("keep_until", UtcTime),
+)
+"""Second generations of stream tables: a green before its promotion, the former blue after it."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -79,7 +79,7 @@ class CompiledViews:
 
         def schema(name: TableName) -> tuple[Column, ...] | ViewText:
             if name in details.views:
-                return ViewText(details.views[name], resolver((), catalogs))
+                return ViewText(details.views[name], resolver((), catalogs, details.redirects))
             if name not in columns:
                 look_anew((name,), runner)
                 now = runner.describe(f"SELECT * FROM {name.sql}")
@@ -102,7 +102,7 @@ class CompiledViews:
 
         return compile_view(
             details.query,
-            resolve=resolver(details.namespace, catalogs),
+            resolve=resolver(details.namespace, catalogs, details.redirects),
             schema=schema,
             describe=describe,
             case_sensitive=details.semantics.case_sensitive,
@@ -132,7 +132,7 @@ def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -
         namespace=details.namespace,
         catalogs=catalogs,
         views=details.views,
-        bind=lambda name: held_to(name.sql, held.get(name)),
+        bind=lambda name: held_to(details.read_as(name).sql, held.get(details.read_as(name))),
     )
 
 
@@ -149,6 +149,6 @@ def places_as_written(details: Details, catalogs: frozenset[str]) -> Iterator[No
                 namespace=details.namespace,
                 catalogs=catalogs,
                 views=details.views,
-                bind=lambda name: name.sql,
+                bind=lambda name: details.read_as(name).sql,
             )
         raise

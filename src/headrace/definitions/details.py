@@ -7,7 +7,7 @@ compiled plan: the plan is compiled again from the text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headrace.algebra.schema import Column
@@ -74,6 +74,8 @@ class Details:
         keys: Keys of its own result that follow from the query.
         disabled_passes: Passes of the optimiser that were switched off when it was defined, of those that decide what
             the companion stores.
+        redirects: Relations in whose place others are read: the members of its own deployment, of a second generation.
+        deployment: The deployment that it belongs to; "" for a public stream table.
     """
 
     query: str
@@ -92,6 +94,12 @@ class Details:
     rests_on_keys: bool = False
     keys: Keys = ()
     disabled_passes: frozenset[str] = frozenset()
+    redirects: Mapping[TableName, TableName] = field(default_factory=dict)
+    deployment: str = ""
+
+    def read_as(self, name: TableName) -> TableName:
+        """Return the relation that is read where the query names one."""
+        return self.redirects.get(name, name)
 
     @property
     def incremental(self) -> bool:
@@ -124,6 +132,7 @@ def to_json(details: Details) -> dict[str, Any]:
         "rests_on_keys": details.rests_on_keys,
         "keys": _keys_out(details.keys),
         "disabled_passes": sorted(details.disabled_passes),
+        **_generation_out(details),
     }
 
 
@@ -146,6 +155,42 @@ def from_json(data: Mapping[str, Any]) -> Details:
         rests_on_keys=data.get("rests_on_keys", False),
         keys=_keys_in(data.get("keys", [])),
         disabled_passes=frozenset(data.get("disabled_passes", ())),
+        redirects={_name_in(old): _name_in(new) for old, new in data.get("redirects", ())},
+        deployment=data.get("deployment", ""),
+    )
+
+
+def deployment_of(data: Mapping[str, Any]) -> str:
+    """Return the deployment of a stored definition, "" for a public one.
+
+    The rest of it is not looked at.
+    """
+    return str(data.get("deployment", ""))
+
+
+def in_generation(details: Details, deployment: str, redirects: Mapping[TableName, TableName]) -> Details:
+    """Return the same definition in another generation.
+
+    Args:
+        details: The definition.
+        deployment: The deployment that it belongs to then; "" for the public generation.
+        redirects: By public name, what is read in its place; none for the public generation.
+    """
+    public = {new: old for old, new in details.redirects.items()}
+
+    def read(name: TableName) -> TableName:
+        named = public.get(name, name)
+        return redirects.get(named, named)
+
+    return replace(
+        details,
+        # which table the columns' ids are of is another one then, and a result keeps its columns by name and type
+        sources=tuple(
+            u if read(u.name) == u.name else SourceUse(read(u.name), u.columns, u.all) for u in details.sources
+        ),
+        source_keys={read(name): keys for name, keys in details.source_keys.items()},
+        redirects=dict(redirects),
+        deployment=deployment,
     )
 
 
@@ -170,6 +215,14 @@ def semantics_of(data: Mapping[str, Any]) -> Semantics:
 def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the namespace of a stored definition; the rest of it is not looked at."""
     return tuple(data["namespace"])
+
+
+def _generation_out(details: Details) -> dict[str, Any]:
+    """Return the fields that only second generations have."""
+    if not details.deployment:
+        return {}
+    redirects = [[list(old.parts), list(new.parts)] for old, new in details.redirects.items()]
+    return {"redirects": redirects, "deployment": details.deployment}
 
 
 def _source_out(use: SourceUse) -> dict[str, Any]:

@@ -17,10 +17,25 @@ from headrace.sql.unqualify import unqualify
 Bind = Callable[[TableName], str]
 """Gives the table expression that reads a relation."""
 
+NOWHERE_ELSE: Mapping[TableName, TableName] = {}
 
-def resolver(namespace: tuple[str, ...], catalogs: frozenset[str]) -> Callable[[tuple[str, ...]], TableName]:
-    """Return a function that qualifies names of a query."""
-    return lambda parts: qualify(parts, namespace, catalogs)
+
+def resolver(
+    namespace: tuple[str, ...], catalogs: frozenset[str], redirects: Mapping[TableName, TableName] = NOWHERE_ELSE
+) -> Callable[[tuple[str, ...]], TableName]:
+    """Return a function that qualifies names of a query.
+
+    Args:
+        namespace: Namespace of unqualified names.
+        catalogs: Catalogs the session knows.
+        redirects: Relations in whose place others are read.
+    """
+
+    def resolve(parts: tuple[str, ...]) -> TableName:
+        name = qualify(parts, namespace, catalogs)
+        return redirects.get(name, name)
+
+    return resolve
 
 
 def bind_text(

@@ -13,6 +13,7 @@ from headrace.error_codes.sections import (
     defects,
     definitions,
     demo,
+    deployments,
     files,
     other_writers,
     projects,
@@ -49,6 +50,7 @@ SECTIONS = (
     Section(WRONG_INPUT, "Data", data.CODES),
     Section(WRONG_INPUT, "Refreshing and reading", refreshing.CODES),
     Section(WRONG_INPUT, "Database sources", database_sources.CODES),
+    Section(WRONG_INPUT, "Deployments", deployments.CODES),
     Section(WRONG_INPUT, "Projects", projects.CODES),
     Section("Not served: `Unsupported`", "", unsupported.CODES),
     Section(SURROUNDINGS, "Java, jars, Spark", spark.CODES),
@@ -56,6 +58,7 @@ SECTIONS = (
     Section(SURROUNDINGS, "Database sources' servers", servers.CODES),
     Section(SURROUNDINGS, "Disks and files", files.CODES),
     Section(SURROUNDINGS, "Other writers", other_writers.CODES),
+    Section(SURROUNDINGS, "Deployments under way", deployments.MEANWHILE),
     Section(SURROUNDINGS, "The demo", demo.CODES),
     Section(
         "Defects: `InternalError`",

@@ -104,6 +104,13 @@ class TableMeta:
         ids = tuple(known.get(name.lower()) for name in names)
         return () if None in ids else tuple(i for i in ids if i is not None)
 
+    def has_kept(self, names: Iterable[str], snapshot_id: int | None) -> bool:
+        """Return whether no column was dropped, or added again, since a snapshot."""
+        schema = self.schema_at(snapshot_id)
+        then = {c.name.lower(): i for c, i in zip(self.schemas[schema], self.field_ids[schema], strict=True)}
+        now = {c.name.lower(): i for c, i in zip(self.columns, self.field_ids[self.schema_id], strict=True)}
+        return all(then.get(name.lower()) == now.get(name.lower()) for name in names)
+
     @property
     def current(self) -> Snapshot | None:
         """Return the current snapshot."""

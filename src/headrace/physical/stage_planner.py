@@ -259,7 +259,7 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
         namespace=facts.details.namespace,
         catalogs=catalogs,
         views=facts.details.views,
-        bind=lambda name: facts.by_name[name].as_defined,
+        bind=lambda name: facts.by_name[facts.details.read_as(name)].as_defined,
     )
 
 

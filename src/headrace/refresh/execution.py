@@ -119,6 +119,27 @@ class Run:
             self._tables.append_log(change)
         return None
 
+    def taken_over(self, rows: str) -> None:
+        """Store rows from elsewhere; consumers receive the difference.
+
+        Args:
+            rows: Table expression of the rows.
+        """
+        facts, columns = self.facts, self.facts.details.output
+        names = tuple(c.name for c in columns)
+        if incomparable(columns) or not all(followed(c.type) for c in columns):
+            listed = ", ".join(map(quote, names))
+            return self._overwrite((stage_planner.overwrite(facts.state, f"SELECT {listed} FROM {rows}"),))
+        self.outcome.compared = True
+        leaves: Leaves = {OLD_ROWS: facts.state_at or "", NEW_ROWS: rows}
+        moved = self._stage(STATE_CHANGE, difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)
+        change = self._steps.measured(moved, columns)
+        self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
+        if change.rows:
+            self._tables.apply(facts.name, columns, None, facts.state_rows, change)
+            self._tables.append_log(change)
+        return None
+
     def differential(self, program: DeltaProgram) -> None:
         """Compute the change, then apply it; the companion's as soon as it is known."""
         facts, direct = self.facts, stage_planner.is_direct(self.facts, program)

@@ -172,6 +172,29 @@ def gather(state: TableState, heads: Mapping[TableName, Head], *, forced: bool, 
     )
 
 
+def of_contents(state: TableState, details: Details, rows_before: str, tag: str) -> Facts:
+    """Build the facts of a table that takes over contents from elsewhere.
+
+    Args:
+        state: What the catalog says of it.
+        details: The definition that its contents then satisfy.
+        rows_before: Table expression of its published rows, with that definition's columns.
+        tag: Suffix for temporary names.
+    """
+    return Facts(
+        name=state.table.name,
+        details=replace(details, keys=()),  # the rows it has need not satisfy keys of those that come
+        refresh_mode=state.table.refresh_mode,
+        sources=(),
+        state_rows=state.newest.row_count if state.newest else None,
+        companion=None,
+        log=state.table.log,
+        version=state.newest.version if state.newest else None,
+        state_at=rows_before,
+        tag=tag,
+    )
+
+
 def _readers(state: TableState) -> frozenset[TableName]:
     if state.newest is None or state.table.log is None:
         return frozenset()
@@ -198,7 +221,7 @@ def _redefined(state: TableState) -> Obstacle:
 
 def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
     name, now = use.name, head.version
-    check_schema(state.table.name, use, head.meta)
+    check_schema(state.table.name, by_name(use) if name in state.streams else use, head.meta)
     if head.newer and not head.readable:
         raise gone(state.table.name, name, aligned=head.aligned)
     facts = SourceFacts(
@@ -216,6 +239,9 @@ def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
     if old.table_uuid and old.table_uuid != head.meta.uuid:
         detail = f"{name} was dropped and created again"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
+    if name in state.streams and not head.meta.has_kept((c.name for c in use.columns), old.snapshot_id):
+        detail = f"{name} has lost columns and gained others of the same names"
+        return _with(facts, obstacle=Obstacle(FullReason.SCHEMA_CHANGED, detail))
     if old.version == now.version:
         return _with(facts, before=facts.after)
     if name in state.streams or name in state.logs:
@@ -325,6 +351,14 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
             hint=f"Undo the change of {use.name}, or define the stream table again: "
             f"CREATE OR REPLACE STREAM TABLE {table} AS …",
         )
+
+
+def by_name(use: SourceUse) -> SourceUse:
+    """Return the use of a stream table, whose columns are known by name and type.
+
+    A promotion, and what takes it back, may drop one and add it again; its values are those of its query all the same.
+    """
+    return replace(use, ids=(), uuid=None)
 
 
 def details_of(table: StreamTable) -> Details:

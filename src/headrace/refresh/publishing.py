@@ -58,7 +58,7 @@ class Publishing:
         """
         begin = time.perf_counter()
         if done:
-            self._make_visible(published_together(done, leases, group))
+            make_visible(self.catalog, published_together(done, leases, group))
         took = time.perf_counter() - begin
         results = {}
         for one in done:
@@ -123,10 +123,16 @@ class Publishing:
         except HeadraceError:
             return  # the catalog itself is the trouble; the error that is already on its way says so
 
-    def _make_visible(self, publication: Publication) -> None:
-        """Publish; after a lost connection, look up the outcome before failing."""
-        try:
-            self.catalog.publish(publication)
-        except HeadraceError as error:
-            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
-                raise
+
+def make_visible(catalog: Catalog, publication: Publication) -> None:
+    """Publish; after a lost connection, look up the outcome before failing.
+
+    Args:
+        catalog: The catalog.
+        publication: What is published.
+    """
+    try:
+        catalog.publish(publication)
+    except HeadraceError as error:
+        if error.code != "PUBLISH_OUTCOME_UNKNOWN" or catalog.settle(publication.uuid) is None:
+            raise

@@ -71,7 +71,7 @@ class Refresher:
         self.changes = CommonChanges()
         self._observation = Observation(catalog, self.defaults)
         self._publishing = Publishing(catalog, events, self.clock)
-        statistics = SessionStatistics(plans.memory)
+        self.statistics = statistics = SessionStatistics(plans.memory)
         self._preparation = Preparation(
             catalog,
             session,

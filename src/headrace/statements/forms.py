@@ -31,6 +31,14 @@ SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
 SHOW_CREATE = "  SHOW CREATE STREAM TABLE namespace.table, …"
 
+DEPLOYMENT = """  CREATE GREEN STREAM TABLE namespace.table [IN DEPLOYMENT name]
+    [SCHEDULE '1 minute'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
+    [AS SELECT …]
+  PROMOTE {GREEN STREAM TABLE namespace.table | DEPLOYMENT name} [FORCE] [VERIFY] [DRY RUN]
+  ROLLBACK {GREEN STREAM TABLE namespace.table | DEPLOYMENT name}
+  CANCEL {GREEN STREAM TABLE namespace.table | DEPLOYMENT name}
+  SHOW DEPLOYMENTS"""
+
 CREATE_SOURCE = "\n".join(kind.create_form for kind in KINDS)
 
 ALTER_SOURCE = (

@@ -19,6 +19,7 @@
     DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
     CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
     CREATE REFRESH GROUP name AS table, table, …       DROP REFRESH GROUP [IF EXISTS] name
+    CREATE GREEN STREAM TABLE …, PROMOTE …, ROLLBACK …, CANCEL …, SHOW DEPLOYMENTS     (see `forms.DEPLOYMENT`)
 
 `INITIALIZE` is the Python API's word: FALSE defines the table and leaves its first load to the first refresh. Every
 other statement is Spark's.
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NoReturn
 
 from headrace.errors import place_at
@@ -147,6 +149,35 @@ class ShowCreateStreamTable(Statement):
     """SHOW CREATE STREAM TABLE."""
 
     names: tuple[Name, ...]
+
+
+class CreateGreen(Statement):
+    """CREATE GREEN STREAM TABLE; None leaves what the public stream table has."""
+
+    name: Name
+    deployment: str = "green"
+    query: Query | None = None
+    schedule: str | None = None
+    refresh_mode: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    initialize: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndGreen(Statement):
+    """PROMOTE, ROLLBACK or CANCEL, of a green stream table or of a deployment."""
+
+    verb: str
+    name: Name | None = None
+    deployment: str | None = None
+    force: bool = False
+    verify: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowDeployments(Statement):
+    """SHOW DEPLOYMENTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,6 +472,50 @@ def _show_create(reader: _Reader) -> Statement:
     return ShowCreateStreamTable(names=reader.tables())
 
 
+def _create_green(reader: _Reader) -> Statement:
+    name, deployment, query = reader.table(), "green", None
+    schedule, mode, initialize = None, None, True
+    properties: dict[str, str] = {}
+    while query is None and not reader.done:
+        if reader.take("AS"):
+            query = reader.query()
+        elif reader.take("IN"):
+            reader.need("DEPLOYMENT")
+            deployment = reader.name("A name for the deployment")
+        elif reader.take("SCHEDULE"):
+            schedule = reader.string("A schedule")
+        elif reader.take("REFRESH"):
+            reader.need("MODE")
+            mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+        elif reader.take("WITH"):
+            properties |= reader.properties()
+        elif reader.take("INITIALIZE"):
+            initialize = reader.mode("TRUE", "FALSE") == "TRUE"
+        else:
+            raise reader.fail("AS and a query, or an option, was expected here")
+    return CreateGreen(
+        name=name,
+        deployment=deployment,
+        query=query,
+        schedule=schedule,
+        refresh_mode=mode,
+        properties=properties,
+        initialize=initialize,
+    )
+
+
+def _end_green(verb: str, reader: _Reader) -> Statement:
+    of_table = reader.peek(-1).word == "TABLE"
+    name, deployment = (reader.table(), None) if of_table else (None, reader.name("A deployment"))
+    asked = {"FORCE": False, "VERIFY": False, "DRY": False}
+    while verb == "PROMOTE" and not reader.done:
+        asked[reader.mode(*asked)] = True
+        if reader.peek(-1).word == "DRY":
+            reader.need("RUN")
+    force, verify, dry_run = asked.values()
+    return EndGreen(verb=verb, name=name, deployment=deployment, force=force, verify=verify, dry_run=dry_run)
+
+
 def _create_source(reader: _Reader) -> Statement:
     if_not_exists = reader.if_not_exists()
     name = reader.name("A name for the source")
@@ -566,6 +641,14 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("EXPLAIN", "DIFFERENTIAL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
     (("SHOW", "CREATE", "STREAM"), "TABLE", forms.SHOW_CREATE, _show_create),
+    (("CREATE", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, _create_green),
+    (("PROMOTE", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "PROMOTE")),
+    (("PROMOTE", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "PROMOTE")),
+    (("ROLLBACK", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "ROLLBACK")),
+    (("ROLLBACK", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "ROLLBACK")),
+    (("CANCEL", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "CANCEL")),
+    (("CANCEL", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "CANCEL")),
+    (("SHOW", "DEPLOYMENTS"), "", forms.DEPLOYMENT, lambda _: ShowDeployments()),
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),

@@ -117,6 +117,36 @@ def _show_create(hr: Headrace, statement: st.ShowCreateStreamTable, script: str)
     return hr.show_create([_text(name) for name in statement.names])
 
 
+def _create_green(hr: Headrace, statement: st.CreateGreen, script: str) -> Any:
+    with _placed(script, statement.query.start if statement.query else 0):
+        return hr.create_green(
+            _text(statement.name),
+            statement.query.sql if statement.query else None,
+            schedule=statement.schedule,
+            refresh_mode=statement.refresh_mode,
+            options=statement.properties or None,
+            deployment=statement.deployment,
+            initialize=statement.initialize,
+        )
+
+
+def _end_green(hr: Headrace, statement: st.EndGreen, script: str) -> Any:
+    name = None if statement.name is None else _text(statement.name)
+    deployment = statement.deployment
+    if statement.verb == "ROLLBACK":
+        return hr.rollback_green(name, deployment=deployment)
+    if statement.verb == "CANCEL":
+        return hr.cancel_green(name, deployment=deployment)
+    force, verify, dry_run = statement.force, statement.verify, statement.dry_run
+    if name is not None:
+        return hr.promote_green(name, force=force, verify=verify, dry_run=dry_run)
+    return hr.promote_all_green(deployment or "", force=force, verify=verify, dry_run=dry_run)
+
+
+def _show_deployments(hr: Headrace, statement: st.ShowDeployments, script: str) -> Any:
+    return hr.green_status()
+
+
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
     return hr.sources.create(
         statement.name,
@@ -198,6 +228,9 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
     st.ShowCreateStreamTable: _show_create,
+    st.CreateGreen: _create_green,
+    st.EndGreen: _end_green,
+    st.ShowDeployments: _show_deployments,
     st.CreateSource: _create_source,
     st.AlterSource: _alter_source,
     st.DropSource: _drop_source,

@@ -10,16 +10,19 @@ from headrace.errors import UserError
 from headrace.statements.grammar import (
     AdvanceWatermark,
     AlterStreamTable,
+    CreateGreen,
     CreateStreamTable,
     CreateWatermarkGroup,
     DeclareKey,
     DropKey,
     DropStreamTable,
     DropWatermarkGroup,
+    EndGreen,
     ExplainStreamTable,
     RefreshStreamTable,
     ResolveFuse,
     SetGate,
+    ShowDeployments,
     ShowGates,
     ShowKeys,
     ShowStreamTables,
@@ -227,3 +230,38 @@ def test_mistakes_are_shown_with_place_and_form(sql: str, at: str, hint: str) ->
 def test_one_statement_means_one(sql: str) -> None:
     with pytest.raises(UserError):
         parse_statement(sql)
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("CREATE GREEN STREAM TABLE a.b", CreateGreen(name=("a", "b"))),
+        (
+            "CREATE GREEN STREAM TABLE a.b IN DEPLOYMENT v2 SCHEDULE '1 minute' REFRESH MODE FULL WITH (tier = hot)",
+            CreateGreen(
+                name=("a", "b"),
+                deployment="v2",
+                schedule="1 minute",
+                refresh_mode="FULL",
+                properties={"tier": "hot"},
+            ),
+        ),
+        ("PROMOTE GREEN STREAM TABLE a.b", EndGreen(verb="PROMOTE", name=("a", "b"))),
+        (
+            "PROMOTE DEPLOYMENT v2 FORCE DRY RUN",
+            EndGreen(verb="PROMOTE", deployment="v2", force=True, dry_run=True),
+        ),
+        ("ROLLBACK DEPLOYMENT v2", EndGreen(verb="ROLLBACK", deployment="v2")),
+        ("CANCEL GREEN STREAM TABLE a.b", EndGreen(verb="CANCEL", name=("a", "b"))),
+        ("SHOW DEPLOYMENTS", ShowDeployments()),
+    ],
+)
+def test_deployments(text: str, statement: Statement) -> None:
+    assert replace(parse_statement(text), sql="", start=0) == statement
+
+
+def test_a_green_may_have_a_query_of_its_own() -> None:
+    green = parse_statement("CREATE GREEN STREAM TABLE a.b INITIALIZE FALSE AS SELECT 1")
+    assert isinstance(green, CreateGreen)
+    assert green.query is not None
+    assert (green.query.sql, green.initialize) == ("SELECT 1", False)

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.notify import wake
+from headrace.catalog.definitions import greens
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import published_pointers as published
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
@@ -116,6 +117,7 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     """
     dropped = tuple(_one(connection, name) for name in names)
     ids = [stream.id for stream in dropped]
+    greens.forget(connection, ids)
     for table in (t.dependency, t.frontier, t.care):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from headrace.catalog.records import Definition, HistoryEntry, Lease
+from headrace.catalog.records import Definition, Green, HistoryEntry, Lease
 from headrace.catalog.sources.database_sources import SourceMove
 from headrace.errors import InternalError
 from headrace.frontier import Frontier
@@ -85,6 +85,21 @@ class Rename:
     new: TableName
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stream table that cannot go on, and why.
+
+    Args:
+        stream: The stream table.
+        code: The error's code.
+        reason: The sentence for it.
+    """
+
+    stream: TableName
+    code: str
+    reason: str
+
+
 def new_uuid() -> str:
     """Return a fresh publication UUID."""
     return str(uuid.uuid4())
@@ -94,8 +109,8 @@ def new_uuid() -> str:
 class Publication:
     """Everything that one publication changes.
 
-    Applied in this order: leases checked; definitions written; stream tables dropped; stored tables deleted,
-    renamed and swapped; versions, frontiers and history written.
+    Applied in this order: leases checked; relations renamed; definitions written; stream tables dropped; stored tables
+    deleted, renamed and swapped; versions, frontiers and history written; stream tables stopped.
 
     Args:
         swaps: Stored tables that show new contents.
@@ -110,6 +125,10 @@ class Publication:
         groups: Groups that are published by it; the epoch of each grows by one.
         sources: New positions of database sources; their mirrors' contents come with `swaps` and `versions`.
         source_drops: Database sources that end; their stored tables go with `deletes`.
+        relation_renames: Stream tables that get other names; all else that is published has the new ones, and their
+            stored tables are renamed with `renames`.
+        greens: Second generations that begin, or are exchanged with the public ones.
+        stops: Stream tables that cannot go on after it.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
 
@@ -125,6 +144,9 @@ class Publication:
     groups: tuple[str, ...] = ()
     sources: tuple[SourceMove, ...] = ()
     source_drops: tuple[str, ...] = ()
+    relation_renames: tuple[Rename, ...] = ()
+    greens: tuple[Green, ...] = ()
+    stops: tuple[Stop, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 
 

@@ -18,7 +18,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.database import Database
-from headrace.catalog.definitions import definition_writer
+from headrace.catalog.definitions import definition_writer, greens
 from headrace.catalog.faults import is_certain
 from headrace.catalog.publishing import frontiers, versions
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
@@ -57,8 +57,11 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     leasing.check(connection, publication.leases)
     record = _open(connection, publication, now)
     ours = known_pointers(connection, publication)
+    for rename in publication.relation_renames:
+        greens.rename(connection, rename.old, rename.new)
     for definition in publication.definitions:
         definition_writer.define(connection, definition, record.published_at)
+    greens.put(connection, publication.greens)
     if publication.drops:
         definition_writer.drop_stream_tables(connection, publication.drops)
     database_sources.drop(connection, publication.source_drops)
@@ -73,6 +76,8 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
     scheduler_rows.note_skipped(connection, skipped, recomputed, record.published_at)
     scheduler_rows.count_epochs(connection, publication.groups, record.id)
+    for stop in publication.stops:
+        definition_writer.stop(connection, stop.stream, stop.code, stop.reason, record.published_at)
     return record
 
 

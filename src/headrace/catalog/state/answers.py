@@ -65,5 +65,6 @@ class Answers:
     leases = _alone(Reader.leases)
     dirty_staging = _alone(Reader.dirty_staging)
     foreign_writes = _alone(Reader.foreign_writes)
+    greens = _alone(Reader.greens)
     gates = _alone(Reader.gates)
     watermark_groups = _alone(Reader.watermark_groups)

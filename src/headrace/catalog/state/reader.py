@@ -15,10 +15,12 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.leases import lease_of
+from headrace.catalog.definitions import greens
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import pointers, versions
 from headrace.catalog.records import (
     ForeignWrite,
+    Green,
     HistoryEntry,
     Lease,
     Pointer,
@@ -77,6 +79,10 @@ class Reader:
         if found is None:
             raise not_found(name)
         return found
+
+    def greens(self) -> tuple[Green, ...]:
+        """Return second generations of stream tables, by deployment and name."""
+        return greens.read(self._connection)
 
     def gates(self) -> dict[TableName, Gate]:
         """Return the closed gates, by source."""

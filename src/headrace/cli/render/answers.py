@@ -64,7 +64,8 @@ def answer(value: Any) -> Iterator[RenderableType]:
     from headrace.api.declared_keys import KeyInfo
     from headrace.api.safeguards.gates import GateInfo
     from headrace.api.safeguards.watermarks import WatermarkInfo
-    from headrace.cli.render import keys, safeguards, sources
+    from headrace.cli.render import deployments, keys, safeguards, sources
+    from headrace.deploy.deployment_results import GreenInfo, PromotionResult
     from headrace.results.refresh_results import Explanation, RefreshResult, StreamTableInfo
     from headrace.results.source_results import LandingResult, SourceInfo
 
@@ -84,6 +85,10 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield from sources.listed(items)
     elif isinstance(first, GateInfo):
         yield from safeguards.gates(items)
+    elif isinstance(first, GreenInfo):
+        yield from deployments.greens(items)
+    elif isinstance(first, PromotionResult):
+        yield from deployments.promotion(first)
     elif isinstance(first, KeyInfo):
         yield from keys.keys(items)
     elif isinstance(first, WatermarkInfo):

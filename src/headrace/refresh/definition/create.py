@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog, Definition, Publication, StreamTable, Swap, resource_of
+from headrace.catalog import Catalog, Definition, Green, Publication, StreamTable, Swap, resource_of
 from headrace.compiler.layout import LAYOUT
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json, to_json
@@ -100,6 +100,8 @@ class Creator:
                 f"Stream table {spec.name} exists already.",
                 hint="Use CREATE OR REPLACE STREAM TABLE, or IF NOT EXISTS.",
             )
+        if existing is not None:
+            refuse_green(self.catalog, spec.name)
         if existing is None and spec.name in self.catalog.pointers(LAKE, [spec.name]):
             raise UserError(
                 "TABLE_EXISTS",
@@ -115,6 +117,33 @@ class Creator:
         if existing is not None:
             return self._replace(existing, spec, details)
         return self._create(spec, details)
+
+    def create_green(self, spec: TableSpec, details: Details, green: Green) -> RefreshResult | None:
+        """Create a second generation of a stream table; the two are written down together.
+
+        Args:
+            spec: The stream table.
+            details: Its definition.
+            green: Which stream table it stands beside.
+
+        Returns:
+            The first load; None when `initialize` is off.
+
+        Raises:
+            HeadraceError: Loading failed; then nothing was created.
+        """
+        return self._create(spec, details, (green,))
+
+    def define_green_again(self, name: TableName, redirects: Mapping[TableName, TableName]) -> None:
+        """Have a second generation read others than it did, and load it again.
+
+        Args:
+            name: The stream table.
+            redirects: Relations in whose place others are read.
+        """
+        table = self.catalog.stream_table(name)
+        details = replace(from_json(table.details), redirects=redirects)
+        self._replace(table, _spec_of(table), self._defined_again(replace(table, details=to_json(details))))
 
     def drop(self, name: TableName, *, if_exists: bool = False, cascade: bool = False) -> tuple[TableName, ...]:
         """Drop a stream table, with `cascade` its consumers too.
@@ -138,11 +167,16 @@ class Creator:
                 f"{name} is read by {readers}.",
                 hint=f"Drop those first, or write DROP STREAM TABLE {name} CASCADE.",
             )
+        refuse_deployed(self.catalog, doomed)
+        self.drop_together(doomed)
+        return tuple(doomed)
+
+    def drop_together(self, doomed: Sequence[TableName]) -> None:
+        """Drop stream tables in one transaction, whoever reads them."""
         tables = [self.catalog.stream_table(n) for n in doomed]
         with holding_leases(self.catalog, [resource_of(n) for n in doomed]) as leases:
             stored = tuple(t for table in tables for t in table.stored)
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
-        return tuple(doomed)
 
     def refresh_group(
         self,
@@ -228,6 +262,8 @@ class Creator:
             plans=self.plans,
             namespace=details.namespace,
             semantics=details.semantics,
+            redirects=details.redirects,
+            deployment=details.deployment,
         )
         return again
 
@@ -288,7 +324,7 @@ class Creator:
 
     # ---- creating
 
-    def _create(self, spec: TableSpec, details: Details) -> RefreshResult | None:
+    def _create(self, spec: TableSpec, details: Details, greens: tuple[Green, ...] = ()) -> RefreshResult | None:
         suffix = new_suffix()
         names = stored_names(spec.name, suffix)
         companion = names.companion.within(LAKE) if needs_companion(details, spec.refresh_mode) else None
@@ -304,7 +340,12 @@ class Creator:
                 if companion and details.companion:
                     self._make(names.companion, details.companion, suffix)
                 self.catalog.publish(
-                    Publication(swaps=tuple(Swap(t, None) for t in created), definitions=(definition,), leases=leases())
+                    Publication(
+                        swaps=tuple(Swap(t, None) for t in created),
+                        definitions=(definition,),
+                        leases=leases(),
+                        greens=greens,
+                    )
                 )
             except HeadraceError:
                 self.catalog.reset_staging(created, held=leases())
@@ -314,7 +355,8 @@ class Creator:
         try:
             return self.refresher.refresh_together((spec.name,), self.refresher.heads())[0]
         except BaseException:  # an interrupt, too, must not leave an empty table behind
-            self.drop(spec.name, if_exists=True)
+            if self.catalog.find_stream_table(spec.name) is not None:
+                self.drop_together((spec.name,))
             raise
 
     def _replace(
@@ -505,6 +547,35 @@ def _spec_of(table: StreamTable) -> TableSpec:
 def needs_companion(details: Details, mode: RefreshMode) -> bool:
     """Return whether a stream table has a companion; one always recomputed has none."""
     return details.companion is not None and mode is not RefreshMode.FULL
+
+
+def refuse_green(catalog: Catalog, name: TableName) -> None:
+    """Refuse to define a second generation by the statements for public stream tables.
+
+    Raises:
+        UserError: `IN_DEPLOYMENT`.
+    """
+    if green := next((g for g in catalog.greens() if g.name == name), None):
+        raise UserError(
+            "IN_DEPLOYMENT",
+            f"{name} belongs to deployment {green.deployment} of {green.original}.",
+            hint=f"`headrace deploy cancel {green.original}` ends it; then begin again with `headrace deploy create`.",
+        )
+
+
+def refuse_deployed(catalog: Catalog, names: Collection[TableName]) -> None:
+    """Refuse to drop stream tables of which there are two generations.
+
+    Raises:
+        UserError: `IN_DEPLOYMENT`.
+    """
+    for green in catalog.greens():
+        if green.name in names or green.original in names:
+            raise UserError(
+                "IN_DEPLOYMENT",
+                f"{green.original} is part of deployment {green.deployment}, as {green.name}; nothing was dropped.",
+                hint=f"`headrace deploy cancel {green.original}` ends that first.",
+            )
 
 
 def _namespace(table: TableName) -> str:

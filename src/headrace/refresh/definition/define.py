@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from headrace.definitions.compiled_views import CompiledViews, pinned_free, plac
 from headrace.definitions.details import Details, SourceUse
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.function_versions import functions_called
-from headrace.definitions.user_text import bind_text, relations_read
+from headrace.definitions.user_text import NOWHERE_ELSE, bind_text, relations_read
 from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
 from headrace.lake.views import read_view
 from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, TableName, invalid_name, quote
@@ -52,6 +52,8 @@ def define(
     plans: CompiledViews,
     namespace: tuple[str, ...] | None = None,
     semantics: Semantics | None = None,
+    redirects: Mapping[TableName, TableName] = NOWHERE_ELSE,
+    deployment: str = "",
 ) -> tuple[Details, CompiledView | None]:
     """Analyse a query; nothing is created.
 
@@ -62,9 +64,11 @@ def define(
         plans: Compiles.
         namespace: Current namespace; the session's when None.
         semantics: Settings; the session's when None.
+        redirects: Of a second generation: relations in whose place others are read.
+        deployment: The deployment that it belongs to; "" for a public stream table.
 
     Raises:
-        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, …
+        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`, …
         Unsupported: `TIME_TRAVEL_SOURCE`.
     """
     query = query.rstrip().rstrip(";").rstrip()
@@ -75,12 +79,15 @@ def define(
     sources, views = relations_read(
         query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
     )
+    sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
+    _refuse_greens(sources, catalog, deployment)
     for source in sources:
         with suppress(HeadraceError):  # one that is not there is told of with its place in the query
             look_anew((source,), session.runner())
     if staged := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
+    details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = session.runner().under(semantics)
     with places_as_written(details, catalogs):
@@ -98,6 +105,17 @@ def define(
     narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
     details = replace(details, sources=narrowed, companion=view.companion)
     return replace(details, rests_on_keys=view.rests_on_keys, keys=view.keys), view
+
+
+def _refuse_greens(sources: Iterable[TableName], catalog: Catalog, deployment: str) -> None:
+    """Refuse to read a second generation from outside its deployment: it ends with that."""
+    of = {green.name: green.deployment for green in catalog.greens()}
+    if other := next((s for s in sources if of.get(s, deployment) != deployment), None):
+        raise UserError(
+            "GREEN_SOURCE",
+            f"{other} belongs to deployment {of[other]}, and is gone when that ends; stream tables cannot read it.",
+            hint="Read the public table, or make the reader part of the deployment: `headrace deploy create`.",
+        )
 
 
 def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:

@@ -7,10 +7,11 @@ database and meet again make a diamond, too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from headrace.catalog import DatabaseSource, StreamTable
+from headrace.definitions.details import deployment_of
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Diamond, Meetings, Wanted, meetings
 from headrace.graph.units import Units, units
@@ -90,7 +91,9 @@ def grouping(
         databases: All database sources.
     """
     mirrors = tuple((_database(d.name), tuple(sorted(m.name for m in d.mirrors))) for d in databases)
-    return _cut(tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items()), mirrors, defaults)
+    generations = tuple((n, deployment) for n, t in tables.items() if (deployment := deployment_of(t.details)))
+    read = tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items())
+    return _cut(read, mirrors, defaults, generations)
 
 
 def forget() -> None:
@@ -108,16 +111,18 @@ def _cut(
     tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...],
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
     defaults: Defaults,
+    generations: tuple[tuple[TableName, str], ...] = (),
 ) -> Grouping:
     """Group the tables; cached, as a scheduler needs it after every refresh."""
+    deployments = dict(generations)
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
     graph = Dag({name: sources for name, sources, _ in tables})
-    found = _meetings(graph, options, mirrors, defaults)
+    found = _meetings(graph, options, mirrors, defaults, deployments)
     groups: list[Collection[TableName]] = list(found.groups)
-    declared: dict[str, set[TableName]] = {}
+    declared: dict[tuple[str, str | None], set[TableName]] = {}
     for name, own in options.items():
         if own.refresh_group:
-            declared.setdefault(own.refresh_group, set()).add(name)
+            declared.setdefault((own.refresh_group, deployments.get(name)), set()).add(name)
     groups += declared.values()
     cut = units(graph, options, groups)
     while torn := [d for d in found.aligned if _is_torn(graph, cut, d)]:
@@ -142,6 +147,7 @@ def _meetings(
     options: Mapping[TableName, Options],
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
     defaults: Defaults,
+    deployments: Mapping[TableName, str],
 ) -> Meetings[TableName]:
     """Find all diamonds but those that one cut serves.
 
@@ -149,8 +155,15 @@ def _meetings(
     database are published together: which versions of two mirrors belong together, their landing says, not a version
     of something that both read. And those that have a cycle on their ways: which version of a source its members
     reflect, each other's versions would have to say.
+
+    Public stream tables never wait for a deployment: to one, those of other generations are sources like any others.
     """
-    reads = {name: graph.producers(name) for name in graph.names}
+
+    def seen_by(deployment: str | None, name: TableName) -> TableName:
+        apart = deployment is not None and name in options and deployments.get(name) != deployment
+        return TableName("", (deployment or "",), str(name)) if apart else name
+
+    reads = {name: tuple(seen_by(deployments.get(name), p) for p in graph.producers(name)) for name in graph.names}
     above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
     wanted = Wanted(
         atomic={name for name in options if keeps(options, defaults, name)},
@@ -158,7 +171,7 @@ def _meetings(
         cut_at_once={database for database, _ in mirrors},
         tables=options.keys(),
     )
-    return meetings(Dag({**reads, **above}) if above else graph, wanted)
+    return meetings(Dag({**reads, **above}) if above or deployments else graph, wanted)
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -82,7 +82,7 @@ def verify(
             namespace=details.namespace,
             catalogs=session.catalogs(),
             views=details.views,
-            bind=outside.__getitem__,
+            bind=lambda source: outside[details.read_as(source)],
         )
         compared = _compare(name, runner, details.output, table, query)
     broken = _broken_keys(details, outside, runner)
@@ -105,8 +105,11 @@ def _text(state: gather_facts.TableState, heads: Cut, cycle: Collection[TableNam
     for source in sources:
         at = state.at_frontier.get(source)
         meta = observed[source].meta
-        gather_facts.check_schema(state.table.name, uses[source], meta)
+        use = gather_facts.by_name(uses[source]) if source in state.streams else uses[source]
+        gather_facts.check_schema(state.table.name, use, meta)
         recreated = at is None or at.table_uuid not in (None, meta.uuid)
+        if source in state.streams and at is not None:
+            recreated = recreated or not meta.has_kept((c.name for c in use.columns), at.snapshot_id)
         if recreated or (at is not None and at.snapshot_id is not None and at.snapshot_id not in meta.snapshots):
             raise expired(source)
         rows = rows_sql(source, meta, at.snapshot_id if at else None)

@@ -1,0 +1,201 @@
+"""Creates, promotes, takes back and cancels second generations of stream tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace.api.project_handle import ProjectHandle
+from headrace.api.refresh_mode import parse_mode
+from headrace.clock import SystemClock
+from headrace.errors import UserError
+from headrace.results.refresh_results import RefreshResult
+from headrace.schedule import parse_schedule
+from headrace.schedule.options import parse_options
+
+if TYPE_CHECKING:
+    from headrace.catalog import Green
+    from headrace.deploy.deployment_results import GreenInfo, PromotionResult
+    from headrace.deploy.promotion import Promotion
+
+DAY = dt.timedelta(hours=24)
+
+
+class DeployVerbs(ProjectHandle):
+    """Verbs that change a running pipeline without anybody noticing."""
+
+    def create_green(
+        self,
+        name: str,
+        query: str | None = None,
+        schedule: str | None = None,
+        refresh_mode: str | None = None,
+        options: Mapping[str, str] | None = None,
+        deployment: str = "green",
+        initialize: bool = True,
+    ) -> RefreshResult | None:
+        """Build a second generation of a stream table beside the running one, and load it.
+
+        Greens of one deployment read each other where the originals read the original, and public tables elsewhere.
+        They are kept up like all stream tables, and are queried as `<namespace>__<deployment>.<table>`.
+
+        Args:
+            name: The public stream table.
+            query: Its new query; None keeps the one it has.
+            schedule: As for `create_stream_table`; None keeps it.
+            refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`; None keeps it.
+            options: As for `create_stream_table`; None keeps them.
+            deployment: What is promoted together.
+            initialize: Load it now; else a scheduler, or the next refresh, does.
+
+        Returns:
+            The first load; None when `initialize` is off.
+
+        Raises:
+            UserError: `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`, `CYCLE`, `TABLE_EXISTS`, `INVALID_NAME`, or
+                what is wrong with the query; nothing was created then.
+        """
+        from headrace.deploy.create_green import GreenSpec, create_green
+
+        if options is not None:
+            parse_options(options)
+        wanted = GreenSpec(
+            self._name(name),
+            deployment,
+            query,
+            None if schedule is None else parse_schedule(schedule).text,
+            None if refresh_mode is None else parse_mode(refresh_mode),
+            options,
+            initialize,
+        )
+        engine = self._engine()
+        return create_green(
+            wanted,
+            catalog=self._catalog,
+            session=self._lazy,
+            plans=engine.views,
+            creator=engine.creator,
+            clock=SystemClock(),
+        )
+
+    def green_status(
+        self, name: str | None = None, *, deployment: str | None = None, lag_threshold: dt.timedelta = dt.timedelta(0)
+    ) -> tuple[GreenInfo, ...]:
+        """Tell where deployments stand; reads the catalog only.
+
+        Args:
+            name: A stream table; None for all.
+            deployment: A deployment; None for all.
+            lag_threshold: A green that is behind for no longer counts as converged.
+
+        Raises:
+            UserError: `DEPLOYMENT_NOT_FOUND`.
+        """
+        from headrace.deploy.green_status import LagThreshold, green_infos
+
+        greens = self._catalog.greens() if name is None and deployment is None else self._chosen(name, deployment)
+        now = dt.datetime.now(dt.UTC)
+        return green_infos(self._catalog, greens, now, LagThreshold(lag_threshold.total_seconds()))
+
+    def promote_green(
+        self,
+        name: str,
+        *,
+        force: bool = False,
+        verify: bool = False,
+        dry_run: bool = False,
+        rollback_window: dt.timedelta = DAY,
+        keep_fresh: bool = True,
+    ) -> PromotionResult:
+        """Put a green in the place of its public stream table, in one transaction.
+
+        Both generations are brought to one cut first. The public table keeps its identity, its versions and whoever
+        reads it; these receive the difference as one change. What was public is kept as
+        `<namespace>__<deployment>_previous.<table>`.
+
+        Args:
+            name: The public stream table.
+            force: Stop stream tables outside that read columns which are gone or have another type.
+            verify: Refuse a green of the same definition whose rows differ.
+            dry_run: Check, and tell what would happen.
+            rollback_window: How long the former generation is kept.
+            keep_fresh: Whether it is refreshed meanwhile, so that taking the promotion back is quick.
+
+        Raises:
+            UserError: `DEPLOYMENT_NOT_FOUND`, `DEPLOYMENT_TORN`, `ALREADY_PROMOTED`, `GREEN_OUTDATED`, `GREEN_FAILED`,
+                `READERS_BROKEN`, `GREEN_DIFFERS`.
+            EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
+        """
+        from headrace.deploy.promotion import PromotionOptions
+
+        how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
+        return self._promotion().promote(self._chosen(name, None), how)
+
+    def promote_all_green(
+        self,
+        deployment: str = "green",
+        *,
+        force: bool = False,
+        verify: bool = False,
+        dry_run: bool = False,
+        rollback_window: dt.timedelta = DAY,
+        keep_fresh: bool = True,
+    ) -> PromotionResult:
+        """Put all greens of a deployment in the place of their public stream tables.
+
+        Arguments and errors are those of `promote_green`.
+        """
+        from headrace.deploy.promotion import PromotionOptions
+
+        how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
+        return self._promotion().promote(self._chosen(None, deployment), how)
+
+    def rollback_green(self, name: str | None = None, *, deployment: str | None = None) -> PromotionResult:
+        """Take a promotion back: former generations become public again, in one transaction.
+
+        They are brought to the public tables' cut first. The greens are greens again afterwards.
+
+        Args:
+            name: The public stream table.
+            deployment: The deployment, in place of a name.
+
+        Raises:
+            UserError: `DEPLOYMENT_NOT_FOUND`, `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `GREEN_OUTDATED`, `DEPLOYMENT_TORN`,
+                `READERS_BROKEN`.
+            EnvironmentFault: `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
+        """
+        return self._promotion().roll_back(self._chosen(name, deployment))
+
+    def cancel_green(self, name: str | None = None, *, deployment: str | None = None) -> tuple[str, ...]:
+        """Drop second generations with all that they store.
+
+        Of a promotion that ends the time in which it can be taken back.
+
+        Args:
+            name: The public stream table.
+            deployment: The deployment, in place of a name.
+
+        Returns:
+            What was dropped.
+
+        Raises:
+            UserError: `DEPLOYMENT_NOT_FOUND`, `DEPLOYMENT_TORN`.
+            EnvironmentFault: `LEASE_HELD` while one of them is refreshed; retryable.
+        """
+        return tuple(str(n) for n in self._promotion().cancel(self._chosen(name, deployment)))
+
+    def _chosen(self, name: str | None, deployment: str | None) -> tuple[Green, ...]:
+        from headrace.deploy.readiness import find
+
+        if (name is None) == (deployment is None):
+            raise UserError("INVALID_OPTION", "Name either a stream table or a deployment.")
+        return find(self._catalog, name=None if name is None else self._name(name), deployment=deployment)
+
+    def _promotion(self) -> Promotion:
+        from headrace.deploy.exchange import Exchange
+        from headrace.deploy.promotion import Promotion
+
+        engine, clock = self._engine(), SystemClock()
+        exchange = Exchange(self._catalog, self._lazy, engine.refresher, self.events, clock)
+        return Promotion(self._catalog, engine.creator, exchange, clock)

@@ -1,0 +1,97 @@
+"""Rows of second generations: which stream table stands beside which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.records import Green
+from headrace.catalog.relations import parse_name, relation_ids, stored_name
+from headrace.errors import EnvironmentFault
+from headrace.names import TableName
+
+_BLUE = t.relation.alias("blue")
+_ALL = (
+    sa.select(t.relation.c.name, t.green, _BLUE.c.name.label("blue_name"))
+    .join(t.relation, t.relation.c.id == t.green.c.relation_id)
+    .join(_BLUE, _BLUE.c.id == t.green.c.blue_id)
+    .order_by(t.green.c.deployment, t.relation.c.name)
+)
+
+
+def read(connection: Connection) -> tuple[Green, ...]:
+    """Return all second generations, by deployment and name."""
+    return tuple(
+        Green(
+            parse_name(row["name"]),
+            row["deployment"],
+            parse_name(row["blue_name"]),
+            row["blue_json"],
+            row["created_at"],
+            row["promoted_at"],
+            row["keep_until"],
+        )
+        for row in connection.execute(_ALL).mappings()
+    )
+
+
+def put(connection: Connection, greens: Sequence[Green]) -> None:
+    """Write second generations down, each in place of what was known of it.
+
+    Raises:
+        EnvironmentFault: `DEPLOYMENT_CHANGED` when somebody else has made one of the same table meanwhile.
+    """
+    if not greens:
+        return
+    ids = relation_ids(connection, (name for green in greens for name in (green.name, green.original)))
+    forget(connection, [ids[green.name] for green in greens])
+    try:
+        connection.execute(sa.insert(t.green), [_row(green, ids[green.name], ids[green.original]) for green in greens])
+    except exc.IntegrityError as error:
+        raise changed(greens[0].original) from error
+
+
+def forget(connection: Connection, ids: Sequence[int]) -> None:
+    """Forget second generations, by the ids of their relations."""
+    connection.execute(sa.delete(t.green).where(t.green.c.relation_id.in_(ids)))
+
+
+def rename(connection: Connection, old: TableName, new: TableName) -> None:
+    """Call a relation otherwise; whatever refers to it does so by its id.
+
+    Raises:
+        EnvironmentFault: `DEPLOYMENT_CHANGED` when there is none of the old name, or one of the new.
+    """
+    values = {"name": stored_name(new), "table_namespace": new.namespace_text, "table_name": new.table}
+    try:
+        found = connection.execute(sa.update(t.relation).where(t.relation.c.name == stored_name(old)).values(values))
+    except exc.IntegrityError as error:
+        raise changed(old) from error
+    if found.rowcount != 1:
+        raise changed(old)
+
+
+def changed(name: TableName) -> EnvironmentFault:
+    """Return the error for a deployment that somebody else has changed meanwhile."""
+    return EnvironmentFault(
+        "DEPLOYMENT_CHANGED",
+        f"The deployment of {name} was changed by somebody else at the same time; nothing was changed by this.",
+        hint="Look at `headrace deploy status`, then try again.",
+        retryable=True,
+    )
+
+
+def _row(green: Green, own: int, blue: int) -> dict[str, object]:
+    return {
+        "relation_id": own,
+        "deployment": green.deployment,
+        "blue_id": blue,
+        "blue_json": dict(green.blue),
+        "created_at": green.created_at,
+        "promoted_at": green.promoted_at,
+        "keep_until": green.keep_until,
+    }

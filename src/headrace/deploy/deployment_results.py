@@ -1,0 +1,115 @@
+"""Results of blue-green verbs: frozen data, printable and JSON-able."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.results.refresh_results import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged(Record):
+    """A stream table whose generations were, or would be, exchanged.
+
+    Args:
+        name: The public stream table.
+        other: Where the other generation is queried from then on.
+        rows_inserted: Rows that appear in the public table; None for a dry run.
+        rows_deleted: Rows that disappear from it.
+        columns_added: Columns that it gains.
+        columns_dropped: Columns that it loses.
+    """
+
+    name: str
+    other: str
+    rows_inserted: int | None = None
+    rows_deleted: int | None = None
+    columns_added: tuple[str, ...] = ()
+    columns_dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenReader(Record):
+    """A column that a stream table outside the deployment reads and would miss.
+
+    Args:
+        reader: The stream table.
+        source: What it reads.
+        column: The column.
+        what: What becomes of it.
+    """
+
+    reader: str
+    source: str
+    column: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionResult(Record):
+    """A promotion, or one that was taken back.
+
+    Args:
+        deployment: The deployment.
+        tables: Its stream tables, producers first.
+        publication: The publication that made it visible; None for a dry run.
+        seconds: How long it took.
+        publish_seconds: How much of that the catalog's transaction took.
+        broken: Columns that readers outside miss; with `force` these readers are stopped.
+        keep_until: How long it can be taken back.
+        frontier: Versions of the root sources at which the generations were exchanged.
+        dry_run: Whether nothing was done.
+    """
+
+    deployment: str
+    tables: tuple[Exchanged, ...]
+    publication: int | None = None
+    seconds: float = 0.0
+    publish_seconds: float = 0.0
+    broken: tuple[BrokenReader, ...] = ()
+    keep_until: dt.datetime | None = None
+    frontier: Mapping[str, int] = field(default_factory=dict)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GreenInfo(Record):
+    """A stream table of a deployment.
+
+    Args:
+        name: The public stream table.
+        green: Where its second generation is queried.
+        deployment: The deployment.
+        state: `loading`, `catching up`, `converged`, `failed`, `promoted`.
+        detail: Why, in words.
+        converged: Whether every root source's version is at least the public table's.
+        lag_versions: By how many versions it is behind, by root source.
+        lag_seconds: For how long it has been behind the public table.
+        rows: Rows of the second generation.
+        rows_public: Rows of the public table.
+        changes: What differs in the definition.
+        altered: What was altered of the public table since; it cannot be promoted then.
+        held_by: Closed gates, a blown fuse, a pause, skipped changes.
+        seconds: Time its refreshes took.
+        bytes: Size of what it stores, as far as its metadata tell.
+        keep_until: How long a promotion can be taken back.
+    """
+
+    name: str
+    green: str
+    deployment: str
+    state: str
+    detail: str | None
+    converged: bool
+    lag_versions: Mapping[str, int]
+    lag_seconds: float | None
+    rows: int | None
+    rows_public: int | None
+    changes: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
+    held_by: tuple[str, ...] = ()
+    seconds: float = 0.0
+    bytes: int | None = None
+    keep_until: dt.datetime | None = None

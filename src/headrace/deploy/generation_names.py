@@ -1,0 +1,38 @@
+"""Names of deployments, and of the stream tables that belong to one."""
+
+from __future__ import annotations
+
+import re
+
+from headrace.errors import UserError
+from headrace.names import TableName
+
+PREVIOUS = "_previous"
+"""What the namespaces of former generations end in."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+
+
+def check_deployment(name: str) -> None:
+    """Refuse a text that cannot be a deployment's name.
+
+    Raises:
+        UserError: `INVALID_NAME`.
+    """
+    if not _NAME.fullmatch(name) or name.lower().endswith(PREVIOUS):
+        raise UserError(
+            "INVALID_NAME",
+            f"'{name}' cannot be the name of a deployment.",
+            hint=f"Use a letter, then letters, digits and underscores, and do not end it in {PREVIOUS}.",
+        )
+
+
+def green_name(original: TableName, deployment: str) -> TableName:
+    """Return where the green of a stream table is queried before its promotion."""
+    *outer, inner = original.namespace
+    return TableName(original.catalog, (*outer, f"{inner}__{deployment}"), original.table)
+
+
+def previous_name(original: TableName, deployment: str) -> TableName:
+    """Return where the former generation is queried after it."""
+    return green_name(original, deployment + PREVIOUS)

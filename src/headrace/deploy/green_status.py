@@ -1,0 +1,173 @@
+"""Where deployments stand: loaded, converged, failed, and by how much they are behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.catalog import Catalog, Green, Outcome, SchedulingState, Status, StreamTable, Version, resource_of
+from headrace.catalog.state.reader import Reader
+from headrace.definitions.details import from_json
+from headrace.deploy.blue_settings import altered
+from headrace.deploy.deployment_results import GreenInfo
+from headrace.deploy.root_versions import RootVersions, behind
+from headrace.lake.metadata import TableMeta
+from headrace.names import LAKE, TableName
+from headrace.refresh.cut.cut import metadata
+
+
+@dataclass(frozen=True, slots=True)
+class LagThreshold:
+    """How far a green may be behind its public stream table and still count as converged.
+
+    Args:
+        seconds: For so long.
+    """
+
+    seconds: float = 0.0
+
+
+def green_infos(
+    catalog: Catalog, chosen: Sequence[Green], now: dt.datetime, threshold: LagThreshold
+) -> tuple[GreenInfo, ...]:
+    """Return where second generations stand; reads the catalog only.
+
+    Args:
+        catalog: The catalog.
+        chosen: The generations.
+        now: The time.
+        threshold: What counts as converged.
+    """
+    scheduling = catalog.scheduling_states()
+    with catalog.reading() as reader:
+        state = _DeploymentState(
+            reader,
+            {t.name: t for t in reader.stream_tables()},
+            reader.newest_versions(),
+            scheduling,
+            frozenset(reader.gates()),
+            frozenset(x.resource for x in reader.leases() if x.owner is not None and x.expires_at > now),
+            RootVersions(reader),
+            now,
+            threshold,
+        )
+        return tuple(state.info(green) for green in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _DeploymentState:
+    """The catalog at one moment."""
+
+    reader: Reader
+    tables: Mapping[TableName, StreamTable]
+    newest: Mapping[TableName, Version]
+    scheduling: Mapping[TableName, SchedulingState]
+    gated: frozenset[TableName]
+    leased: frozenset[str]
+    roots: RootVersions
+    now: dt.datetime
+    threshold: LagThreshold
+
+    def info(self, green: Green) -> GreenInfo:
+        """Return where one generation stands."""
+        table, public = self.tables[green.name], self.tables[green.original]
+        roots = self.roots.of(green.name)
+        lag = behind(roots, self.roots.of(green.original))
+        loaded = green.name in self.newest and table.status is not Status.NEW
+        seconds = self._lag_seconds(lag, green)
+        converged = loaded and (not lag or (seconds or 0.0) <= self.threshold.seconds)
+        state, detail = self._state(green, table, loaded=loaded, converged=converged)
+        rows, rows_public = (
+            self.newest[n].row_count if n in self.newest else None for n in (green.name, green.original)
+        )
+        entries = self.reader.history(green.name, 200)
+        return GreenInfo(
+            name=str(green.original),
+            green=str(green.name),
+            deployment=green.deployment,
+            state=state,
+            detail=detail,
+            converged=converged,
+            lag_versions={str(root): number for root, number in lag.items()},
+            lag_seconds=seconds,
+            rows=rows,
+            rows_public=rows_public,
+            changes=_changes(table, public),
+            altered=altered(green.blue, public),
+            held_by=self._held(table, roots),
+            seconds=round(sum(e.seconds for e in entries if e.outcome is Outcome.OK), 3),
+            bytes=self._bytes(table),
+            keep_until=green.keep_until,
+        )
+
+    def _state(self, green: Green, table: StreamTable, *, loaded: bool, converged: bool) -> tuple[str, str | None]:
+        known = self.scheduling.get(green.name, SchedulingState())
+        if green.promoted_at is not None:
+            return "promoted", None
+        if table.status is Status.STOPPED:
+            return "failed", table.stopped_reason
+        if known.error_code is not None:
+            return "failed", f"{known.error_code}: {known.error_message}"
+        if not loaded:
+            under_way = resource_of(green.name) in self.leased
+            last = next(iter(self.reader.history(green.name, 1)), None)
+            if last is not None and last.outcome is Outcome.FAILED and not under_way:
+                return "failed", f"{last.error_code}: {last.error_message}"
+            return "loading", "being loaded now" if under_way else "waits for its first load"
+        return ("converged", None) if converged else ("catching up", None)
+
+    def _held(self, table: StreamTable, roots: Mapping[TableName, object]) -> tuple[str, ...]:
+        known = self.scheduling.get(table.name, SchedulingState())
+        found = [f"closed gate on {root}" for root in sorted(roots) if root in self.gated]
+        if known.held_up is not None:
+            found.append(known.held_up)
+        if known.skipped_at is not None:
+            found.append(f"{known.skipped_rows:,} changed rows were skipped")
+        return tuple(found)
+
+    def _lag_seconds(self, lag: Mapping[TableName, int], green: Green) -> float | None:
+        """Return since when the oldest version is missing that the public table reflects."""
+        if not lag:
+            return 0.0 if green.name in self.newest else None
+        roots = self.roots.of(green.name)
+        missing = self.reader.versions_at({root: roots[root].oldest + 1 for root in lag})
+        since = min((v.committed_at for v in missing.values()), default=None)
+        return None if since is None else round((self.now - since).total_seconds(), 1)
+
+    def _bytes(self, table: StreamTable) -> int | None:
+        metas = [metadata(p.metadata_location) for p in self.reader.pointers(LAKE, table.stored).values()]
+        sizes = [_size(meta) for meta in metas]
+        return None if not sizes or None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _size(meta: TableMeta) -> int | None:
+    if meta.current is None:
+        return 0
+    known = meta.current.summary.get("total-files-size")
+    return None if known is None else int(known)
+
+
+def _changes(green: StreamTable, public: StreamTable) -> tuple[str, ...]:
+    """Return in words what differs between two definitions."""
+    ours, theirs = from_json(green.details), from_json(public.details)
+    read = {ours.redirects.get(use.name, use.name) for use in theirs.sources}
+    now, then = [c.name for c in theirs.output], [c.name for c in ours.output]
+    found = [f"+ column {name}" for name in then if name not in now]
+    found += [f"- column {name}" for name in now if name not in then]
+    kinds = {c.name: c.type for c in theirs.output}
+    found += [
+        f"column {c.name}: {kinds[c.name]} -> {c.type}" for c in ours.output if kinds.get(c.name, c.type) != c.type
+    ]
+    found += [f"+ source {name}" for name in sorted({use.name for use in ours.sources} - read)]
+    found += [f"- source {name}" for name in sorted(read - {use.name for use in ours.sources})]
+    if ours.query != theirs.query and not found:
+        found.append("query")
+    for word, one, other in (
+        ("schedule", public.schedule, green.schedule),
+        ("refresh mode", public.refresh_mode.value, green.refresh_mode.value),
+        ("properties", dict(public.options), dict(green.options)),
+    ):
+        if one != other:
+            found.append(f"{word}: {one} -> {other}")
+    return tuple(found)

@@ -1,0 +1,328 @@
+"""Promotes greens, and takes promotions back, at one cut and under leases of all concerned."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from headrace.catalog import Catalog, Green, resource_of
+from headrace.clock import Clock
+from headrace.definitions.details import from_json
+from headrace.deploy.blue_settings import settings_of
+from headrace.deploy.column_changes import broken_readers, stops
+from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
+from headrace.deploy.exchange import Exchange, Half, Pair
+from headrace.deploy.generation_names import green_name, previous_name
+from headrace.deploy.readiness import ordered, refuse_altered, refuse_apart, refuse_torn, refuse_unready
+from headrace.errors import HeadraceError, UserError
+from headrace.names import TableName
+from headrace.reasons import FullReason
+from headrace.refresh import gather_facts
+from headrace.refresh.definition.create import Creator
+from headrace.refresh.groups.grouping import Grouping, grouping
+from headrace.refresh.held_leases import holding_leases
+
+TRIES = 4
+"""How often generations are brought to one cut before giving up; in between, others may have moved one of them."""
+
+PATIENCE = 60.0
+"""Seconds to wait for refreshes of what is exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionOptions:
+    """How a promotion is to be made.
+
+    Args:
+        force: Stop readers outside that miss columns.
+        verify: Refuse unless generations of one definition have the same rows.
+        dry_run: Only say what would happen.
+        rollback_window: How long the former generation is kept.
+        keep_fresh: Whether it is refreshed meanwhile.
+    """
+
+    force: bool = False
+    verify: bool = False
+    dry_run: bool = False
+    rollback_window: dt.timedelta = dt.timedelta(hours=24)
+    keep_fresh: bool = True
+
+
+class Promotion:
+    """Exchanges the generations of stream tables.
+
+    Args:
+        catalog: The catalog.
+        creator: Refreshes units.
+        exchange: Writes and publishes.
+        clock: Tells the time.
+    """
+
+    def __init__(self, catalog: Catalog, creator: Creator, exchange: Exchange, clock: Clock) -> None:
+        self.catalog = catalog
+        self.creator = creator
+        self.exchange = exchange
+        self.clock = clock
+
+    def promote(self, chosen: Sequence[Green], how: PromotionOptions) -> PromotionResult:
+        """Put greens in the place of the public stream tables.
+
+        Args:
+            chosen: The greens, of one deployment.
+            how: What was asked for.
+
+        Raises:
+            UserError: `ALREADY_PROMOTED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `GREEN_FAILED`, `READERS_BROKEN`,
+                `GREEN_DIFFERS`.
+            EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
+        """
+        if done := next((g for g in chosen if g.promoted_at is not None), None):
+            raise _already(done)
+        begin = time.monotonic()
+        chosen = ordered(chosen, self.catalog)
+        refuse_torn(chosen, self.catalog)
+        refuse_unready(chosen, self.catalog)
+        broken = self._broken(chosen)
+        if broken and not (how.force or how.dry_run):
+            raise _readers_broken(broken)
+        if how.dry_run:
+            tables = tuple(self._exchanged(green) for green in chosen)
+            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True)
+        now = self.clock.now()
+        after = [
+            replace(
+                g,
+                name=previous_name(g.original, g.deployment),
+                promoted_at=now,
+                keep_until=now + how.rollback_window,
+            )
+            for g in chosen
+        ]
+        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify)
+        if not how.keep_fresh:
+            self.catalog.pause([green.name for green in after])
+        return replace(result, seconds=round(time.monotonic() - begin, 3), keep_until=after[0].keep_until)
+
+    def roll_back(self, chosen: Sequence[Green]) -> PromotionResult:
+        """Put former generations back in the place of the public stream tables.
+
+        Args:
+            chosen: The former generations, of one deployment.
+
+        Raises:
+            UserError: `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `READERS_BROKEN`.
+            EnvironmentFault: `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
+        """
+        begin = time.monotonic()
+        chosen = ordered(chosen, self.catalog)
+        for green in chosen:
+            _refuse_late(green, self.clock.now())
+        refuse_torn(chosen, self.catalog)
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        for green in chosen:
+            refuse_altered(green, tables)
+        if broken := self._broken(chosen):
+            raise _readers_broken(broken)
+        self.catalog.unpause([green.name for green in chosen])
+        after = [
+            replace(g, name=green_name(g.original, g.deployment), promoted_at=None, keep_until=None) for g in chosen
+        ]
+        result = self._exchange(chosen, after, FullReason.ROLLED_BACK, ())
+        return replace(result, seconds=round(time.monotonic() - begin, 3))
+
+    def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
+        """Drop second generations with all that they store.
+
+        Args:
+            chosen: The generations; greens that read each other go together.
+
+        Returns:
+            What was dropped, producers first.
+
+        Raises:
+            UserError: `DEPLOYMENT_TORN`.
+            EnvironmentFault: `LEASE_HELD` while one of them is refreshed; retryable.
+        """
+        chosen = ordered(chosen, self.catalog)
+        refuse_torn(chosen, self.catalog)
+        names = tuple(green.name for green in chosen)
+        self.creator.drop_together(names)
+        return names
+
+    # ---- steps
+
+    def _exchange(
+        self,
+        chosen: Sequence[Green],
+        after: Sequence[Green],
+        reason: FullReason,
+        broken: Sequence[BrokenReader],
+        *,
+        verify: bool = False,
+    ) -> PromotionResult:
+        for last in [False] * (TRIES - 1) + [True]:
+            self._bring_together(chosen)
+            resources = [resource_of(n) for g in chosen for n in (g.original, g.name)]
+            with holding_leases(self.catalog, resources, patience=PATIENCE) as leases:
+                self._refuse_changed(chosen)
+                units = self._grouping()
+                try:
+                    with self.catalog.reading() as reader:
+                        cut = refuse_apart(chosen, reader, {g.original: units.members(g.original) for g in chosen})
+                except HeadraceError as error:
+                    if error.code != "NO_COMMON_CUT" or last:
+                        raise
+                    continue
+                pairs = [
+                    Pair(
+                        green,
+                        gather_facts.known(self.catalog, green.original),
+                        gather_facts.known(self.catalog, green.name),
+                        later.name,
+                    )
+                    for green, later in zip(chosen, after, strict=True)
+                ]
+                self.exchange.put_back(pairs, leases())  # what a process that was killed has left
+                tables = {t.name: t for t in self.catalog.stream_tables()}
+                try:
+                    halves = self.exchange.write(pairs, chosen[0].deployment)
+                    if verify:
+                        _refuse_different(halves)
+                    record, seconds = self.exchange.publish(
+                        halves,
+                        [replace(g, blue=_settings(p)) for g, p in zip(after, pairs, strict=True)],
+                        leases,
+                        reason=reason,
+                        stops=stops(broken, tables),
+                    )
+                except BaseException:
+                    self.exchange.put_back(pairs, leases())
+                    raise
+            return PromotionResult(
+                chosen[0].deployment,
+                tuple(_result(public, other) for public, other in halves),
+                publication=record.id,
+                publish_seconds=round(seconds, 4),
+                broken=tuple(broken),
+                frontier={str(root): version for root, version in cut.items()},
+            )
+        raise AssertionError("the last try returns or raises")
+
+    def _bring_together(self, chosen: Sequence[Green]) -> None:
+        """Refresh both generations against one cut; public tables that cannot be stay behind."""
+        heads, cut = self.creator.refresher.heads(), self._grouping()
+        greens = {cut.units.unit_of[g.name] for g in chosen}
+        for unit in cut.units.dag.order(greens | {cut.units.unit_of[g.original] for g in chosen}):
+            if unit in greens:
+                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
+                continue
+            with suppress(HeadraceError):
+                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
+
+    def _refuse_changed(self, chosen: Sequence[Green]) -> None:
+        """Refuse, under the leases, what somebody else has exchanged or altered meanwhile."""
+        now = {g.name: g for g in self.catalog.greens()}
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        for green in chosen:
+            if now.get(green.name) != green:
+                raise _already(green)
+            refuse_altered(green, tables)
+
+    def _grouping(self) -> Grouping:
+        with self.catalog.reading() as reader:
+            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+        return grouping(tables, self.creator.refresher.defaults, databases)
+
+    def _broken(self, chosen: Sequence[Green]) -> tuple[BrokenReader, ...]:
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        after = {g.original: from_json(tables[g.name].details).output for g in chosen}
+        return broken_readers(tables, after, {g.original for g in chosen})
+
+    def _exchanged(self, green: Green) -> Exchanged:
+        now, then = (
+            [c.name for c in from_json(self.catalog.stream_table(name).details).output]
+            for name in (green.original, green.name)
+        )
+        other = previous_name(green.original, green.deployment)
+        return Exchanged(
+            str(green.original),
+            str(other),
+            columns_added=tuple(c for c in then if c not in now),
+            columns_dropped=tuple(c for c in now if c not in then),
+        )
+
+
+def _settings(pair: Pair) -> dict[str, object]:
+    given = settings_of(pair.other.table, pair.public.table.generation + 1)
+    return dict(given)
+
+
+def _result(public: Half, other: Half) -> Exchanged:
+    before = [c.name for c in from_json(public.state.table.details).output]
+    after = [c.name for c in public.details.output]
+    return Exchanged(
+        str(public.name),
+        str(other.name),
+        public.outcome.inserted,
+        public.outcome.deleted,
+        tuple(c for c in after if c not in before),
+        tuple(c for c in before if c not in after),
+    )
+
+
+def _refuse_different(halves: Sequence[tuple[Half, Half]]) -> None:
+    """Refuse generations of one definition whose rows differ.
+
+    What reads a table that is exchanged for another one may differ.
+
+    Raises:
+        UserError: `GREEN_DIFFERS`.
+    """
+    changed: set[TableName] = set()
+    for public, _ in halves:
+        old, new = from_json(public.state.table.details), public.details
+        reads = {use.name for use in new.sources}
+        if (old.query, old.namespace, old.semantics) != (new.query, new.namespace, new.semantics) or reads & changed:
+            changed.add(public.name)
+        elif public.outcome.inserted + public.outcome.deleted:
+            raise UserError(
+                "GREEN_DIFFERS",
+                f"{public.source.table.name} has the definition of {public.name}, but not its rows: "
+                f"{public.outcome.inserted:,} more and {public.outcome.deleted:,} fewer; nothing was promoted.",
+                hint=f"`headrace verify {public.name} {public.source.table.name}` tells which of the two is wrong.",
+            )
+
+
+def _refuse_late(green: Green, now: dt.datetime) -> None:
+    if green.promoted_at is None or green.keep_until is None:
+        raise UserError(
+            "NOT_PROMOTED",
+            f"{green.name} was not promoted, so nothing can be taken back.",
+            hint=f"`headrace deploy cancel {green.original}` ends the deployment.",
+        )
+    if now > green.keep_until:
+        raise UserError(
+            "ROLLBACK_EXPIRED",
+            f"The promotion of {green.original} could be taken back until {green.keep_until:%Y-%m-%d %H:%M:%S} UTC.",
+            hint="Give it its former definition: `headrace deploy create`, then promote that.",
+        )
+
+
+def _already(green: Green) -> UserError:
+    return UserError(
+        "ALREADY_PROMOTED",
+        f"The generations of {green.original} have been exchanged already.",
+        hint="`headrace deploy status` shows where its deployment stands; `headrace deploy rollback` takes it back.",
+    )
+
+
+def _readers_broken(broken: Sequence[BrokenReader]) -> UserError:
+    listed = "; ".join(f"{b.reader}: column {b.column} of {b.source} {b.what}" for b in broken)
+    return UserError(
+        "READERS_BROKEN",
+        f"Stream tables outside the deployment would miss columns: {listed}. Nothing was changed.",
+        hint="Make them part of the deployment, keep the columns, or have these readers stopped with --force.",
+    )

@@ -1,0 +1,181 @@
+"""Whether generations can be exchanged: who belongs together, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from headrace.catalog import Catalog, Green, SchedulingState, Status, StreamTable
+from headrace.catalog.state.reader import Reader
+from headrace.deploy.blue_settings import altered
+from headrace.deploy.root_versions import RootVersions, at_one_cut, behind
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.graph.dag import Dag
+from headrace.names import TableName
+
+AGAIN = "Try again; a pause of the scheduler (`headrace pause`) helps where production never stands still."
+
+
+def find(catalog: Catalog, *, name: TableName | None = None, deployment: str | None = None) -> tuple[Green, ...]:
+    """Return the second generations of one stream table, or of a deployment.
+
+    Args:
+        catalog: The catalog.
+        name: The public stream table, or its second generation.
+        deployment: The deployment.
+
+    Raises:
+        UserError: `DEPLOYMENT_NOT_FOUND`.
+    """
+    greens = catalog.greens()
+    if name is not None:
+        found = tuple(g for g in greens if name in (g.original, g.name))
+        what = f"{name} is in no deployment"
+    else:
+        found = tuple(g for g in greens if g.deployment == deployment)
+        what = f"There is no deployment {deployment}"
+    if not found:
+        raise UserError(
+            "DEPLOYMENT_NOT_FOUND",
+            f"{what}.",
+            hint="`headrace deploy status` lists those that there are; `headrace deploy create` begins one.",
+        )
+    return found
+
+
+def ordered(chosen: Sequence[Green], catalog: Catalog) -> tuple[Green, ...]:
+    """Return second generations, producers first."""
+    of = {g.name: g for g in chosen}
+    return tuple(of[name] for name in Dag(catalog.dependencies()).order(of))
+
+
+def refuse_torn(chosen: Sequence[Green], catalog: Catalog) -> None:
+    """Refuse to exchange one of several generations that read each other.
+
+    Raises:
+        UserError: `DEPLOYMENT_TORN`.
+    """
+    names = {g.name for g in chosen}
+    deployment = chosen[0].deployment
+    rest = {g.name for g in catalog.greens() if g.deployment == deployment} - names
+    for reader, sources in catalog.dependencies().items():
+        for source in sources:
+            if (reader in names and source in rest) or (reader in rest and source in names):
+                raise UserError(
+                    "DEPLOYMENT_TORN",
+                    f"{reader} reads {source}, so that both change at once or neither.",
+                    hint=f"Name the whole deployment: `--all {deployment}`, or `DEPLOYMENT {deployment}` in SQL.",
+                )
+
+
+def refuse_unready(chosen: Sequence[Green], catalog: Catalog) -> None:
+    """Refuse greens that are not loaded, failed, behind, or outdated.
+
+    Raises:
+        UserError: `GREEN_OUTDATED`, `GREEN_FAILED`.
+        EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, both retryable.
+    """
+    scheduling = catalog.scheduling_states()
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        loaded, roots = reader.newest_versions(), RootVersions(reader)
+        for green in chosen:
+            refuse_altered(green, tables)
+            if (trouble := _trouble(tables[green.name], scheduling.get(green.name, SchedulingState()))) is not None:
+                raise trouble
+            if green.name not in loaded or tables[green.name].status is Status.NEW:
+                raise EnvironmentFault(
+                    "GREEN_LOADING",
+                    f"{green.name} has not been loaded yet; nothing was promoted.",
+                    hint=f"Wait for the scheduler, or run `headrace refresh {green.name}`.",
+                    retryable=True,
+                )
+            if late := behind(roots.of(green.name), roots.of(green.original)):
+                listed = ", ".join(f"{number} version(s) of {root}" for root, number in sorted(late.items()))
+                raise EnvironmentFault(
+                    "GREEN_BEHIND",
+                    f"{green.name} is behind {green.original} by {listed}; nothing was promoted.",
+                    hint=f"Wait for the scheduler, or run `headrace refresh {green.name}`.",
+                    retryable=True,
+                )
+
+
+def refuse_altered(green: Green, tables: Mapping[TableName, StreamTable]) -> None:
+    """Refuse a generation whose public table was altered since it was made.
+
+    Raises:
+        UserError: `GREEN_OUTDATED`.
+    """
+    if what := altered(green.blue, tables[green.original]):
+        raise UserError(
+            "GREEN_OUTDATED",
+            f"{', '.join(what).capitalize()} of {green.original} changed since {green.name} was made; an exchange "
+            "would undo that.",
+            hint=f"Undo it, or begin again: `headrace deploy cancel {green.original}`, then `headrace deploy create`.",
+        )
+
+
+def _trouble(table: StreamTable, known: SchedulingState) -> HeadraceError | None:
+    """Return the error for a generation that failed, is stopped, or differs from its query."""
+    why = None
+    if table.status is Status.STOPPED:
+        why = table.stopped_reason or "it is stopped"
+    elif known.fuse_at is not None:
+        why = "its fuse has blown"
+    elif known.error_code is not None:
+        why = f"its last refresh failed ({known.error_code}): {known.error_message}"
+    elif known.skipped_at is not None:
+        why = f"{known.skipped_rows:,} changed rows of its sources were skipped"
+    if why is None:
+        return None
+    return UserError(
+        "GREEN_FAILED",
+        f"{table.name} cannot be promoted: {why}",
+        hint=f"`headrace deploy cancel {table.name}`, or mend it and refresh it; skipped rows come in with --full.",
+    )
+
+
+def refuse_apart(
+    chosen: Sequence[Green], reader: Reader, units: Mapping[TableName, Collection[TableName]]
+) -> dict[TableName, int]:
+    """Refuse generations that do not stand at one cut.
+
+    A public table that cannot be refreshed any more may be behind: its green moves it on. Not so where it is published
+    together with others, which would stay behind.
+
+    Args:
+        chosen: The second generations.
+        reader: One state of the catalog.
+        units: By public stream table, what is published together with it.
+
+    Returns:
+        The versions of root sources at which they stand.
+
+    Raises:
+        EnvironmentFault: `NO_COMMON_CUT`, retryable.
+    """
+    roots, frontiers = RootVersions(reader), reader.frontiers()
+    newest = {n: v.version for n, v in reader.newest_versions().items()}
+    names, originals = {g.name for g in chosen}, {g.original for g in chosen}
+    cut: dict[TableName, int] = {}
+    for green in chosen:
+        own, public = roots.of(green.name), roots.of(green.original)
+        alone = set(units[green.original]) <= originals
+        back = [s for s, v in frontiers.get(green.original, {}).items() if frontiers[green.name].get(s, v) < v]
+        stale = [s for s, v in frontiers[green.name].items() if s in names and newest[s] != v]
+        mixed = [root for root, range_ in own.items() if range_.oldest != range_.newest]
+        together = at_one_cut(own, public) or (alone and not behind(own, public))
+        if back or stale or mixed or not together:
+            raise _no_common_cut(green.original)
+        for root, range_ in own.items():
+            if cut.setdefault(root, range_.newest) != range_.newest:
+                raise _no_common_cut(green.original)
+    return cut
+
+
+def _no_common_cut(name: TableName) -> EnvironmentFault:
+    return EnvironmentFault(
+        "NO_COMMON_CUT",
+        f"The generations of {name} do not stand at one cut, as its sources moved on; nothing was exchanged.",
+        hint=AGAIN,
+        retryable=True,
+    )

@@ -1,0 +1,133 @@
+"""Errors of blue-green deployments."""
+
+from __future__ import annotations
+
+from headrace.error_codes.code import ErrorCode
+
+CODES = (
+    ErrorCode(
+        "DEPLOYMENT_NOT_FOUND",
+        message="There is no such deployment, or a stream table is in none.",
+        cause="It is misspelt, or was cancelled.",
+        remedy="`headrace deploy status` lists deployments.",
+        retry="no",
+    ),
+    ErrorCode(
+        "IN_DEPLOYMENT",
+        message="A stream table is part of a deployment already.",
+        cause=(
+            "A second green of it was to be made, it was to be dropped, or its green was to be replaced or dropped by "
+            "the statements for public stream tables. Also while a promotion can still be taken back."
+        ),
+        remedy="Promote it, or end the deployment with `headrace deploy cancel`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_OF_GREEN",
+        message="A green of a green was asked for.",
+        cause="The name is that of a second generation, not of the public stream table.",
+        remedy="Name the public one.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_IN_CYCLE",
+        message="A green of a member of a cycle was asked for.",
+        cause="Members of a cycle are replaced in place, all at once.",
+        remedy="`CREATE OR REPLACE STREAM TABLE`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_SOURCE",
+        message="A stream table would read a green from outside its deployment.",
+        cause="The green ends with the deployment.",
+        remedy="Read the public table, or make a green of the reader, too.",
+        retry="no",
+    ),
+    ErrorCode(
+        "DEPLOYMENT_TORN",
+        message="One of several generations that read each other was to be exchanged or dropped.",
+        cause="What it reads, or what reads it, would stay behind.",
+        remedy="Name the deployment: `--all`, or `DEPLOYMENT name`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_OUTDATED",
+        message="The public stream table was altered since the green was made, or since the promotion.",
+        cause="Its query, schedule, refresh mode or properties are others; an exchange would undo that.",
+        remedy="Undo it, or cancel the deployment and begin again.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_FAILED",
+        message="A green cannot be promoted: it failed, is stopped, its fuse has blown, or changes were skipped.",
+        cause="The message has it.",
+        remedy="Mend it and refresh it, or cancel the deployment.",
+        retry="no",
+    ),
+    ErrorCode(
+        "READERS_BROKEN",
+        message="Stream tables outside the deployment read columns that would be gone, or have another type.",
+        cause="The message names each column with its reader.",
+        remedy="Make the readers part of the deployment, keep the columns, or promote with `force`, which stops them.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GREEN_DIFFERS",
+        message="A green of the same definition has other rows than the public stream table.",
+        cause="One of the two is not what its query gives, or the query is no function of its sources.",
+        remedy="`headrace verify` both.",
+        retry="no",
+    ),
+    ErrorCode(
+        "ALREADY_PROMOTED",
+        message="The generations have been exchanged already, perhaps by another process just now.",
+        cause="A promotion, or its roll-back, was asked for twice.",
+        remedy="`headrace deploy status` shows where the deployment stands.",
+        retry="no",
+    ),
+    ErrorCode(
+        "NOT_PROMOTED",
+        message="Something was to be taken back that was not promoted.",
+        cause="The green is still beside the public stream table.",
+        remedy="`headrace deploy cancel` ends the deployment.",
+        retry="no",
+    ),
+    ErrorCode(
+        "ROLLBACK_EXPIRED",
+        message="A promotion can no longer be taken back.",
+        cause="Its `rollback_window` is over.",
+        remedy="Make a green with the former definition, and promote that.",
+        retry="no",
+    ),
+)
+
+MEANWHILE = (
+    ErrorCode(
+        "GREEN_LOADING",
+        message="A green cannot be promoted before it is loaded.",
+        cause="It is being loaded, or waits for a scheduler.",
+        remedy="Wait, or refresh it.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "GREEN_BEHIND",
+        message="A green cannot be promoted while it is behind the public stream table.",
+        cause="It does not reflect what the public one does; the message says by how many versions of which sources.",
+        remedy="Wait for the scheduler, or refresh it.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "NO_COMMON_CUT",
+        message="The two generations could not be brought to one cut.",
+        cause="Others kept refreshing one of them, or a public stream table of the same group cannot be refreshed.",
+        remedy="Try again; pause the scheduler where production never stands still.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "DEPLOYMENT_CHANGED",
+        message="A deployment was changed by somebody else at the same time.",
+        cause="Two processes made, promoted or cancelled the same green.",
+        remedy="Look at `headrace deploy status`, then try again.",
+        retry="yes",
+    ),
+)

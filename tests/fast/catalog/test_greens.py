@@ -1,0 +1,88 @@
+"""An exchange of two generations as one publication: names, identities, and what refuses it."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+
+import pytest
+from catalog_kit.clock import START
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.samples import ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
+
+from headrace.catalog import Catalog, FrontierMove, Green, NewVersion, Publication, Rename, Status, Stop, Swap
+from headrace.errors import HeadraceError
+from headrace.frontier import Frontier
+
+GREEN, PREVIOUS = lake("shop__green.revenue"), lake("shop__green_previous.revenue")
+BESIDE = Green(GREEN, "green", REVENUE, {"generation": 1}, START)
+
+
+@pytest.fixture
+def deployed(catalog: Catalog, iceberg: Iceberg) -> Catalog:
+    """A stream table, its reader, and its green, all loaded."""
+    create(catalog, REVENUE, ORDERS)
+    create(catalog, TOP, REVENUE)
+    see(catalog)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    catalog.publish(refresh(catalog, iceberg, 1, TOP, sources=(REVENUE,)))
+    catalog.publish(Publication(definitions=(define(GREEN, ORDERS),), greens=(BESIDE,)))
+    catalog.publish(refresh(catalog, iceberg, 2, GREEN))
+    return catalog
+
+
+def exchange(iceberg: Iceberg) -> Publication:
+    """Give the public table a new state, and the other generation a new name."""
+    expected, other = iceberg.pointer(REVENUE), iceberg.pointer(GREEN)
+    iceberg.commit(REVENUE, "revenue-9")
+    renames = (Rename(GREEN, PREVIOUS),)
+    return Publication(
+        swaps=(Swap(REVENUE, expected, "revenue-9"), Swap(PREVIOUS, other)),
+        versions=(NewVersion(REVENUE, 1, 1009, 9),),
+        frontiers=(FrontierMove(REVENUE, Frontier({ORDERS: 0})), FrontierMove(PREVIOUS, Frontier({ORDERS: 0}))),
+        history=(entry(REVENUE), entry(PREVIOUS)),
+        definitions=(define(REVENUE, ORDERS), define(PREVIOUS, ORDERS)),
+        renames=renames,
+        relation_renames=renames,
+        greens=(
+            dataclasses.replace(BESIDE, name=PREVIOUS, promoted_at=START, keep_until=START + dt.timedelta(days=1)),
+        ),
+        stops=(Stop(TOP, "SOURCE_SCHEMA_CHANGED", "gone"),),
+    )
+
+
+def test_the_public_table_keeps_its_identity(deployed: Catalog, iceberg: Iceberg) -> None:
+    before, other = deployed.stream_table(REVENUE), deployed.stream_table(GREEN)
+    deployed.publish(exchange(iceberg))
+    after = deployed.stream_table(REVENUE)
+    assert (after.id, after.created_at, after.generation) == (before.id, before.created_at, before.generation + 1)
+    assert deployed.stream_table(PREVIOUS).id == other.id
+    assert deployed.find_stream_table(GREEN) is None
+    assert [v.version for v in deployed.versions(REVENUE)] == [0, 1]
+    assert deployed.frontier(TOP) == Frontier({REVENUE: 0})
+    assert (iceberg.pointer(GREEN), iceberg.pointer(PREVIOUS)) == (None, "revenue-2")
+    assert [(g.name, g.original) for g in deployed.greens()] == [(PREVIOUS, REVENUE)]
+    assert deployed.stream_table(TOP).status is Status.STOPPED
+    assert deployed.foreign_writes() == ()
+
+
+def test_an_exchange_happens_once(deployed: Catalog, iceberg: Iceberg) -> None:
+    publication = exchange(iceberg)
+    deployed.publish(publication)
+    deployed.publish(publication)  # whose outcome was not known
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(dataclasses.replace(publication, uuid="another"))
+    assert refused.value.code == "DEPLOYMENT_CHANGED"
+    assert [v.version for v in deployed.versions(REVENUE)] == [0, 1]
+
+
+def test_a_table_has_one_green(deployed: Catalog) -> None:
+    name = lake("shop__blue.revenue")
+    second = Green(name, "blue", REVENUE, {}, START)
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(Publication(definitions=(define(name, ORDERS),), greens=(second,)))
+    assert refused.value.code == "DEPLOYMENT_CHANGED"
+    assert deployed.find_stream_table(name) is None
+    deployed.publish(Publication(drops=(GREEN,), deletes=(GREEN,)))
+    assert deployed.greens() == ()
+    assert lake("shop__green.revenue") not in {r.name for r in deployed.relations()}

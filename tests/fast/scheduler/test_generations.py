@@ -1,0 +1,36 @@
+"""Greens beside public tables: groups of their own, whatever both read."""
+
+from __future__ import annotations
+
+from catalog_kit.samples import create, lake
+
+from headrace.catalog import Catalog
+from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults, grouping
+
+GREEN = {"deployment": "green"}
+
+
+def units(catalog: Catalog) -> set[frozenset[str]]:
+    cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults())
+    return {frozenset(map(str, members)) for members in cut.units.members.values()}
+
+
+def table(catalog: Catalog, name: str, *sources: TableName, green: bool = False, **options: str) -> TableName:
+    create(catalog, lake(name), *sources, options=options, details=GREEN if green else {})
+    return lake(name)
+
+
+def test_greens_never_join_the_groups_of_public_tables(catalog: Catalog) -> None:
+    a = lake("s.a")
+    b, c = table(catalog, "s.b", a), table(catalog, "s.c", a)
+    table(catalog, "s.d", b, c)
+    alone = table(catalog, "s__green.b", a, green=True)
+    table(catalog, "s__green.d", alone, c, green=True)
+    assert units(catalog) == {frozenset({"s.b", "s.c", "s.d"}), frozenset({"s__green.b", "s__green.d"})}
+
+
+def test_declared_groups_are_of_one_generation(catalog: Catalog) -> None:
+    for name, green in (("s.b", False), ("s.c", False), ("s__green.b", True), ("s__green.c", True)):
+        table(catalog, name, lake("s.a"), green=green, refresh_group="both")
+    assert units(catalog) == {frozenset({"s.b", "s.c"}), frozenset({"s__green.b", "s__green.c"})}

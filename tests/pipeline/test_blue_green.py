@@ -1,0 +1,116 @@
+"""Blue-green on Spark: greens beside public tables, exchanged at one cut, and taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.api.facade import Headrace
+from headrace.errors import HeadraceError
+from headrace.reasons import FullReason
+
+PIPELINE = """
+CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount DECIMAL(12,2)) USING iceberg;
+INSERT INTO {ns}.orders VALUES (1, 'EU', 10.00), (2, 'US', 20.00), (3, 'EU', 5.00);
+CREATE STREAM TABLE {ns}.lines AS SELECT id, region, amount FROM {ns}.orders WHERE amount > 0;
+CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(amount) AS total, count(*) AS n FROM {ns}.lines GROUP BY region;
+CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals WHERE total > 6
+"""
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in hr.spark.table(f"lake.{table}").collect())
+
+
+def all_ok(hr: Headrace, ns: str) -> bool:
+    return all(v.ok for v in hr.verify([t.name for t in hr.status() if t.name.startswith(ns)]))
+
+
+def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    hr.create_green(
+        f"{ns}.lines",
+        f"SELECT id, region, CAST(amount * 2 AS DECIMAL(12,2)) AS amount FROM {ns}.orders WHERE amount > 6",
+    )
+    hr.create_green(f"{ns}.totals")
+    assert rows(hr, f"{ns}__green.totals") == [("EU", 20, 1), ("US", 40, 1)]
+    assert {(i.state, i.converged) for i in hr.green_status(deployment="green")} == {("converged", True)}
+
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (4, 'AS', 7.00)")
+    hr.refresh(f"{ns}.lines")
+    (late,) = hr.green_status(f"{ns}.lines")
+    assert (late.state, late.lag_versions) == ("catching up", {f"{ns}.orders": 1})
+    with pytest.raises(HeadraceError) as refused:
+        hr.promote_all_green()
+    assert refused.value.code == "GREEN_BEHIND"
+    hr.refresh()
+    version = hr.status([f"{ns}.totals"])[0].version or 0
+    past, old = hr.at(), rows(hr, f"{ns}.totals")
+    at = hr.history(f"{ns}.totals")[0].publication
+
+    promoted = hr.promote_all_green()
+    assert [t.name for t in promoted.tables] == [f"{ns}.lines", f"{ns}.totals"]
+    assert rows(hr, f"{ns}.totals") == [("AS", 14, 1), ("EU", 20, 1), ("US", 40, 1)]
+    assert rows(hr, f"{ns}__green_previous.totals") == old
+    assert sorted(map(tuple, past.table(f"{ns}.totals").collect())) == old
+    assert at is not None
+    assert sorted(map(tuple, hr.at(at).table(f"{ns}.totals").collect())) == old
+    assert hr.status([f"{ns}.totals"])[0].version == version + 1
+    assert all_ok(hr, ns)
+
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 9.00)")
+    results = {r.name: r for r in hr.refresh()}
+    assert {r.reason for r in results.values()} <= {None, FullReason.COST}
+    assert results[f"{ns}.outside"].mode.value == "DIFFERENTIAL"
+    assert rows(hr, f"{ns}.outside") == [("AS", 14), ("EU", 38), ("US", 40)]
+    assert all_ok(hr, ns)
+
+    hr.rollback_green(deployment="green")
+    assert rows(hr, f"{ns}.totals") == [("AS", 7, 1), ("EU", 24, 3), ("US", 20, 1)]
+    assert rows(hr, f"{ns}__green.totals") == [("AS", 14, 1), ("EU", 38, 2), ("US", 40, 1)]
+    assert hr.refresh(f"{ns}.outside").mode.value == "DIFFERENTIAL"
+    assert all_ok(hr, ns)
+
+    assert hr.cancel_green(deployment="green") == (f"{ns}__green.lines", f"{ns}__green.totals")
+    assert not [t.name for t in hr.status() if t.name.startswith(f"{ns}__")]
+    hr.sql(f"DELETE FROM {ns}.orders WHERE id = 1")
+    assert {r.reason for r in hr.refresh()} <= {None, FullReason.COST}
+    assert all_ok(hr, ns)
+
+
+def test_columns_come_and_go(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    hr.create_green(
+        f"{ns}.totals",
+        f"""SELECT max(amount) AS most, region, CAST(count(*) AS INT) AS n, sum(amount) AS total
+        FROM {ns}.lines GROUP BY region""",
+    )
+    hr.promote_green(f"{ns}.totals")
+    assert hr.spark.table(f"lake.{ns}.totals").columns == ["most", "region", "n", "total"]
+    assert rows(hr, f"{ns}.totals") == [(10, "EU", 2, 15), (20, "US", 1, 20)]
+    assert rows(hr, f"{ns}__green_previous.totals") == [("EU", 15, 2), ("US", 20, 1)]
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 90.00)")
+    assert {r.name: r.mode.value for r in hr.refresh()}[f"{ns}.outside"] == "DIFFERENTIAL"
+    assert rows(hr, f"{ns}.outside") == [("EU", 105), ("US", 20)]
+    assert all_ok(hr, ns)
+    hr.rollback_green(f"{ns}.totals")
+    assert rows(hr, f"{ns}.totals") == [("EU", 105, 3), ("US", 20, 1)]
+    assert all_ok(hr, ns)
+    hr.cancel_green(f"{ns}.totals")
+
+
+def test_readers_outside_are_named_and_stopped_only_by_force(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    hr.create_green(f"{ns}.totals", f"SELECT region, count(*) AS n FROM {ns}.lines GROUP BY region")
+    with pytest.raises(HeadraceError) as refused:
+        hr.promote_green(f"{ns}.totals")
+    assert refused.value.code == "READERS_BROKEN"
+    assert f"{ns}.outside: column total of {ns}.totals is gone" in refused.value.message
+    assert hr.promote_green(f"{ns}.totals", dry_run=True).broken[0].reader == f"{ns}.outside"
+    hr.promote_green(f"{ns}.totals", force=True)
+    assert hr.status([f"{ns}.outside"])[0].status.value == "STOPPED"
+    hr.rollback_green(f"{ns}.totals")
+    assert hr.refresh(f"{ns}.outside").reason is FullReason.SCHEMA_CHANGED
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 90.00)")
+    assert {r.name: r.mode.value for r in hr.refresh()}[f"{ns}.outside"] == "DIFFERENTIAL"
+    assert all_ok(hr, ns)
+    hr.cancel_green(f"{ns}.totals")

@@ -101,6 +101,7 @@ class Settings:
         webhook: A URL to which a scheduler posts what happens; None for none.
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
+        deploy_slots: How many refreshes of stream tables in deployments run at once.
         sources: Database sources that are declared, by name.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
@@ -127,6 +128,7 @@ class Settings:
     webhook: str | None = None
     on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
+    deploy_slots: int = 1
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
     disabled_passes: tuple[str, ...] = ()
 
@@ -168,15 +170,27 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, optimizer = _read(file)
+    values, options, pools, sources, optimizer, deploy = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
-    settings = replace(settings, disabled_passes=_disabled(file, optimizer))
+    settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=_deploy_slots(file, deploy))
     return _with_scheduling(file, settings, values, pools)
+
+
+def _deploy_slots(file: Path, section: Mapping[str, object]) -> int:
+    """Return what the section `[deploy]` says."""
+    slots = section.get("slots", 1)
+    if set(section) - {"slots"} or not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{file} has something in [deploy] that is not understood.",
+            hint="It may have slots: how many refreshes of deployments may run at once, 1 or more.",
+        )
+    return slots
 
 
 def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
@@ -248,8 +262,9 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-Sections = tuple[dict[str, object], dict[str, str], dict[str, object], dict[str, object], dict[str, object]]
-"""[headrace], [spark] with full names, [pools], [sources] and [optimizer]."""
+Section = dict[str, object]
+Sections = tuple[Section, dict[str, str], Section, Section, Section, Section]
+"""[headrace], [spark] with full names, [pools], [sources], [optimizer] and [deploy]."""
 
 
 def _read(file: Path) -> Sections:
@@ -262,8 +277,9 @@ def _read(file: Path) -> Sections:
     pools = data.pop("pools", {})
     sources = data.pop("sources", {})
     optimizer = data.pop("optimizer", {})
-    if not all(isinstance(section, dict) for section in (table, options, pools, sources, optimizer)) or data:
-        hint = "It may hold [headrace], [pools], [spark], [optimizer] and [sources.NAME]."
+    deploy = data.pop("deploy", {})
+    if not all(isinstance(section, dict) for section in (table, options, pools, sources, optimizer, deploy)) or data:
+        hint = "It may hold [headrace], [pools], [spark], [deploy], [optimizer] and [sources.NAME]."
         raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
     if unknown := sorted(set(table) - set(KNOWN)):
         raise UserError(
@@ -271,7 +287,7 @@ def _read(file: Path) -> Sections:
             f"{file} has an unknown setting: {', '.join(unknown)}.",
             hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options), pools, sources, optimizer
+    return table, _flatten(options), pools, sources, optimizer, deploy
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit import killed, older
+from catalog_kit.clock import START
 from catalog_kit.databases import BACKENDS
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, TTL, create, define, entry, lake, refresh, see
@@ -17,9 +18,11 @@ from catalog_kit.samples import ORDERS, REVENUE, TOP, TTL, create, define, entry
 from headrace.catalog import (
     Catalog,
     FrontierMove,
+    Green,
     NewVersion,
     Publication,
     Rename,
+    Stop,
     Swap,
     resource_of,
 )
@@ -28,6 +31,7 @@ from headrace.frontier import Frontier
 from headrace.names import STAGING
 
 LOG, OLD, THIRD, NEW = lake("_headrace.revenue_log"), lake("shop.old"), lake("shop.third"), lake("shop.new")
+RENAMED = lake("shop.renamed")
 
 
 @pytest.fixture(params=BACKENDS)
@@ -59,6 +63,7 @@ def everything(catalog: Catalog) -> tuple[object, ...]:
             reader.pointers(),
             reader.pointers(STAGING),
             reader.foreign_writes(),
+            reader.greens(),
         )
 
 
@@ -75,10 +80,13 @@ def rich_publication(catalog: Catalog, iceberg: Iceberg) -> Publication:
     return dataclasses.replace(
         publication,
         swaps=(*publication.swaps, Swap(LOG, None)),
-        definitions=(define(NEW, REVENUE),),
+        definitions=(define(NEW, REVENUE), define(RENAMED, ORDERS)),
         drops=(OLD,),
         deletes=(OLD,),
-        renames=(Rename(THIRD, lake("shop.renamed")),),
+        renames=(Rename(THIRD, RENAMED),),
+        relation_renames=(Rename(THIRD, RENAMED),),
+        greens=(Green(RENAMED, "green", REVENUE, {}, START),),
+        stops=(Stop(TOP, "SOURCE_SCHEMA_CHANGED", "a column is gone"),),
     )
 
 

@@ -186,7 +186,7 @@ class RefreshVerbs(ProjectHandle):
         orphans_older_than: dt.timedelta = dt.timedelta(days=3),
         dry_run: bool = False,
     ) -> tuple[MaintenanceResult, ...]:
-        """Expire snapshots, compact, trim logs, remove orphan files.
+        """Expire snapshots, compact, trim logs, remove orphan files, drop expired generations.
 
         Whatever a frontier needs is kept.
 
@@ -196,8 +196,12 @@ class RefreshVerbs(ProjectHandle):
             dry_run: Say what would be done.
         """
         from headrace.api.schedules.project_defaults import defaults_of
+        from headrace.deploy.expired_generations import drop_expired
         from headrace.refresh.maintenance import maintain
 
+        if not dry_run:
+            engine = self._engine()
+            drop_expired(self._catalog, engine.creator, engine.refresher.clock.now())
         return maintain(
             self._catalog,
             self._lazy,

@@ -30,6 +30,10 @@ TIERS: Mapping[str, float | None] = {"hot": 1.0, "warm": 2.0, "cold": 10.0, "fro
 """By how much a tier stretches durations; a frozen table is not refreshed by schedule."""
 
 
+DEPLOY_POOL = "[deploy]"
+"""The pool of stream tables that belong to a deployment, whatever theirs is once they are public."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Scheduling options of a stream table.

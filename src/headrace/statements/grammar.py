@@ -151,6 +151,7 @@ class ShowCreateStreamTable(Statement):
     names: tuple[Name, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateGreen(Statement):
     """CREATE GREEN STREAM TABLE; None leaves what the public stream table has."""
 

@@ -29,3 +29,15 @@ def test_what_is_no_spark_option_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match="CONFIG_INVALID") as raised:
         config.load(tmp_path, {"HEADRACE_SPARK_OPTIONS": text})
     assert "HEADRACE_SPARK_OPTIONS" in str(raised.value)
+
+
+def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:
+    init_project(tmp_path)
+    file = tmp_path / config.FILE_NAME
+    text = file.read_text()
+    assert config.load(tmp_path, {}).deploy_slots == 1
+    file.write_text(f"[deploy]\nslots = 2\n{text}")
+    assert config.load(tmp_path, {}).deploy_slots == 2
+    file.write_text(f"[deploy]\nslots = 0\n{text}")
+    with pytest.raises(UserError, match="CONFIG_INVALID"):
+        config.load(tmp_path, {})

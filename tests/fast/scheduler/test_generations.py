@@ -7,6 +7,7 @@ from catalog_kit.samples import create, lake
 from headrace.catalog import Catalog
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
+from headrace.schedule.options import DEPLOY_POOL
 
 GREEN = {"deployment": "green"}
 
@@ -28,6 +29,13 @@ def test_greens_never_join_the_groups_of_public_tables(catalog: Catalog) -> None
     alone = table(catalog, "s__green.b", a, green=True)
     table(catalog, "s__green.d", alone, c, green=True)
     assert units(catalog) == {frozenset({"s.b", "s.c", "s.d"}), frozenset({"s__green.b", "s__green.d"})}
+
+
+def test_greens_count_against_a_pool_of_their_own(catalog: Catalog) -> None:
+    green = table(catalog, "s__green.b", lake("s.a"), green=True, pool="finance")
+    public = table(catalog, "s.b", lake("s.a"), pool="finance")
+    options = grouping({t.name: t for t in catalog.stream_tables()}, Defaults()).options
+    assert (options[green].pool, options[public].pool) == (DEPLOY_POOL, "finance")
 
 
 def test_declared_groups_are_of_one_generation(catalog: Catalog) -> None:

@@ -19,6 +19,7 @@ from headrace.events import Events
 from headrace.observability.event_hook import Hook, load_hook
 from headrace.observability.webhook import Webhook
 from headrace.schedule import parse_schedule
+from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.rules import Rules
@@ -49,9 +50,11 @@ class EngineWorker:
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""
+        from headrace.deploy.expired_generations import drop_expired
         from headrace.refresh.maintenance import maintain
 
         refresher = self._creator.refresher
+        drop_expired(refresher.catalog, self._creator, refresher.clock.now())
         maintain(
             refresher.catalog,
             self._session,
@@ -105,7 +108,7 @@ def run(
     rules = Rules(
         slots=slots,
         default_schedule=parse_schedule(settings.default_schedule),
-        quotas=settings.pools,
+        quotas={**settings.pools, DEPLOY_POOL: settings.deploy_slots},
         defaults=defaults_of(settings),
         grace=grace.total_seconds(),
         suspend_after=settings.suspend_after,

@@ -111,7 +111,7 @@ def promote(
     Readers see the old whole or the new whole. What was public is kept as NAMESPACE__DEPLOYMENT_previous.TABLE.
     """
     _one_of(name, deployment)
-    window = dt.timedelta(seconds=parse_duration(rollback_window))
+    window = dt.timedelta(seconds=parse_duration(rollback_window) or 0)
     with asked.open() as hr, following(asked, hr.events):
         if name is not None:
             result = hr.promote_green(

@@ -17,7 +17,7 @@ from headrace.graph.diamonds import Diamond, Meetings, Wanted, meetings
 from headrace.graph.units import Units, units
 from headrace.names import TableName
 from headrace.refresh.fuses.fuse import Fuse
-from headrace.schedule.options import Consistency, Options, Policy, parse_options
+from headrace.schedule.options import DEPLOY_POOL, Consistency, Options, Policy, parse_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,7 @@ def _cut(
     """Group the tables; cached, as a scheduler needs it after every refresh."""
     deployments = dict(generations)
     options = {name: parse_options(dict(texts)) for name, _, texts in tables}
+    options |= {name: replace(options[name], pool=DEPLOY_POOL) for name in deployments}
     graph = Dag({name: sources for name, sources, _ in tables})
     found = _meetings(graph, options, mirrors, defaults, deployments)
     groups: list[Collection[TableName]] = list(found.groups)

@@ -26,9 +26,11 @@ def test_greens_never_join_the_groups_of_public_tables(catalog: Catalog) -> None
     a = lake("s.a")
     b, c = table(catalog, "s.b", a), table(catalog, "s.c", a)
     table(catalog, "s.d", b, c)
-    alone = table(catalog, "s__green.b", a, green=True)
-    table(catalog, "s__green.d", alone, c, green=True)
-    assert units(catalog) == {frozenset({"s.b", "s.c", "s.d"}), frozenset({"s__green.b", "s__green.d"})}
+    new_b, new_c = table(catalog, "s__green.b", a, green=True), table(catalog, "s__green.c", a, green=True)
+    table(catalog, "s__green.d", new_b, new_c, green=True)
+    table(catalog, "s__green.e", new_b, c, green=True)  # meets where only one of the two is of its generation
+    greens = frozenset({"s__green.b", "s__green.c", "s__green.d"})
+    assert units(catalog) == {frozenset({"s.b", "s.c", "s.d"}), greens, frozenset({"s__green.e"})}
 
 
 def test_greens_count_against_a_pool_of_their_own(catalog: Catalog) -> None:

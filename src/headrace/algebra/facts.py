@@ -1,4 +1,4 @@
-"""Facts about a scalar: what its words say without knowing any row.
+"""Facts about a scalar that follow from its text.
 
 Nothing is claimed that is not certain. From a scalar that is `Other` nothing follows.
 """
@@ -23,7 +23,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Anything of which nothing is known."""
+    """Any other scalar; nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Equality:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function, with what its arguments are."""
+    """A call of a function."""
 
     function: str
     arguments: tuple[Named | Constant | Other, ...]

@@ -549,7 +549,7 @@ class Window(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Generate(Unary):
-    """Each row as often as a generator gives rows for it, with what it gives beside it.
+    """Each row beside every row that a generator gives for it.
 
     Args:
         input: Rows.
@@ -571,7 +571,7 @@ class Generate(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Round(Relation):
-    """The rows that a recursion gave in the round before; only what it does again reads them.
+    """The rows of a recursion's previous round; only its recursive branch reads them.
 
     Args:
         name: The recursion's.

@@ -61,7 +61,7 @@ class Scalar:
 
     @property
     def facts(self) -> Facts:
-        """Return the facts that hold whatever the row."""
+        """Return the facts that follow from the scalar's text."""
         if self._facts is None:  # most scalars are renamed or moved before anybody asks
             object.__setattr__(self, "_facts", facts_of(self.words))
         assert self._facts is not None

@@ -80,7 +80,7 @@ class Cardinality:
 
     @property
     def share(self) -> float:
-        """Return the part of it that is there."""
+        """Return the share of the rows that is left."""
         return min(1.0, self.rows / self.whole) if self.whole else 0.0
 
 

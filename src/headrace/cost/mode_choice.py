@@ -121,7 +121,7 @@ def _detail(facts: Facts, expected: tuple[float, float]) -> str:
 
 
 def _prefers_full(calibration: Calibration, expected: tuple[float, float], model: bool) -> bool:
-    """Return which mode to take: what is expected, but now and then the other one.
+    """Return whether to take FULL: if its estimate is lower, but now and then otherwise.
 
     That is the one that the model prefers, should times have changed, or one that was never measured.
 

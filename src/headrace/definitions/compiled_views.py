@@ -55,7 +55,7 @@ class CompiledViews:
 
     @property
     def disabled_in_definitions(self) -> frozenset[str]:
-        """Return the passes that are switched off among those by which definitions are compiled.
+        """Return the disabled passes among those that compile definitions.
 
         Part of what they are.
         """

@@ -1,4 +1,4 @@
-"""What a stream table is defined by beyond its text, as stored in the catalog.
+"""Details of a stream table's definition beyond its text, as stored in the catalog.
 
 State must stay readable by every later release, so a definition holds the user's text and plain facts, never a
 compiled plan: the plan is compiled again from the text.
@@ -208,12 +208,12 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
 
 
 def semantics_of(data: Mapping[str, Any]) -> Semantics:
-    """Return the settings of a stored definition; the rest of it is not looked at."""
+    """Return the settings of a stored definition, without parsing the rest."""
     return Semantics(**data["semantics"])
 
 
 def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the namespace of a stored definition; the rest of it is not looked at."""
+    """Return the namespace of a stored definition, without parsing the rest."""
     return tuple(data["namespace"])
 
 

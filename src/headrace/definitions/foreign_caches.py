@@ -9,7 +9,7 @@ from headrace.ports import Runner
 
 
 def look_anew(sources: Iterable[TableName], runner: Runner) -> None:
-    """Have those that are in other catalogs be looked at anew.
+    """Drop Spark's cached metadata of tables in other catalogs.
 
     Args:
         sources: What is going to be read.

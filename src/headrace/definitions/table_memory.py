@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 class TableMemory:
-    """Forgets, in one place, what a session keeps for stream tables that are gone.
+    """Drops what a session keeps for stream tables that are gone.
 
     Compiled queries, derived programs and statistics are kept by different packages. Each keeps them in a `PerTable`
     of one memory, so that a refresh has one call to make when tables were dropped, here or by another process.
@@ -23,7 +23,7 @@ class TableMemory:
         self._parts: WeakSet[PerTable[Any]] = WeakSet()
 
     def keep_only(self, tables: Collection[TableName]) -> None:
-        """Forget everything that is kept for other tables than these."""
+        """Drop the values of all other tables."""
         for part in self._parts:
             part.keep_only(tables)
 

@@ -96,7 +96,7 @@ def _binding(
     views: Mapping[TableName, str],
     bind: Bind,
 ) -> tuple[str, Callable[[Reference], str]]:
-    """Return the text whose table names are to be replaced, and what by."""
+    """Return the text whose table names are replaced, and their replacements."""
     resolve = resolver(namespace, catalogs)
 
     def expression_of(name: TableName) -> str:

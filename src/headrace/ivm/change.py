@@ -132,7 +132,7 @@ SHARED = "shared"
 
 
 def cheap(relation: Relation) -> bool:
-    """Return whether computing a relation again costs no more than reading it where it was kept."""
+    """Return whether computing a relation again is as cheap as reading a kept result."""
     if isinstance(relation, (Project, Filter, Union, Generate)):
         return all(cheap(each) for each in relation.inputs)
     return isinstance(relation, (Scan, Stored, Values, Empty))

@@ -1,4 +1,4 @@
-"""What a refresh computes, as data."""
+"""The program of a refresh: steps and changes, as data."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Step:
         return (self.relation, *self.aside)
 
     def rewritten(self, rule: Callable[[Relation], Relation]) -> Step:
-        """Return the step with its own relation rewritten, and what says whether it is needed."""
+        """Return the step with its relation and its condition rewritten."""
         only_if = None if self.only_if is None else rule(self.only_if)
         return replace(self, relation=rule(self.relation), only_if=only_if)
 
@@ -98,7 +98,7 @@ class Need:
     fields: Mapping[str, str]
 
     def serves(self, other: Need) -> bool:
-        """Return whether what is read for this has all that another one needs."""
+        """Return whether the rows read for this need serve another one too."""
         return other.follows <= self.follows and other.fields.keys() <= self.fields.keys()
 
 

@@ -1,4 +1,4 @@
-"""Drop what is known to be empty.
+"""Drops relations that are known to be empty.
 
 ∅ is neutral in a union and absorbing in projections, selections, joins and GROUP BY with keys. Nothing is said of an
 aggregate without keys, which has a row over no input.

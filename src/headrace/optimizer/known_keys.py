@@ -1,4 +1,4 @@
-"""Use what is known of keys.
+"""Simplifies operators where keys are known.
 
 Where no two rows of R agree in k: δ_A(R) = π_A(R) for A ⊇ k, as no row occurs twice; γ_A;f(R) for A ⊇ k has groups of
 one row, over which f is an expression; and where a row of L has one partner at most in R, L ⋉ R = π_L(L ⋈ R), and rules

@@ -66,7 +66,7 @@ class Optimizer:
         return views
 
     def rules(self, change: Change, tree: Relation) -> Change:
-        """Decide what the delta rules need not follow.
+        """Restrict what the delta rules follow.
 
         Args:
             change: The changed sources, before any rule has asked.

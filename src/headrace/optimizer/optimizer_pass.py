@@ -1,4 +1,4 @@
-"""A pass of the optimiser, and what it is given."""
+"""A pass of the optimiser, its phase, and the facts that it may use."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _VALUE = "__hr_partner"
 
 
 def restrict_groups(change: Change, tree: Relation) -> Change:
-    """Have the rules follow only those groups that something may be joined to.
+    """Restrict the delta rules to groups that something can be joined to.
 
     Args:
         change: Says what changed, and how large the sources are; nothing was asked of it yet.

@@ -17,7 +17,7 @@ from headrace.optimizer.empty_relations import drop_empty
 
 
 class DeadSteps:
-    """What of a program is not needed, as far as is known while it runs.
+    """Steps of a program that turn out not to be needed while it runs.
 
     Args:
         program: What runs.
@@ -36,7 +36,7 @@ class DeadSteps:
 
 
 def dead_steps(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
-    """Return the steps that have no rows, or whose rows nobody looks at.
+    """Return the steps that are empty, or whose rows no later step reads.
 
     Args:
         program: What runs.

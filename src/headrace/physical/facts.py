@@ -1,4 +1,4 @@
-"""Everything a refresh is planned from, gathered before anything runs."""
+"""Facts that a refresh is planned from, gathered before anything runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """A change that other stream tables read too, and that is kept for them.
+    """A change that several stream tables read, and how it is kept for them.
 
     Args:
         view: Temporary name; the same for everyone who reads this change with these columns.

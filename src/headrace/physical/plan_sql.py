@@ -79,7 +79,7 @@ class PlanSql:
     # ---- statements
 
     def query(self, stage: Compute, *, ranges: str | None = None, empty: bool = False) -> str:
-        """Write what a stage computes.
+        """Write the query of a stage.
 
         Args:
             stage: The stage.

@@ -17,7 +17,7 @@ EACH = 8
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a program depends on beside the definition.
+    """The key of a cached program: everything it depends on besides the definition.
 
     Args:
         changed: Sources that changed.

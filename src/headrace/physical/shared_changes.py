@@ -168,7 +168,7 @@ def _follows(table: StreamTable) -> bool:
 
 
 def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts:
-    """Return the facts, without what would be kept for nobody.
+    """Return the facts without shared changes that no other table will read.
 
     No other table waits for it, and it is not there yet.
 
@@ -185,7 +185,7 @@ def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a reader learns of something common.
+    """Measures of a shared change, and the seconds that each reader is charged.
 
     Args:
         measures: What was measured of it, by name.
@@ -198,7 +198,7 @@ class Read:
 
 @dataclass(slots=True)
 class _Kept:
-    """What is kept under a name.
+    """A change or semi-join that is kept under a temporary name.
 
     Args:
         about: Whose change it is.
@@ -233,7 +233,7 @@ class CommonChanges:
             return frozenset(view for _, view in self._kept)
 
     def worth_it(self, facts: Facts, runner: Runner) -> Facts:
-        """Return the facts, without what would be kept for nobody.
+        """Return the facts without shared changes that no other table will read.
 
         Args:
             facts: As gathered.
@@ -243,7 +243,7 @@ class CommonChanges:
         return worth(facts, lambda view: self.is_there(runner, view))
 
     def is_there(self, runner: Runner, view: str) -> bool:
-        """Return whether something is kept under a name, or just being computed."""
+        """Return whether something is kept under a name, or being computed at this moment."""
         with self._lock:
             return (runner, view) in self._kept
 
@@ -290,7 +290,7 @@ class CommonChanges:
         few: bool = False,
         sql: Callable[[], str] | None = None,
     ) -> Read:
-        """Make what is common readable under its name and keep it there; `leave` must follow.
+        """Compute or reuse a shared result under its temporary name; `leave` must follow.
 
         What was kept of the same thing earlier, and nobody reads any more, is let go.
 
@@ -316,7 +316,7 @@ class CommonChanges:
         return kept.read
 
     def leave(self, runner: Runner, view: str, reader: TableName) -> None:
-        """Say that a reader is done; what it read stays for the others."""
+        """Note that a reader is done; the result stays for the others."""
         with self._lock:
             kept = self._kept.get((runner, view))
             if kept is None:  # all was let go, with a Spark that was lost

@@ -1,4 +1,4 @@
-"""Facts to stages: what a refresh will run, decided before it runs.
+"""Plans the stages of a refresh from facts, before anything runs.
 
 Pure functions. A DIFFERENTIAL refresh is planned in two halves, because how a change is applied depends on how large it
 turned out to be: `compute_stages` up to the change, `lake.apply_change.plan_apply` from its measured size.
@@ -147,7 +147,7 @@ def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[
 
 
 def _insert(stage: Compute, stages: list[Compute]) -> None:
-    """Put a stage where it can begin: behind the last one that it reads."""
+    """Insert a stage behind the last one that it reads."""
     read = [at for at, each in enumerate(stages) if each.view in stage.depends_on]
     stages.insert(max(read, default=-1) + 1, stage)
 
@@ -225,7 +225,7 @@ def _read_stages(facts: Facts, times: Counter[str]) -> tuple[Stage, ...]:
 
 
 def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
-    """Return the change whose size was counted along with what it follows from.
+    """Return the change whose size was counted in an earlier stage.
 
     Args:
         facts: The refresh.

@@ -41,7 +41,7 @@ class ReadChange:
 
     @property
     def title(self) -> str:
-        """Say what a person sees while it runs."""
+        """Return the text that is shown while the stage runs."""
         return f"read change of {self.source}"
 
 
@@ -79,7 +79,7 @@ class Compute:
 
     @property
     def title(self) -> str:
-        """Say what a person sees while it runs."""
+        """Return the text that is shown while the stage runs."""
         if self.common is not None and self.near is not None:
             source, columns = self.near
             return f"collect {source} near changes by {', '.join(columns)}"
@@ -87,7 +87,7 @@ class Compute:
 
     @property
     def materialized(self) -> bool:
-        """Return whether its rows are computed by itself, and kept."""
+        """Return whether its rows are computed in a job of their own and kept."""
         return self.policy is Policy.MATERIALIZE
 
 
@@ -115,7 +115,7 @@ class Write:
 
     @property
     def title(self) -> str:
-        """Say what a person sees while it runs."""
+        """Return the text that is shown while the stage runs."""
         return f"{self.strategy} {self.table}"
 
 
@@ -131,7 +131,7 @@ class Publish:
 
     @property
     def title(self) -> str:
-        """Say what a person sees while it runs."""
+        """Return the text that is shown while the stage runs."""
         return "publish"
 
 

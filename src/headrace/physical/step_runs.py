@@ -1,4 +1,4 @@
-"""Records of what became of each stage of a refresh, for `explain --analyze`."""
+"""Records of how each stage of a refresh ran, for `explain --analyze`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Skipped(StrEnum):
 
 @dataclass(slots=True)
 class StepRun:
-    """Holds what became of one stage; filled while it runs.
+    """Record of how one stage ran; filled while it runs.
 
     Args:
         stage: The stage, as it was planned.

@@ -1,4 +1,4 @@
-"""Names of temporary views: unique to one refresh, or to what is kept for several."""
+"""Names of temporary views: unique to a refresh, or the same for all that share a result."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def change_views(facts: Facts) -> dict[TableName, str]:
 
 
 def view_named(text: str) -> str:
-    """Return the temporary name of what a text says, the same for whoever says it."""
+    """Return a temporary name that depends on a text only."""
     return f"{RESERVED_PREFIX}change_{hashlib.sha256(text.encode()).hexdigest()[:16]}"

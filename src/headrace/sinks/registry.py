@@ -50,7 +50,7 @@ KINDS: tuple[SinkKind, ...] = ()
 
 
 def unknown_kind(name: str) -> Unsupported:
-    """Return the error for a kind of sink that there is not."""
+    """Return the error for an unknown kind of sink."""
     kinds = ", ".join(kind.name.upper() for kind in KINDS)
     return Unsupported(
         "SINK_KIND_UNKNOWN",

@@ -1,4 +1,4 @@
-"""What a database source hands over to be landed, whatever database it is.
+"""Interface of captured changes that are landed, the same for every kind of database.
 
 A *mirror* is a table of the lake that follows a table of a database: state and change log, as of a stream table whose
 query is the identity. A capture reads changes up to a position, makes them durable as files, and lets go of them at the
@@ -107,11 +107,11 @@ class Capture(Protocol):
 
     @property
     def installed(self) -> bool:
-        """Return whether `begin` went so far that something of it may be on the server."""
+        """Return whether something may be installed on the server."""
         ...
 
     def begin(self) -> Landing:
-        """Install capture and take the first snapshot; also anew, when what was installed is lost.
+        """Install capture and take the first snapshot, or a new one where capture was lost.
 
         Raises:
             HeadraceError: It could not; `remove` takes away what was installed.
@@ -123,7 +123,7 @@ class Capture(Protocol):
         ...
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
-        """Take some mirrors anew, also such as were never landed, at one cut with all others.
+        """Copy some mirrors again at one cut with all others; also mirrors never landed before.
 
         Args:
             position: What is landed.
@@ -132,11 +132,11 @@ class Capture(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Capture nothing that has no mirror; what is left undone is done by the next landing."""
+        """Stop capturing tables without a mirror; the next landing finishes what is left."""
         ...
 
     def acknowledge(self, position: Json) -> None:
-        """Let the database forget what comes before a position that is published."""
+        """Allow the database to discard changes before a published position."""
         ...
 
     def remove(self) -> None:

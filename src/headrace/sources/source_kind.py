@@ -1,4 +1,4 @@
-"""The interface of a kind of database source, so that nothing above needs a special case.
+"""Interface of a kind of database source; nothing above it knows a kind.
 
 A kind has a module with an object that satisfies `SourceKind`, and its line in `registry.KINDS`. Every command loads
 that module, so it imports drivers and whatever else is slow inside its methods.
@@ -51,7 +51,7 @@ class KeptMirror(Protocol):
 
     @property
     def details(self) -> Json | None:
-        """Return what its last `LandedTable` said; None before the first landing."""
+        """Return the details of its last `LandedTable`; None before the first landing."""
         ...
 
     @property
@@ -85,13 +85,13 @@ class KeptSource(Protocol):
 
     @property
     def looks(self) -> Sequence[Json]:
-        """Return the looks at its server that the kind wanted remembered, oldest first."""
+        """Return earlier looks at its server, oldest first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at before a source is created.
+    """One check before a source is created.
 
     Args:
         name: What it is about.
@@ -123,7 +123,7 @@ class HealthLine:
 
 @dataclass(frozen=True, slots=True)
 class ServerHealth:
-    """How a source stands at its server, in the kind's own words.
+    """Health of a source at its server, in the kind's own words.
 
     Args:
         figures: For programs: attributes of `SourceHealth` and fields of `--json`.
@@ -138,7 +138,7 @@ class ServerHealth:
 
 @dataclass(frozen=True, slots=True)
 class ImpendingLoss:
-    """What a server will soon throw away if nothing more is landed, and changes with it.
+    """A loss of changes that threatens if nothing more is landed.
 
     Args:
         what: Its name on the server.
@@ -155,7 +155,7 @@ class ImpendingLoss:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a look at a server teaches.
+    """Conclusions from looks at a server.
 
     Args:
         remembered: The looks to remember from now on, oldest first.
@@ -168,7 +168,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """What separates a source from what is declared.
+    """Differences between a source and its declaration.
 
     Args:
         added: Tables that are missing, as they are declared.
@@ -326,7 +326,7 @@ class SourceKind(Protocol):
         ...
 
     def look(self, source: KeptSource, *, landed: bool) -> Json | None:
-        """Look at what the server keeps for a source; None where nothing can be lost.
+        """Read what the server keeps for a source; None where nothing can be lost.
 
         Args:
             source: The source.

@@ -1,4 +1,4 @@
-"""Statistics of refreshes, by which the next ones are planned; no result depends on them.
+"""Statistics of past refreshes, for planning the next ones; no result depends on them.
 
 In come observations (`observe`) and a table's history; out go expectations of rows, strategies to leave out for a
 while, and the calibration of the cost model. Doors: `session_statistics`, `calibration`.

@@ -1,4 +1,4 @@
-"""How fast a table's refreshes have been, against what was estimated for them."""
+"""Compares measured times of a table's refreshes with their estimates."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _before(history: tuple[HistoryEntry, ...], mode: RanAs) -> float | None:
 
 
 def _tells(entry: HistoryEntry) -> bool:
-    """Return whether a refresh says something about what this model estimates."""
+    """Return whether a refresh can be compared with the model's estimate."""
     metrics, warm = entry.metrics, int(entry.metrics.get("session", 0) or 0) >= WARM
     estimated = bool(metrics.get("estimate")) and metrics.get("model") == MODEL
     return estimated and warm

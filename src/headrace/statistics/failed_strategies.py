@@ -51,7 +51,7 @@ class FailedStrategies:
             self._failed.setdefault((strategy, subject), {})[names] = now
 
     def off(self, strategy: Strategy, subject: TableName, by: TableName) -> frozenset[Names]:
-        """Return what a stream table is not to try in its current refresh.
+        """Return the columns or steps for which a stream table must not use a strategy now.
 
         Args:
             strategy: The strategy.

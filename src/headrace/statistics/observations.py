@@ -1,4 +1,4 @@
-"""What refreshes report to `SessionStatistics.observe`."""
+"""Observations that refreshes report to `SessionStatistics.observe`."""
 
 from __future__ import annotations
 

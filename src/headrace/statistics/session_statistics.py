@@ -42,7 +42,7 @@ class SessionStatistics:
         self._ran = Counter[RanAs]()
 
     def observe(self, seen: Observation) -> None:
-        """Take in what a refresh reports."""
+        """Record an observation of a refresh."""
         match seen:
             case RefreshBegan(table):
                 self._failed.count_refresh(table)

@@ -66,7 +66,7 @@ def pins(window: Window, call: WindowCall) -> Names:
 
 
 def of_calls(window: Window) -> Iterator[Dependency]:
-    """Return what functions of peers depend on: PARTITION BY and ORDER BY."""
+    """Return the columns of PARTITION BY and ORDER BY that window functions depend on."""
     for call in window.calls:
         if not positional(call) and all(as_column(key.scalar) for key in call.order):
             yield pins(window, call), frozenset({call.name})

@@ -117,7 +117,7 @@ class Uniqueness:
         return ()
 
     def _settled(self, condition: Scalar) -> frozenset[str]:
-        """Return the columns of which a condition says the value, without a cast."""
+        """Return the columns whose values a condition fixes without a cast."""
         found = set[str]()
         for form in (each.form for each in conjuncts(condition)):
             match form:

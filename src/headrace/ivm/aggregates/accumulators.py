@@ -63,7 +63,7 @@ class Accumulator:
         return self.kind is Kind.SUM and self.weight_type is None
 
     def halved(self, *, ansi: bool) -> bool:
-        """Return whether a change of it is added up in two halves.
+        """Return whether its change is summed in two halves.
 
         Args:
             ansi: Whether arithmetic fails on overflow; where it wraps around, it does no harm.
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def recomputed(self) -> bool:
-        """Return whether touched groups must be read again whatever the change is."""
+        """Return whether touched groups must be read again, whatever the change."""
         return any(a.kind is Kind.VALUE for a in self.accumulators)
 
     def add(self, kind: Kind, call: AggregateCall, **facts: str | None) -> str:
@@ -240,7 +240,7 @@ _HALF = 4294967296
 
 
 def joined_halves(name: str) -> Scalar:
-    """Return the sum from its halves, wider than what it is a sum of.
+    """Return the sum of its halves, in a wider type than the summed values have.
 
     What a change adds to a sum may be too large for the sum's type although no sum ever was: two rows that leave, and
     whose like come only later in the order of addition. Decimals hold it, but adding them up takes several times as

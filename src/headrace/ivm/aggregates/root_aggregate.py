@@ -59,7 +59,7 @@ _COPIES = "__hr_copies"
 
 
 def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
-    """Return the output columns, and how often a row is there when that is not once."""
+    """Return the output columns, with the number of copies where rows have several."""
     return root.items if root.copies is None else (*root.items, (_COPIES, root.copies))
 
 
@@ -268,7 +268,7 @@ def _overflows_to_null(a: Accumulator) -> bool:
 
 
 def _overflowed(a: Accumulator) -> Scalar:
-    """Return whether a sum is NULL, or was, although there is something to sum."""
+    """Return the condition that a sum is or was NULL although there are values to sum."""
     assert a.count is not None
     template = "({old} IS NULL AND {had} > 0) OR ({new} IS NULL AND {has} > 0)"
     return compose(

@@ -1,4 +1,4 @@
-"""Whether a query only grows when what it reads grows, and whether it keeps copies.
+"""Decides whether a query is monotone, and whether duplicates show in its result.
 
 Projections, conditions, generators, inner joins, unions, DISTINCT and EXISTS are monotone: more rows in, no row less
 out. The left side of an outer join and of NOT EXISTS is, too, as each of its rows is judged by itself; what it is
@@ -38,7 +38,7 @@ from headrace.names import TableName
 
 @dataclass(frozen=True, slots=True)
 class Shrinking:
-    """A construct whose result may lose rows when what it reads gains some.
+    """A construct that is not monotone: it may lose rows when its input gains some.
 
     Args:
         construct: Its name in SQL words, with what it is about.

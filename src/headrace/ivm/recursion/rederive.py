@@ -1,4 +1,4 @@
-"""Delete and rederive: take back what lost its support, then find what still follows.
+"""Delete and rederive: removes rows that may have lost support, then restores the others.
 
 Let T = A ⊎ S(T) be the recursion, A′ and S′ its start and its step after the change. S takes each row by itself, so a
 step is a bag of pairs (x, y): y follows from x. Let M be the pairs that are there more or less often than before, for

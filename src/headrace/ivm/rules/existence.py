@@ -71,7 +71,7 @@ def affected(node: Existence, right: Relation, change: Change) -> Stored:
 
 
 def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> Relation:
-    """Return the rows, a few, that stay over the right side as given.
+    """Return those of some left rows that belong to the result, by the given right side.
 
     It is read for their keys only.
     """
@@ -80,7 +80,7 @@ def judged(node: Existence, rows: Relation, right: Relation, change: Change) -> 
 
 
 def with_partners(condition: Scalar, rows: Relation, right: Relation, change: Change) -> tuple[Relation, Relation]:
-    """Return some rows, and of the other side of a join what can be their partner."""
+    """Restrict the right side of a join to possible partners of some left rows."""
     on = equalities(condition, rows.columns, right.columns)
     if not on:
         return rows, right

@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: followed on from the rows that came, less what rested on those that went.
+"""WITH RECURSIVE: semi-naive for rows that came, delete and rederive for rows that went.
 
 A recursion ρ over a start A and a step S gives T = A ⊎ S(T), copies and all: a row as often as there are ways to it.
 As long as sources only gain rows and S is monotone in them, ΔT = ΔA ⊎ ΔS(T) ⊎ S′(ΔT), which is a recursion again: it

@@ -50,7 +50,7 @@ def bound(tree: Relation, types: Mapping[str, str]) -> Relation:
 
 
 def is_bound(rows: Relation) -> bool:
-    """Return whether what is grouped are the rows of such groups only."""
+    """Return whether rows are restricted to groups with partners."""
     return isinstance(rows, Existence) and rows.bounding
 
 

@@ -41,7 +41,7 @@ class Part:
     key: tuple[str, ...] | None
 
     def read(self, columns: tuple[str, ...]) -> Relation:
-        """Return its rows.
+        """Return the rows of this part.
 
         Args:
             columns: All columns of the table.
@@ -52,7 +52,7 @@ class Part:
         return Project(rows, tuple((n, column(s)) for n, s in zip(self.names, self.stored, strict=True)))
 
     def written(self, rows: Relation, columns: tuple[str, ...], types: Types) -> Relation:
-        """Return rows of it, or their change, as rows of the table.
+        """Return rows of this part, or their change, as rows of the companion.
 
         Args:
             rows: With its columns.
@@ -113,7 +113,7 @@ def part_types(own: FullProgram, below: tuple[Root, ...], types_of: Callable[[Re
 
 
 def columns_of(parts: tuple[Part, ...]) -> tuple[str, ...]:
-    """Return the columns of the table."""
+    """Return the columns of the companion."""
     if parts[0].number is None:
         return parts[0].stored
     return (PART, *(name for part in parts for name in part.stored))

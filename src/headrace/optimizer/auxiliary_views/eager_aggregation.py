@@ -1,4 +1,4 @@
-"""Eager aggregation: groups before an outer join what is grouped again after it.
+"""Eager aggregation: groups rows before an outer join that are grouped again after it.
 
 γ_B(γ_k(L ⟕_{a=f} R)), how many customers have how many orders: for the groups that a change of R touches, and for
 which rows of L are padded, all of R would have to be read. With k ⊇ a columns of L, and calls over R alone,

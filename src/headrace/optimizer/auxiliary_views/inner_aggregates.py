@@ -94,7 +94,7 @@ def follow(
     change: Change,
     program: Callable[[Relation, Change], DeltaProgram | None],
 ) -> DeltaProgram | None:
-    """Return the program for a change of what the query reads.
+    """Return the program for a change of the query's sources.
 
     Args:
         tree: The query.
@@ -158,7 +158,7 @@ def _together(
 
 @dataclass(frozen=True, slots=True)
 class _Instead:
-    """Puts what the companion has in the place of what the rules ask for.
+    """Answers the delta rules from the companion where it has the rows that they ask for.
 
     Args:
         places: What is read instead of an aggregate.
@@ -169,7 +169,7 @@ class _Instead:
     parts: tuple[Part, ...]
 
     def within(self, relation: Relation) -> Relation:
-        """Return a relation that reads the companion, outermost kept part first."""
+        """Return a relation in which kept parts are read from the companion, outermost first."""
         if isinstance(relation, Aggregate) and relation in self.places:
             relation = self.places[relation]
         if isinstance(relation, Stored):

@@ -23,7 +23,7 @@ from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 
 
 def keep_groups(views: AuxiliaryViews, tree: Relation) -> AuxiliaryViews:
-    """Keep all groups of which ORDER BY … LIMIT at the root shows the first.
+    """Keep all groups where ORDER BY … LIMIT at the root shows the first of them.
 
     Args:
         views: What else the companion keeps.

@@ -60,7 +60,7 @@ def reserved(tree: Relation) -> bool:
 
 
 def full(tree: TopK) -> FullProgram:
-    """Compute the first rows with their reserve, and from these what is shown."""
+    """Compute the first rows with their reserve, and the result from these."""
     return FullProgram(_first(tree, tree.input), tree.with_inputs(Stored(COMPANION, tree.columns)))
 
 
@@ -118,7 +118,7 @@ def _known(tree: TopK) -> Scalar:
 
 
 def _refilled(tree: TopK, kept: Stored, followed: Stored, change: Change) -> Relation:
-    """Return the first rows, read again where too few are left of those that were kept."""
+    """Return the first rows; read them again where too few kept ones are left."""
     was = Project(kept, ((_THERE, literal(1)), (_MOVED, literal(0))))
     now = Project(followed, ((_THERE, literal(0)), (_MOVED, literal(1))))
     counts = Aggregate(Union((was, now)), (), (total(_THERE), total(_MOVED)))

@@ -1,4 +1,4 @@
-"""Finds inner groups that a refresh would have to compute over all their input.
+"""Finds inner aggregates that a refresh would have to compute over all their input.
 
 Rules ask for an input as it was and as it is. Mostly they ask for the rows that have some keys, which are pushed down
 to the sources. Where groups are asked for by something that does not tell their keys, all of them are computed, twice:

@@ -66,14 +66,14 @@ def read_once(
 
 
 def is_large(program: DeltaProgram) -> bool:
-    """Return whether looking through a program would take longer than it saves."""
+    """Return whether analysing a program would take longer than it saves."""
     nodes = (node for step in program.steps for node in walk(step.relation))
     return len(program.steps) > MOST_STEPS or next(islice(nodes, MOST_NODES, None), None) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A program that is looked through.
+    """A program that is analysed.
 
     Args:
         program: The program.

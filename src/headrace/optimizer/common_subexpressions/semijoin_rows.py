@@ -77,11 +77,11 @@ class _Rows:
         return tuple(dict.fromkeys((*self.key[1], *self.fields)))
 
     def now(self) -> Relation:
-        """Return those that are there, one by one."""
+        """Return the present rows, one by one."""
         return self._having(self._all(Moment.AFTER))
 
     def both(self) -> Relation:
-        """Return those that are there or were."""
+        """Return present and former rows, each with how often it is and was there."""
         now = Project(self.now(), (*identity(self.names), (AFTERWARDS, literal(1)), (_REMOVED, literal(0))))
         minus = compose("-{w}", w=column(WEIGHT))
         # what changed and has none of the keys is there as well: nobody asks for it
@@ -93,7 +93,7 @@ class _Rows:
         return Project(summed, (*identity(self.names), (AFTERWARDS, column(AFTERWARDS)), (BEFOREHAND, before)))
 
     def coverage(self) -> DeltaCoverage:
-        """Return the changed rows, and the test whether they are all there are."""
+        """Return the relations that tell whether the change has all rows of the semi-join."""
         changed = Project(self._all(Moment.CHANGE), (*identity(self.names), (_NET, column(WEIGHT))))
         net = Aggregate(changed, self.names, (total(_NET),))
         after, before = (compose(f"greatest({sign}{{n}}, 0L)", n=column(_NET)) for sign in ("", "-"))
@@ -105,7 +105,7 @@ class _Rows:
         return scan if self.condition is None else Filter(scan, self.condition)
 
     def _having(self, rows: Relation) -> Relation:
-        """Return those with one of the keys."""
+        """Return the rows with one of the keys."""
         numbers = frozenset(name for name in self.key[1] if is_integer(self.fields.get(name)))
         return SemiJoin(rows, self.keys, tuple(zip(self.key[1], self.keys.columns, strict=True)), numbers=numbers)
 

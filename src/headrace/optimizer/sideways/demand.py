@@ -1,4 +1,4 @@
-"""Which rows of a relation matter to what is computed from it, passed down to the scans.
+"""Finds which rows of each scan can matter to a result.
 
 Of a join, only rows with the other side's keys matter; of the other side of an outer join, a semi-join or an anti-join,
 those with the keys of the rows that are judged. Where a key's values come from is found by `delta.domain`.
@@ -46,7 +46,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A scan, and what matters of it.
+    """A scan, and the demands that restrict its rows.
 
     Args:
         scan: The scan.
@@ -68,7 +68,7 @@ Conditions = tuple[Scalar, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """Looks at every scan of a relation with what matters of it.
+    """Visits every scan of a relation with the demands on it, and may replace it.
 
     Args:
         domains: Finds where values come from.
@@ -79,7 +79,7 @@ class Tracing:
     use: Use
 
     def visit(self, node: Relation, demands: Demands = (), conditions: Conditions = ()) -> Relation:
-        """Return the relation with what `use` gives in the places of scans.
+        """Return the relation, its scans replaced by what `use` returns.
 
         Args:
             node: The relation.

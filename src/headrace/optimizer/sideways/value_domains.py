@@ -106,7 +106,7 @@ class Domains:
         return next((Stored(name, node.columns) for name in sorted(self.always) if self.steps[name] == node), None)
 
     def _small(self, node: Relation) -> bool:
-        """Return whether a relation is no more than a selection from a change, or from what is kept."""
+        """Return whether a relation is only a selection from a change or a kept step."""
         match node:
             case Scan():
                 return node.moment is Moment.CHANGE
@@ -164,7 +164,7 @@ def _says(join: Relation, side: int) -> bool:
 
 
 def united(values: Iterable[Relation]) -> Relation:
-    """Return the union of some domains, each term of it once.
+    """Return the union of domains without repeated terms.
 
     Args:
         values: Relations with equally many columns.

@@ -54,7 +54,7 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
 
 
 def appended_sql(table: TableName, former: int | None, meta: TableMeta) -> str:
-    """Return a table reference that reads what was appended to a table since a snapshot.
+    """Return a table reference that reads the rows appended since a snapshot.
 
     Args:
         table: The table.

@@ -85,7 +85,7 @@ def file_diff(meta: TableMeta, before: int, after: int) -> FileDiff | None:
 
 @lru_cache(maxsize=16)  # the positions of one take up to 2 MB; failures are not kept
 def _diff(before: str, after: str) -> FileDiff:
-    """Return the difference of two manifest lists; raises what cannot be read."""
+    """Return the difference of two manifest lists."""
     old, new = _manifests(before), _manifests(after)
     left, right = _read(old.keys() - new.keys()), _read(new.keys() - old.keys())
     added, removed = right.data - left.data, left.data - right.data

@@ -1,4 +1,4 @@
-"""What the manifests of an Iceberg table list; read with no Spark job."""
+"""Reads the manifests of an Iceberg table without a Spark job."""
 
 from __future__ import annotations
 

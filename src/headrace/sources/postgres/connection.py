@@ -55,7 +55,7 @@ ENVIRONMENT = "env:"
 
 
 def check_url(url: str) -> None:
-    """Refuse what is no connection string, and secrets.
+    """Refuse malformed connection strings, and those with a password.
 
     Raises:
         UserError: `SOURCE_URL_INVALID`.
@@ -123,7 +123,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Turn what the driver raises into errors of ours.
+    """Turn the driver's errors into Headrace's.
 
     Raises:
         EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for bytes that are no text in their database's encoding,

@@ -1,4 +1,4 @@
-"""Make PostgreSQL a kind of database source: its grammar, and the way to what is behind it.
+"""PostgreSQL as a kind of database source: its grammar, options and entry points.
 
     FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
         [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
@@ -128,7 +128,7 @@ class Postgres:
         return without_tables(options, mirrors)
 
     def named_mirrors(self, source: KeptSource, tables: Sequence[str]) -> tuple[str, ...]:
-        """Find the mirrors that a user means."""
+        """Find mirrors by their own names or by those of their tables."""
         from headrace.sources.postgres.setup.open_capture import mirrors_of
 
         return mirrors_of(source.name, source.options, tables)

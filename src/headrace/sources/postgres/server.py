@@ -1,4 +1,4 @@
-"""What a server says of itself and of its tables: catalog queries, each with its purpose."""
+"""Catalog queries about a server and its tables, each with its purpose."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A table as it is now, and what may stand against capturing it.
+    """A table as the server has it now, with what may prevent capturing it.
 
     Args:
         table: The table.
@@ -151,7 +151,7 @@ class Found:
 
     @property
     def without(self) -> str:
-        """Say which columns the mirror leaves out; empty where it has all."""
+        """Describe the columns that the mirror leaves out; empty where it has all."""
         if not self.left_out:
             return ""
         return f"its mirror has no {', '.join(self.left_out)}: the stream does not carry generated columns like that"

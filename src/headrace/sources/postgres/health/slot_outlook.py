@@ -81,7 +81,7 @@ def remembered(looks: Sequence[Look], now: Look) -> tuple[Look, ...]:
 
 
 def outlook(looks: Sequence[Look], now: Look) -> Outlook:
-    """Predict by the looks at a slot when it will be lost.
+    """Predict from looks at a slot when it will be lost.
 
     Args:
         looks: Remembered ones, oldest first.

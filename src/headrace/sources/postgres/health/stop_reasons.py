@@ -52,7 +52,7 @@ def moved(name: str) -> UserError:
 
 
 def changed(message: str) -> UserError:
-    """Return the error for a server that is not the one it was, or not what it was."""
+    """Return the error for a server that was replaced or set back."""
     return _stopped("SOURCE_CHANGED", message)
 
 

@@ -1,4 +1,4 @@
-"""From what a user writes to options that the catalog keeps, and from those to a capture."""
+"""Makes options for the catalog from a user's request, and a capture from options."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _kept(parts: Mapping[str, Part]) -> dict[str, Any]:
 
 
 def check_names(*names: str) -> None:
-    """Refuse what cannot be the name of a source or a mirror.
+    """Refuse names that a source or a mirror cannot have.
 
     Raises:
         UserError: `INVALID_NAME`.

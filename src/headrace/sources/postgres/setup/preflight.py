@@ -1,4 +1,4 @@
-"""What must be so before a source can be captured, each with the statement that makes it so."""
+"""Checks the requirements of capturing a source, each with the statement that meets it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class CompletionMarkers:
         self._path = path
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a marker atomically: after a crash it is there whole or not at all.
+        """Write a marker atomically: after a crash it is complete or absent.
 
         Args:
             name: Its file below the folder.
@@ -40,7 +40,7 @@ class CompletionMarkers:
             self._files.move(f"{path}.new", path)
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """Return a note's value, or None where there is none."""
+        """Return the value of a marker, or None where there is none."""
         try:
             with self._files.open_input_stream(path) as stream:
                 found: dict[str, Any] = json.loads(stream.read())

@@ -66,7 +66,7 @@ class Ledger:
         return from_json(cuts[-1]["table"]) if cuts else None
 
     def refuse(self, mirrors: Collection[TableName]) -> None:
-        """Have some tables copied from their beginning."""
+        """Discard earlier copies of some tables."""
         self._refused |= {name.table for name in mirrors}
 
     def cut(self, name: TableName, table: RemoteTable) -> tuple[Range, ...] | None:

@@ -1,4 +1,4 @@
-"""Goes on with a first snapshot where an earlier process was killed.
+"""Resumes a first snapshot whose process was killed.
 
 An exported snapshot ends with its session, so that what is left is read in a later one, and the parts of a table come
 to be of different moments. That is exact all the same. Capture was installed at a moment B, before the first part was

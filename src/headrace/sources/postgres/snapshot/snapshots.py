@@ -101,7 +101,7 @@ def pieces(
 
 @dataclass(slots=True)
 class _Progress:
-    """Counts rows of all connections, and says now and then how many there are."""
+    """Counts rows of all connections, and reports progress now and then."""
 
     told: Told
     expected: int

@@ -12,7 +12,7 @@ from functools import cache
 
 
 def give_back() -> None:
-    """Give back what nothing uses."""
+    """Return unused memory to the operating system."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()

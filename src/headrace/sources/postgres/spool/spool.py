@@ -62,7 +62,7 @@ class Spool:
         give_back()
 
     def sweep(self, age: dt.timedelta | None) -> None:
-        """Remove what landings that did not end have left.
+        """Remove the files of landings that never finished.
 
         Args:
             age: So long nothing was written there; None removes the folders of all landings.

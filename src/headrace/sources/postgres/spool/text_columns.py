@@ -1,4 +1,4 @@
-"""What is left of a batch as columns of text, for files."""
+"""Turns the net changes of a batch into columns of text, for files."""
 
 from __future__ import annotations
 

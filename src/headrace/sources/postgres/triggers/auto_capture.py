@@ -85,7 +85,7 @@ class AutoCapture:
 
     @property
     def installed(self) -> bool:
-        """Return whether something of it may be on the server."""
+        """Return whether something may be installed on the server."""
         return self._triggers.installed or self._wal.installed
 
     def begin(self) -> Landing:
@@ -93,7 +93,7 @@ class AutoCapture:
         return self._triggers.begin()
 
     def land(self, position: Json) -> Landing:
-        """Read what was committed since a position, and change the way where it is time to."""
+        """Read changes committed since a position, and switch the way of capture where possible."""
         if by_triggers(position):
             landing = self._handed_over(position)
             if landing is None:
@@ -122,7 +122,7 @@ class AutoCapture:
         return landing
 
     def tidy(self) -> None:
-        """Capture nothing that has no mirror."""
+        """Stop capturing tables without a mirror."""
         self._now(self._what.position or {}).tidy()
 
     def acknowledge(self, position: Json) -> None:

@@ -221,7 +221,7 @@ def triggers(
 
 
 def reading(schema: str, suffix: str, columns: int, snapshot: str, after: int | None) -> sql.Composed:
-    """Return the COPY of what a snapshot did not have yet: `xid`, `op` and the columns.
+    """Return the COPY of changes that a snapshot did not have yet: `xid`, `op`, columns.
 
     Args:
         schema: The source's schema.

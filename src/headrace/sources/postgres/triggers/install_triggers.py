@@ -1,4 +1,4 @@
-"""Puts triggers on tables and takes them away, without keeping writers waiting.
+"""Installs and removes triggers without keeping writers waiting.
 
 Both need a lock that waits for transactions which have written to the table, and everybody who comes later waits behind
 whoever waits for it. So the lock is asked for with a patience of a fraction of a second, again and again.
@@ -72,7 +72,7 @@ def create_schema(connection: Connection, schema: str) -> None:
 def install(
     connection: Connection, schema: str, suffix: str, table: RemoteTable, patience: float | None = None
 ) -> None:
-    """Capture a table from now on, into an empty change table; also anew, as the table is now.
+    """Start to capture a table, or restart it with the table's present columns.
 
     Args:
         connection: The connection.
@@ -103,7 +103,7 @@ def install(
 
 
 def remove(connection: Connection, schema: str, patience: float | None = None) -> None:
-    """Take away everything of a source; nothing when there is nothing.
+    """Drop everything that was installed for a source.
 
     Args:
         connection: The connection.

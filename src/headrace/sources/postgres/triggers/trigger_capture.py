@@ -137,7 +137,7 @@ class TriggerCapture(PostgresCapture):
     # ---- the protocol
 
     def begin(self) -> Landing:
-        """Install triggers and take the first snapshot; go on with one that a process was killed in."""
+        """Install triggers and take the first snapshot, or resume one."""
         with connected(self._what.url) as connection:
             now = server(connection)
             wanted = self._wanted(connection, now, self._begun_with(connection, now))
@@ -202,13 +202,13 @@ class TriggerCapture(PostgresCapture):
             return self._witnessed(connection, replace(landing, notices=(*landing.notices, *self._notices)))
 
     def acknowledge(self, position: Json) -> None:
-        """Delete what is landed, and what captures tables that have no mirror."""
+        """Delete landed changes, and the capture of tables without a mirror."""
         with connected(self._what.url) as connection:
             self._withdraw_strange(connection)
             trim_change_tables(connection, self._schema, position["snapshot"])
 
     def tidy(self) -> None:
-        """Capture nothing that has no mirror."""
+        """Stop capturing tables without a mirror."""
         with connected(self._what.url) as connection:
             self._withdraw_strange(connection)
 

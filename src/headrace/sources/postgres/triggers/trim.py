@@ -1,4 +1,4 @@
-"""Deletes what is landed from change tables.
+"""Deletes landed changes from change tables.
 
 By pages from the first to the last, so that no statement runs long and none reads what another has deleted. What was
 deleted takes room until a vacuum has found it: autovacuum is told to come early, and after a large batch we vacuum

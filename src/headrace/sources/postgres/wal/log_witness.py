@@ -52,7 +52,7 @@ def _known(last: Begin) -> list[int]:
 
 
 def require_same_log(connection: Connection, slot: str, confirmed: int, position: Json) -> None:
-    """Refuse to move a slot to what is landed when that was landed from another log.
+    """Refuse to move a slot to a position that was landed from another log.
 
     Args:
         connection: A connection, not in a transaction.
@@ -95,7 +95,7 @@ def leave(connection: Connection, schema: str) -> str:
 
 
 def require(connection: Connection, schema: str, position: Json) -> None:
-    """Refuse to go on where the row of the landing that a position is from is not there.
+    """Refuse to continue where the row that the last landing wrote is missing.
 
     Args:
         connection: A connection whose transaction shows what is to be landed.

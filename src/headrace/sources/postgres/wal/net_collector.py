@@ -1,4 +1,4 @@
-"""Takes in a stream of whole transactions and keeps what is left of them, table by table.
+"""Collects the net changes of whole transactions, table by table.
 
 Pure. What was landed before is left out here, by position: a slot may lag behind the catalog (a crash between
 publishing and acknowledging), never the other way round.

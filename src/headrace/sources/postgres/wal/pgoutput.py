@@ -155,7 +155,7 @@ _COLUMN = Struct(">Ii")
 
 
 def decode(data: bytes) -> Message | None:
-    """Read one message; None for kinds that say nothing of rows.
+    """Read one message; None for kinds that are not about rows.
 
     Raises:
         InternalError: `PGOUTPUT_UNREADABLE` for what the protocol does not have.
@@ -242,7 +242,7 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def unreadable(data: bytes) -> InternalError:
-    """Return the error for what the protocol does not have."""
+    """Return the error for a message that the protocol does not have."""
     return InternalError(
         "PGOUTPUT_UNREADABLE",
         "PostgreSQL sent a change message that Headrace cannot read; nothing was landed.",

@@ -1,4 +1,4 @@
-"""Whether a source goes on at a replica that was promoted, or at a backup that was restored.
+"""Decides whether capture can continue at a promoted replica or a restored backup.
 
 Both begin a timeline of their own, which shares the log of the former one up to where it left it. What was landed up to
 there is in both. So nothing is missed where the slot came along (PostgreSQL 17 keeps failover slots in step on
@@ -21,7 +21,7 @@ FAILOVER_SLOTS = 170000
 
 
 def require_goes_on(url: str, now: Server, position: Json, slot: Slot | None, failover: bool) -> str | None:
-    """Refuse a server unless it has all that is landed, by its timeline's history.
+    """Refuse a server whose timeline's history lacks changes that are landed.
 
     Args:
         url: The connection string.

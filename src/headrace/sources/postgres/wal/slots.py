@@ -51,7 +51,7 @@ class Slot:
 
     @property
     def lost(self) -> bool:
-        """Return whether the server has thrown away what it needs."""
+        """Return whether the server has discarded log that the slot needs."""
         return self.status == "lost" or self.reason is not None
 
 
@@ -341,7 +341,7 @@ def last_begun(connection: Connection, slot: str, publication: str, until: int) 
 
 
 def advance(connection: Connection, slot: str, position: int) -> None:
-    """Acknowledge a position: the server may forget what comes before it."""
+    """Acknowledge a position: the server may discard the log before it."""
     connection.execute(
         "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots "
         "WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn",

@@ -145,7 +145,7 @@ class PostgresCapture:
         return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
-        """Read what was committed since a position."""
+        """Read changes committed since a position."""
         with connected(self._what.url) as connection:
             now = server(connection)
             told = self._check(connection, now, position)
@@ -203,7 +203,7 @@ class PostgresCapture:
         return self._tables(connection, server(connection).version, self._known)
 
     def up_to(self, connection: Connection, position: Json, until: int) -> Landing:
-        """Return all that was committed between two places in the log.
+        """Return all changes committed between two places in the log.
 
         Args:
             connection: To the server.

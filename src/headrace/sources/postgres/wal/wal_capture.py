@@ -272,8 +272,8 @@ class PostgresCapture:
         moved |= log_witness.landed(collector.last, position)
         return Landing(changed, moved, keep_position, collector.transactions, collector.rows, caught_up)
 
-    def _written(self, collected: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
-        for oid, changes in collected.items():
+    def _written(self, by_table: Mapping[int, KeyedChanges | WeighedChanges]) -> Iterator[PostgresTable]:
+        for oid, changes in by_table.items():
             if len(changes) or changes.truncated:
                 table = self._known[oid]
                 former = self._former.get(oid, table)

@@ -194,7 +194,7 @@ class PublishingWorker:
                 self.catalog.reset_staging(members, held=leases())
                 publication = self._prepare(members, heads)
                 self.catalog.publish(
-                    Publication(**publication, leases=leases(), groups=(str(members[-1]),) if len(members) > 1 else ())
+                    Publication(**publication, leases=leases(), groups=(tuple(members),) if len(members) > 1 else ())
                 )
         finally:
             with self._lock:

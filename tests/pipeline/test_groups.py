@@ -45,6 +45,7 @@ def test_a_group_is_published_in_one_transaction(hr: Headrace, ns: str, diamond:
         assert {row.name for row in last} == set(diamond)
         assert len({row.publication for row in last}) == 1
         assert {row.mode.value for row in last} == {"DIFFERENTIAL"}
+        assert {row.epoch for row in last} == {rows - 3}
         past[rows] = [last[0].publication or 0, dt.datetime.now(dt.UTC)]
     for rows, moments in past.items():  # the whole pipeline as it was then, its source included
         counts = "(SELECT count(*) FROM {ns}.a), (SELECT count(*) FROM {ns}.b), (SELECT sum(n) FROM {ns}.c), "
@@ -53,6 +54,7 @@ def test_a_group_is_published_in_one_transaction(hr: Headrace, ns: str, diamond:
             assert tuple(hr.at(moment).sql(f"SELECT {counts.format(ns=ns)}").first() or ()) == 4 * (rows,), moment
     assert all(v.ok for v in hr.verify(diamond))
     assert next(g for g in hr.diamond_groups() if g.name == f"{ns}.d").epoch == 2
+    assert [info.epoch for info in hr.status(diamond)] == [2, 2, 2]
     assert all(r.mode.value == "NO_CHANGE" for r in hr.refresh(diamond))
 
 
@@ -67,7 +69,12 @@ def test_when_a_member_fails_nothing_is_seen_of_any(
     assert caught.value.code == "ARITHMETIC_ERROR"
     assert versions(hr, diamond) == before
     assert hr._catalog.dirty_staging() == ()
-    assert hr.history(limit=1)[0].name == f"{ns}.{failing}"
+    failed, *others = hr.history(limit=1 + "bcd".index(failing))
+    assert failed.name == f"{ns}.{failing}"
+    assert {(row.name, row.ok, row.error_code) for row in others} == {
+        (name, False, "ROLLED_BACK") for name in diamond[: "bcd".index(failing)]
+    }
+    assert all(f"as {failed.name} of its group failed" in (row.error_message or "") for row in others)
     hr.sql(f"DELETE FROM {ns}.a WHERE k = 9; INSERT INTO {ns}.a VALUES (4, 2, 40)")
     assert sum(r.rows_inserted for r in hr.refresh(diamond)) > 0
     assert all(v.ok for v in hr.verify(diamond))

@@ -241,6 +241,7 @@ class HistoryEntry:
         id: Given by the catalog; None for an entry not yet written.
         stream_id: Given by the catalog.
         publication_id: Given by the catalog; None for a failed refresh.
+        epoch: Given by the catalog: which publication of its group it was; None for a table alone.
     """
 
     stream: TableName
@@ -261,6 +262,7 @@ class HistoryEntry:
     id: int | None = None
     stream_id: int | None = None
     publication_id: int | None = None
+    epoch: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -405,15 +407,13 @@ class SchedulingState:
 
 @dataclass(frozen=True, slots=True)
 class GroupEpoch:
-    """Number of a group's publications.
+    """Number of a group's publications, as one of its members knows it.
 
     Args:
-        name: The group.
-        epoch: Counts its publications.
+        epoch: Counts the publications of the groups that the member was in.
         publication: The last one.
     """
 
-    name: str
     epoch: int
     publication: PublicationRecord
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -155,6 +155,7 @@ history = sa.Table(
     sa.Column("error_code", sa.String(64)),
     sa.Column("error_message", sa.Text),
     sa.Column("metrics_json", JSON),
+    sa.Column("epoch", sa.BigInteger),
     sa.Index("ix_hr_history_stream_name", "stream_name", "id"),
     sqlite_autoincrement=True,
 )
@@ -195,14 +196,14 @@ care = sa.Table(
 )
 """What schedulers know of a stream table; no row for one that gave no cause."""
 
-group = sa.Table(
-    "hr_group",
+epoch = sa.Table(
+    "hr_epoch",
     metadata,
-    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("stream_id", BIG_ID, sa.ForeignKey("hr_stream_table.relation_id"), primary_key=True, autoincrement=False),
     sa.Column("epoch", sa.BigInteger, nullable=False),
     sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id"), nullable=False),
 )
-"""How often each group was published, and the last time."""
+"""The last publication that a stream table had part in as member of a group, and its number."""
 
 scheduler = sa.Table(
     "hr_scheduler",

@@ -97,6 +97,7 @@ def _row(entry: HistoryEntry) -> HistoryRow:
         error_message=entry.error_message,
         publication=entry.publication_id,
         jobs=int(jobs) if jobs is not None else None,
+        epoch=entry.epoch,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
+from headrace.catalog import Outcome as Ended
 from headrace.cost.mode_choice import Choice
+from headrace.errors import HeadraceError, UserError
 from headrace.ivm.program import DeltaProgram
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
@@ -115,13 +117,15 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
     )
 
 
-def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None) -> Publication:
+def published_together(
+    done: Sequence[Finished], leases: tuple[Lease, ...], group: tuple[TableName, ...] = ()
+) -> Publication:
     """Return the publication that makes several refreshes visible at once.
 
     Args:
         done: The refreshes; what reads another of them comes after it.
         leases: Leases on all the tables.
-        group: The group whose epoch is counted; None for a table that is in none.
+        group: All members of the group whose epoch is counted; () for a table that is in none.
     """
     each = [publication_of(one, ()) for one in done]
     return Publication(
@@ -132,7 +136,7 @@ def published_together(done: Sequence[Finished], leases: tuple[Lease, ...], grou
         leases=leases,
         definitions=tuple(x for p in each for x in p.definitions),
         deletes=tuple(x for p in each for x in p.deletes),
-        groups=(group,) if group is not None else (),
+        groups=(group,) if group else (),
     )
 
 
@@ -169,6 +173,28 @@ def entry_of(done: Finished) -> HistoryEntry:
         stages=dict(done.outcome.seconds),
         metrics=_metrics(done),
         frontier=done.facts.frontier,
+    )
+
+
+def rolled_back(done: Finished, failed: TableName, error: HeadraceError) -> HistoryEntry:
+    """Return a refresh in the history that came to nothing as its group failed.
+
+    Args:
+        done: The refresh.
+        failed: The member of its group that failed.
+        error: What went wrong with that.
+    """
+    why = UserError(
+        "ROLLED_BACK", f"It was not published, as {failed} of its group failed. [{error.code}] {error.message}"
+    )
+    return replace(
+        entry_of(done),
+        outcome=Ended.FAILED,
+        metrics={},
+        frontier=None,
+        rows_after=None,
+        error_code=why.code,
+        error_message=why.message,
     )
 
 

@@ -14,7 +14,7 @@ from headrace.names import TableName
 from headrace.refresh import gather_facts
 from headrace.refresh.guards import STOPPING
 from headrace.refresh.preparation import Attempt
-from headrace.refresh.publication_builder import Finished, published_together, result_of
+from headrace.refresh.publication_builder import Finished, published_together, result_of, rolled_back
 from headrace.results.refresh_results import Mode, RefreshResult
 
 
@@ -44,14 +44,14 @@ class Publishing:
             self._recordings = [each for each in self._recordings if each is not found]
 
     def publish(
-        self, done: Sequence[Finished], leases: tuple[Lease, ...], group: str | None = None
+        self, done: Sequence[Finished], leases: tuple[Lease, ...], group: tuple[TableName, ...] = ()
     ) -> dict[TableName, RefreshResult]:
         """Publish refreshes in one transaction.
 
         Args:
             done: The refreshes; what reads another of them comes after it.
             leases: Leases on all the tables.
-            group: The group that they are.
+            group: All members of the group that they are, also unchanged ones; () for a table alone.
 
         Returns:
             Their results, by table.
@@ -76,8 +76,8 @@ class Publishing:
                 continue
             for recording in self._recordings:
                 recording[one.facts.name] = one
-        if group is not None and done:
-            self.events.emit(GroupPublished(group, tuple(str(one.facts.name) for one in done)))
+        if group and done:
+            self.events.emit(GroupPublished(str(group[-1]), tuple(str(one.facts.name) for one in done)))
         return results
 
     def put_back(self, tables: Sequence[TableName], leases: tuple[Lease, ...]) -> None:
@@ -91,30 +91,30 @@ class Publishing:
             names = ", ".join(str(t) for t in back)
             self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
 
-    def failed(self, name: TableName, attempt: Attempt, error: HeadraceError) -> None:
+    def failed(self, name: TableName, attempt: Attempt, error: HeadraceError, done: Sequence[Finished] = ()) -> None:
         """Record a failure, stop the table where no refresh can help, and put back what was written.
 
         Args:
             name: The stream table.
             attempt: Its refresh.
             error: What went wrong.
+            done: Refreshes of other members of its group, which come to nothing; history has them, too.
         """
         if error.code == "LEASE_HELD":
             return  # it never began; of two schedulers that look at one table this happens to one all the time
         self.events.emit(RefreshFailed(str(name), error.code, error.message))
+        failure = HistoryEntry(
+            stream=name,
+            started_at=attempt.started,
+            finished_at=self.clock.now(),
+            mode=attempt.mode,
+            outcome=Outcome.FAILED,
+            stages=dict(attempt.stages),
+            error_code=error.code,
+            error_message=str(error),
+        )
         try:
-            self.catalog.record_failure(
-                HistoryEntry(
-                    stream=name,
-                    started_at=attempt.started,
-                    finished_at=self.clock.now(),
-                    mode=attempt.mode,
-                    outcome=Outcome.FAILED,
-                    stages=dict(attempt.stages),
-                    error_code=error.code,
-                    error_message=str(error),
-                )
-            )
+            self.catalog.record((*(rolled_back(one, name, error) for one in done if one.facts.name != name), failure))
             if error.code in STOPPING:
                 self.catalog.stop(name, error.code, f"{error.message} {error.hint or ''}".strip())
             table = self.catalog.find_stream_table(name)

@@ -103,7 +103,7 @@ class Refresher:
         heads: Cut,
         *,
         full: Collection[TableName] = (),
-        group: str | None = None,
+        group: tuple[TableName, ...] = (),
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
     ) -> tuple[RefreshResult, ...]:
@@ -113,7 +113,7 @@ class Refresher:
             names: The stream tables; what reads another of them comes after it, and reads what is not published yet.
             heads: The cut.
             full: Those to recompute whatever changed.
-            group: The group that they are.
+            group: All members of the group that they are; () for a table alone.
             patience: Seconds to wait for others who are refreshing one of them.
             resolved: What was decided about changes that are too large.
 
@@ -123,11 +123,11 @@ class Refresher:
         """
         trying = names[0]
         attempt = self._preparation.attempt()
+        done: list[Finished] = []
         try:
             if not full and (unchanged := self._nothing_to_do(names, heads, attempt)):
                 return unchanged
             with holding_leases(self.catalog, [resource_of(name) for name in names], patience=patience) as leases:
-                done: list[Finished] = []
                 states: list[gather_facts.TableState] = []
                 results: dict[TableName, RefreshResult] = {}
                 try:
@@ -169,7 +169,7 @@ class Refresher:
                     raise
                 return tuple(results[name] for name in names)
         except HeadraceError as error:
-            self._publishing.failed(trying, attempt, error)
+            self._publishing.failed(trying, attempt, error, done)
             raise
 
     def replace(

@@ -178,6 +178,7 @@ class StreamTableInfo(Record):
         pool: The pool whose quota it counts against; None for none.
         group: The group that it is refreshed and published with, as `diamond_groups` calls it; None for none.
         policy: When that group is due: `fastest` or `slowest`; None without one.
+        epoch: How often that group was published; None without one.
     """
 
     name: str
@@ -212,6 +213,7 @@ class StreamTableInfo(Record):
     pool: str | None = None
     group: str | None = None
     policy: str | None = None
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,7 @@ class HistoryRow(Record):
         error_message: Its message.
         publication: Number of the publication, which `hr.at()` takes.
         jobs: Spark jobs run, where the session can tell.
+        epoch: Which publication of its group it was; None for a table that was refreshed alone.
     """
 
     name: str
@@ -253,6 +256,7 @@ class HistoryRow(Record):
     error_message: str | None
     publication: int | None
     jobs: int | None
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from alembic.script import ScriptDirectory
 from catalog_kit import older
 from catalog_kit.databases import sql
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.samples import ORDERS, REVENUE, create, see
+from catalog_kit.samples import ORDERS, REVENUE, TOP, create, see
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Publication
 from headrace.catalog.schema import ICEBERG_DDL, REVISIONS, VERSION_TABLE, metadata
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, Events, Notice
@@ -133,6 +133,30 @@ def test_companions_of_older_catalogs_are_as_they_should_be(fresh_url: str) -> N
         )
     with Catalog.open(fresh_url) as catalog:
         assert catalog.stream_table(REVENUE).companion_behind is False
+
+
+def test_epochs_of_older_catalogs_go_on(fresh_url: str) -> None:
+    """They were kept by the name of a group's last member, also when that was dropped."""
+    older.make(fresh_url, "0011")
+    moment = "'2025-01-01T00:00:00.000000+00:00'"
+    with sql(fresh_url) as connection:
+        for number, name in enumerate(("revenue", "top"), 1):
+            connection.exec_driver_sql(
+                "INSERT INTO hr_relation (id, name, catalog_name, table_namespace, table_name, kind)"
+                f" VALUES ({number}, 'lake.shop.{name}', 'lake', 'shop', '{name}', 'stream')"
+            )
+            connection.exec_driver_sql(
+                "INSERT INTO hr_stream_table (relation_id, query, refresh_mode, definition_json, generation, status,"
+                f" created_at, updated_at)"
+                f" VALUES ({number}, 'SELECT 1', 'AUTO', '{{}}', 1, 'ACTIVE', {moment}, {moment})"
+            )
+        connection.exec_driver_sql(f"INSERT INTO hr_publication VALUES (7, 'u', {moment})")
+        connection.exec_driver_sql("INSERT INTO hr_group VALUES ('shop.top', 3, 7), ('shop.gone', 5, 7)")
+    with Catalog.open(fresh_url) as catalog:
+        assert {name: (of.epoch, of.publication.id) for name, of in catalog.epochs().items()} == {TOP: (3, 7)}
+        catalog.publish(Publication(groups=((REVENUE, TOP),)))
+        assert {name: of.epoch for name, of in catalog.epochs().items()} == {REVENUE: 4, TOP: 4}
+    assert "hr_group" not in older.tables(fresh_url)
 
 
 def check_notice(told: list[Event], url: str) -> None:

@@ -2,14 +2,16 @@
 
 import dataclasses
 import datetime as dt
+import itertools
 
 import pytest
 from catalog_kit.clock import START, ManualClock
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, refresh, see
+from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, lake, refresh, see
 
-from headrace.catalog import Catalog, RanAs
+from headrace.catalog import Catalog, Publication, PublicationRecord, RanAs
 from headrace.errors import UserError
+from headrace.names import TableName
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -113,18 +115,39 @@ def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:
     assert catalog.scheduling_states() == {}
 
 
-def test_epochs_count_publications_of_a_group(catalog: Catalog, iceberg: Iceberg) -> None:
-    create(catalog)
-    create(catalog, TOP)
-    for number in (1, 2):
+def test_epochs_grow_whoever_is_a_member(catalog: Catalog, iceberg: Iceberg) -> None:
+    new, numbers = lake("shop.new"), itertools.count(1)
+    for name in (REVENUE, TOP, new):
+        create(catalog, name)
+
+    def publish(*members: TableName) -> tuple[Publication, PublicationRecord]:
+        number = next(numbers)
         see(catalog, snapshot=number)
-        together = refresh(catalog, iceberg, number, REVENUE, TOP)
-        record = catalog.publish(dataclasses.replace(together, groups=("shop.top",)))
-    epoch = catalog.epochs()["shop.top"]
-    assert (epoch.epoch, epoch.publication) == (2, record)
-    lost = dataclasses.replace(together, groups=("shop.top",), uuid="again")
+        done = dataclasses.replace(refresh(catalog, iceberg, number, *members), groups=(members,))
+        return done, catalog.publish(done)
+
+    def epochs() -> dict[TableName, int]:
+        return {name: of.epoch for name, of in catalog.epochs().items()}
+
+    publish(REVENUE, TOP)
+    _, record = publish(REVENUE, TOP)
+    assert {of.publication for of in catalog.epochs().values()} == {record}
+    publish(REVENUE, TOP, new)  # its last member gives a group its name
+    assert epochs() == {REVENUE: 3, TOP: 3, new: 3}
+    done, _ = publish(REVENUE, new)
+    assert epochs() == {REVENUE: 4, TOP: 3, new: 4}
+    lost = dataclasses.replace(done, uuid="again")
     assert isinstance(attempt(lambda: catalog.publish(lost)), Exception)  # its versions are there already
-    assert catalog.epochs()["shop.top"].epoch == 2
+    assert epochs() == {REVENUE: 4, TOP: 3, new: 4}
+    with catalog.reading() as reader:
+        told = [(e.stream, e.epoch) for e in reader.history(None, 3)]
+    assert told == [(new, 4), (REVENUE, 4), (new, 3)]
+    for name in (REVENUE, TOP):
+        catalog.drop_stream_table(name)
+        create(catalog, name)
+    assert epochs() == {new: 4}
+    publish(REVENUE, TOP)  # a namesake begins anew
+    assert epochs() == {REVENUE: 1, TOP: 1, new: 4}
 
 
 def test_options_stay_when_a_definition_is_replaced(catalog: Catalog) -> None:

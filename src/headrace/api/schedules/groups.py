@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, GroupEpoch
 from headrace.errors import UserError
 from headrace.results.refresh_results import Record
 from headrace.scheduler.policy.plan_cycle import Hold, holds, not_due_yet
@@ -26,7 +26,7 @@ class DiamondGroup(Record):
         members: Its stream tables, in the order they are refreshed.
         converge: Those at which diamonds meet.
         policy: `fastest` or `slowest`.
-        epoch: How often it was published as a group.
+        epoch: Counts its publications; it grows for ever, whoever joins and leaves.
         last_publication: The number of the last one, which `hr.at()` takes; None before the first.
         waits_for: What holds the group up, with the reason: a member, something that a member reads, or members that
             are not due yet where all must be; None for nothing.
@@ -53,7 +53,7 @@ def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) ->
         name, members = cut.group(unit), cut.units.members[unit]
         if name is None:
             continue
-        epoch = epochs.get(name)
+        epoch = latest(epochs, members)
         found.append(
             DiamondGroup(
                 name=name,
@@ -68,6 +68,11 @@ def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) ->
             )
         )
     return tuple(found)
+
+
+def latest(epochs: Mapping[TableName, GroupEpoch], members: Iterable[TableName]) -> GroupEpoch | None:
+    """Return the last publication of a group, from what its members know; None before the first."""
+    return max((epochs[m] for m in members if m in epochs), key=lambda one: one.epoch, default=None)
 
 
 def _waits_for(state: SchedulerState, unit: TableName, hold: Hold | None, now: dt.datetime) -> str | None:

@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headrace.api.schedules.groups import latest
 from headrace.api.schedules.project_defaults import defaults_of
 from headrace.catalog import Catalog, Gate, resource_of
 from headrace.config import Settings
@@ -33,8 +34,17 @@ def with_schedules(
     wanted, found = targets(state), holds(state, now)
     by_text = {str(name): name for name in state.tables}
     infos = [_scheduled(info, state, by_text.get(info.name), wanted, found, now) for info in infos]
+    infos = _counted(infos, state, catalog)
     infos = _punctual(infos, state, catalog, wanted, now)
     return tuple(_gated(infos, state.grouping.graph, catalog.gates()))
+
+
+def _counted(infos: Sequence[StreamTableInfo], state: SchedulerState, catalog: Catalog) -> list[StreamTableInfo]:
+    """Add to members of groups how often these were published."""
+    epochs, members = catalog.epochs(), state.grouping.units.members
+    of = {cut: latest(epochs, names) for unit, names in members.items() if (cut := state.grouping.group(unit))}
+    found = {name: 0 if epoch is None else epoch.epoch for name, epoch in of.items()}
+    return [info if info.group is None else dataclasses.replace(info, epoch=found[info.group]) for info in infos]
 
 
 def _punctual(

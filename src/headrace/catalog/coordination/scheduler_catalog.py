@@ -13,6 +13,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
+from headrace.catalog.publishing import epochs
 from headrace.catalog.records import EventRecord, GroupEpoch, Json, SchedulerRecord, SchedulingState
 from headrace.clock import Clock
 from headrace.names import TableName
@@ -119,10 +120,10 @@ class SchedulerCatalog:
         with self._database.write() as connection:
             scheduler_rows.mend_fuse(connection, name)
 
-    def epochs(self) -> dict[str, GroupEpoch]:
-        """Return how often groups were published."""
+    def epochs(self) -> dict[TableName, GroupEpoch]:
+        """Return, by stream table, the last publication that it had part in as member of a group."""
         with self._database.read() as connection:
-            return scheduler_rows.epochs(connection)
+            return epochs.read(connection)
 
     # ---- schedulers
 

@@ -1,4 +1,4 @@
-"""Rows of scheduling states, epochs of groups, schedulers and events.
+"""Rows of scheduling states, schedulers and events.
 
 Each function works inside the caller's transaction.
 """
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import EventRecord, GroupEpoch, Json, PublicationRecord, SchedulerRecord, SchedulingState
+from headrace.catalog.records import EventRecord, Json, SchedulerRecord, SchedulingState
 from headrace.catalog.relations import parse_name, stream_id
 from headrace.errors import UserError
 from headrace.names import TableName
@@ -123,23 +123,6 @@ def blow_fuse(connection: Connection, name: TableName, evidence: Json, now: dt.d
 def mend_fuse(connection: Connection, name: TableName) -> None:
     """Forget a blown fuse; see `SchedulerCatalog.mend_fuse`."""
     change(connection, [name], _WHOLE)
-
-
-def count_epochs(connection: Connection, groups: Sequence[str], publication_id: int) -> None:
-    """Count a publication for each of the groups."""
-    for name in groups:
-        own = t.group.c.name == name
-        counted = sa.update(t.group).where(own).values(epoch=t.group.c.epoch + 1, publication_id=publication_id)
-        if not connection.execute(counted).rowcount:
-            connection.execute(sa.insert(t.group).values(name=name, epoch=1, publication_id=publication_id))
-
-
-def epochs(connection: Connection) -> dict[str, GroupEpoch]:
-    """Return groups that were ever published, by name."""
-    query = sa.select(t.group.c.name, t.group.c.epoch, t.publication).join(
-        t.publication, t.publication.c.id == t.group.c.publication_id
-    )
-    return {name: GroupEpoch(name, epoch, PublicationRecord(*rest)) for name, epoch, *rest in connection.execute(query)}
 
 
 # ---- schedulers

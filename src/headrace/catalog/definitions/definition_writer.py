@@ -118,7 +118,7 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     dropped = tuple(_one(connection, name) for name in names)
     ids = [stream.id for stream in dropped]
     greens.forget(connection, ids)
-    for table in (t.dependency, t.frontier, t.care):
+    for table in (t.dependency, t.frontier, t.care, t.epoch):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))
     read = _read_by_others(connection, ids)

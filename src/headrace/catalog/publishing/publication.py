@@ -122,7 +122,7 @@ class Publication:
         drops: Stream tables that end; their stored tables go with `deletes`.
         deletes: Stored tables whose `lake` and `staging` rows go; absent ones are no error.
         renames: Stored tables that change names.
-        groups: Groups that are published by it; the epoch of each grows by one.
+        groups: Groups that are published by it, each by all its members; the epoch of each grows by one.
         sources: New positions of database sources; their mirrors' contents come with `swaps` and `versions`.
         source_drops: Database sources that end; their stored tables go with `deletes`.
         relation_renames: Stream tables that get other names; all else that is published has the new ones, and their
@@ -141,7 +141,7 @@ class Publication:
     drops: tuple[TableName, ...] = ()
     deletes: tuple[TableName, ...] = ()
     renames: tuple[Rename, ...] = ()
-    groups: tuple[str, ...] = ()
+    groups: tuple[tuple[TableName, ...], ...] = ()
     sources: tuple[SourceMove, ...] = ()
     source_drops: tuple[str, ...] = ()
     relation_renames: tuple[Rename, ...] = ()

@@ -20,7 +20,7 @@ from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.database import Database
 from headrace.catalog.definitions import definition_writer, greens
 from headrace.catalog.faults import is_certain
-from headrace.catalog.publishing import frontiers, versions
+from headrace.catalog.publishing import epochs, frontiers, versions
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord, RanAs
@@ -70,12 +70,13 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     known = relation_heads(connection, _named(publication))
     known = _add_versions(connection, publication.versions, known, record)
     frontiers.move(connection, publication.frontiers, known)
-    history.write(connection, publication.history, {name: of.id for name, of in known.items()}, record.id)
+    ids = {name: of.id for name, of in known.items()}
+    counted = epochs.count(connection, publication.groups, ids, record.id)
+    history.write(connection, publication.history, ids, record.id, counted)
     scheduler_rows.note_published(connection, [known[move.stream].id for move in publication.frontiers])
     skipped = {known[move.stream].id: move.skipped for move in publication.frontiers if move.skipped}
     recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
     scheduler_rows.note_skipped(connection, skipped, recomputed, record.published_at)
-    scheduler_rows.count_epochs(connection, publication.groups, record.id)
     for stop in publication.stops:
         definition_writer.stop(connection, stop.stream, stop.code, stop.reason, record.published_at)
     return record
@@ -84,6 +85,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
 def _named(publication: Publication) -> set[TableName]:
     """Return the relations whose versions, frontiers or history a publication writes."""
     names = {v.relation for v in publication.versions} | {e.stream for e in publication.history}
+    names |= {name for members in publication.groups for name in members}
     for move in publication.frontiers:
         names |= {move.stream, *move.frontier}
     return names

@@ -111,11 +111,16 @@ def write(
     entries: Sequence[HistoryEntry],
     ids: Mapping[TableName, int],
     publication_id: int | None = None,
+    epochs: Mapping[TableName, int] | None = None,
 ) -> None:
     """Append entries; tables without an id, as dropped ones, are stored by name."""
     if not entries:
         return
-    rows = [_row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id} for e in entries]
+    of = epochs or {}
+    rows = [
+        _row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id, "epoch": of.get(e.stream)}
+        for e in entries
+    ]
     connection.execute(sa.insert(t.history), rows)
 
 
@@ -160,4 +165,5 @@ def _entry(row: RowMapping) -> HistoryEntry:
         frontier=None if frontier is None else Frontier({parse_name(s): v for s, v in frontier.items()}),
         error_code=row["error_code"],
         error_message=row["error_message"],
+        epoch=row["epoch"],
     )

@@ -166,6 +166,7 @@ def history(rows: Sequence[HistoryRow]) -> Iterator[RenderableType]:
         ("Deleted", "right"),
         ("Time", "right"),
         ("Publ.", "right"),
+        ("Epoch", "right"),
         "Outcome",
     )
     for row in rows:
@@ -177,6 +178,7 @@ def history(rows: Sequence[HistoryRow]) -> Iterator[RenderableType]:
             fmt.count(row.rows_deleted),
             fmt.seconds(row.seconds),
             fmt.count(row.publication),
+            fmt.count(row.epoch),
             _outcome(row),
         )
     yield table

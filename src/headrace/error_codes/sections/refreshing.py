@@ -87,6 +87,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "ROLLED_BACK",
+        message="A member of a group was refreshed, and that came to nothing.",
+        cause="Another member failed; they are published together or not at all. Found in history only.",
+        remedy="See to the member that the message names.",
+        retry="no",
+    ),
+    ErrorCode(
         "GROUP_MEMBER_TAKEN",
         message="A stream table is in another refresh group.",
         cause="It can be declared to be in one only.",

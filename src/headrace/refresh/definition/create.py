@@ -211,7 +211,7 @@ class Creator:
                 renewed.append(found)
         if len(together) == 1 and renewed:
             return tuple(renewed)
-        group = str(names[-1]) if len(names) > 1 else None
+        group = tuple(names) if len(names) > 1 else ()
         results = self.refresher.refresh_together(
             names, heads, full=full, group=group, patience=patience, resolved=resolved
         )

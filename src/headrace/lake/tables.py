@@ -25,13 +25,11 @@ class Stored:
         state: The table itself.
         companion: Accumulators, should it need any.
         log: Its change log, should it have consumers.
-        suffix: What makes its locations unique.
     """
 
     state: TableName
     companion: TableName
     log: TableName
-    suffix: str
 
 
 def new_suffix() -> str:
@@ -47,7 +45,6 @@ def stored_names(name: TableName, suffix: str) -> Stored:
         state=name.within(STAGING),
         companion=TableName(STAGING, system, f"{stem}_companion"),
         log=TableName(STAGING, system, f"{stem}_log"),
-        suffix=suffix,
     )
 
 

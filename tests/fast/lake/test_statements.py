@@ -196,11 +196,12 @@ def test_a_log_line_has_weight_and_version():
 
 def test_names_and_locations_never_collide():
     name = TableName("lake", ("shop", "eu"), "t")
-    first, second = (stored_names(name, new_suffix()) for _ in range(2))
+    suffix = new_suffix()
+    first, second = stored_names(name, suffix), stored_names(name, new_suffix())
     assert first.log != second.log
     assert str(first.state) == "staging.shop.eu.t"
     assert table_location("/w/", first.state, "s1") == "/w/shop/eu/t-s1"
-    assert table_location("s3://b/w", first.log, first.suffix) == f"s3://b/w/_headrace/shop_eu_t_{first.suffix}_log"
+    assert table_location("s3://b/w", first.log, suffix) == f"s3://b/w/_headrace/shop_eu_t_{suffix}_log"
 
 
 def test_creating_says_everything():

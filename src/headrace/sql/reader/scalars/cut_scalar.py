@@ -126,12 +126,12 @@ class _Cutter:
             self.emit(Role.OPERATOR, at)
             return self.emit_all(Role.LITERAL, at + 1, at + 2)
         if text == ":" and self.after_operand() and at + 1 < end:
-            return self.path(at, end)
+            return self.path(at)
         if text in (":", "?", "{", "}", "@", "#", "$", ";", "|>"):
             self.refuse(f"'{text}' in an expression", at)
         return self.emit_all(Role.OPERATOR, at, at + 1)
 
-    def path(self, at: int, end: int) -> int:
+    def path(self, at: int) -> int:
         """Return the path into a variant behind its colon.
 
         What follows its first name or bracket is a field's.

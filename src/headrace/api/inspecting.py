@@ -79,17 +79,19 @@ class InspectVerbs(ProjectHandle):
         project are, `SET`, and `RESET` after it. A table that was never loaded is not loaded by it either.
 
         Args:
-            names: One, several, or (None) all; what is read comes first.
+            names: One, several, or (None) all but those of deployments; what is read comes first.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`.
         """
         from headrace.api.session import usual_semantics
         from headrace.definitions.creation_statement import creation_statement
+        from headrace.definitions.details import deployment_of
 
         wanted = None if names is None else self._several(names)
         with self._catalog.reading() as reader:
-            tables = reader.stream_tables() if wanted is None else [reader.stream_table(name) for name in wanted]
+            public = (table for table in reader.stream_tables() if not deployment_of(table.details))
+            tables = list(public) if wanted is None else [reader.stream_table(name) for name in wanted]
             of = {table.name: table for table in tables}
             order = Dag(reader.dependencies()).order(of)
         catalogs, usual = self._lazy.catalogs(), usual_semantics(self.settings)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
-from headrace.graph.components import components
 from headrace.graph.dag import Dag, Name
 
 
@@ -53,19 +52,18 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]
     wanted = set(names)
     together = merged([name for name in group if name in wanted] for group in groups)
     unit_of = _called(dag, wanted, together)
-    reads = _contracted(dag, wanted, unit_of)
-    if circles := components({unit: tuple(read) for unit, read in reads.items()}):
-        unit = {unit: number for number, circle in enumerate(circles) for unit in circle}
-        joined: list[set[Name]] = [set() for _ in circles]
-        for name in wanted:
-            if unit_of[name] in unit:
-                joined[unit[unit_of[name]]].add(name)
-        unit_of = _called(dag, wanted, merged([*together, *joined]))
-        reads = _contracted(dag, wanted, unit_of)
+    whole = Dag(_contracted(dag, unit_of))
+    if whole.cycle():
+        circles: dict[Name, set[Name]] = {}
+        for name, unit in unit_of.items():
+            if circle := whole.component(unit):
+                circles.setdefault(circle[0], set()).add(name)
+        unit_of = _called(dag, wanted, merged([*together, *circles.values()]))
+        whole = Dag(_contracted(dag, unit_of))
     members: dict[Name, list[Name]] = {}
     for name in dag.order(wanted):
         members.setdefault(unit_of[name], []).append(name)
-    return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, Dag(reads))
+    return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, whole)
 
 
 def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
@@ -75,8 +73,8 @@ def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) ->
     return {name: last[number[name]] if name in number else name for name in wanted}
 
 
-def _contracted(dag: Dag[Name], wanted: set[Name], unit_of: Mapping[Name, Name]) -> dict[Name, set[Name]]:
-    reads: dict[Name, set[Name]] = {unit: set() for unit in unit_of.values()}
-    for name in wanted:
-        reads[unit_of[name]] |= {unit_of[p] for p in dag.producers(name) if p in wanted and unit_of[p] != unit_of[name]}
-    return reads
+def _contracted(dag: Dag[Name], unit_of: Mapping[Name, Name]) -> dict[Name, set[Name]]:
+    reads: dict[Name, set[Name | None]] = {unit: set() for unit in unit_of.values()}
+    for name, unit in unit_of.items():
+        reads[unit].update(map(unit_of.get, dag.producers(name)))
+    return {unit: {other for other in read if other is not None} - {unit} for unit, read in reads.items()}

@@ -70,6 +70,8 @@ def test_definitions_are_printed_as_they_can_be_run(run: Run, project: Path, tmp
     with Catalog.open(url) as catalog:
         for name, read in (("c", "b"), ("b", "a")):
             catalog.create_stream_table(Definition(lake(f"s.{name}"), query, (lake(f"s.{read}"),), details=details))
+        second = to_json(Details(query, (), Semantics(), (), (), {}, (), None, deployment="green"))
+        catalog.create_stream_table(Definition(lake("s__green.b"), query, (lake("s.a"),), details=second))
     one = f"CREATE STREAM TABLE s.b\n  REFRESH MODE AUTO\n  INITIALIZE FALSE\n  AS\n{query}\n;"
     assert run("show-create", "s.b", "-p", project).stdout == f"{one}\n"
     assert run("sql", "SHOW CREATE STREAM TABLE s.b", "-p", project).stdout == f"{one}\n"
@@ -77,7 +79,7 @@ def test_definitions_are_printed_as_they_can_be_run(run: Run, project: Path, tmp
     assert run("show-create", "-p", project).stdout == f"{one}\n\n{one.replace('TABLE s.b', 'TABLE s.c')}\n"
     missing = run("show-create", "s.z", "-p", project)
     assert (missing.exit_code, "STREAM_TABLE_NOT_FOUND" in missing.output) == (1, True)
-    (first, _) = json.loads(run("status", "--json", "-p", project).stdout)
+    (first, *_) = json.loads(run("status", "--json", "-p", project).stdout)
     assert (first["properties"], first["pool"], first["group"], first["policy"]) == ({}, None, None, None)
 
 

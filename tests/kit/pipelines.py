@@ -12,7 +12,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from catalog_kit.iceberg import Iceberg
@@ -39,6 +40,7 @@ from headrace.refresh.cut.align_cut import aligned_heads, alignment, wants_align
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.pinned_state import PinnedState
 from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.groups.side_by_side import SideBySide
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.schedule import parse_schedule
@@ -165,6 +167,7 @@ class PublishingWorker:
         self.at_once = 0
         self.most_at_once = 0
         self.cancelled = threading.Event()
+        self._stops: dict[TableName, threading.Event] = {}
         self.restartable = False
         self.restarts = 0
         self._lock = threading.Lock()
@@ -184,67 +187,111 @@ class PublishingWorker:
 
     def cancel(self, members: Sequence[TableName]) -> None:
         self.cancelled.set()
+        with self._lock:
+            for stop in (self._stops[n] for n in members if n in self._stops):
+                stop.set()
+
+    def begin(
+        self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut
+    ) -> SideBySide:
+        return SideBySide(lambda: PublishedGroup(self, tuple(members), heads), tasks)
 
     def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
+        """All members in one task."""
+        return self.begin(members, {members[-1]: members}, heads).refresh(members[-1]) or ()
+
+    @contextmanager
+    def computing(self, name: TableName) -> Iterator[None]:
+        """Where Spark would compute."""
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
+            stop = self._stops[name] = threading.Event()
         try:
-            with holding_leases(self.catalog, [resource_of(n) for n in members]) as leases:
-                self.catalog.reset_staging(members, held=leases())
-                publication = self._prepare(members, heads)
-                self.catalog.publish(
-                    Publication(**publication, leases=leases(), groups=(tuple(members),) if len(members) > 1 else ())
-                )
+            self.fails(name)
+            if stop.wait(self.seconds(name)):
+                raise EnvironmentFault("CANCELLED", "The Spark job was cancelled.", retryable=True)
+            yield
         finally:
             with self._lock:
                 self.at_once -= 1
-        self.ran.append(tuple(n.table for n in members))
-        return tuple(RefreshResult(str(n), Mode.DIFFERENTIAL, None, None, 1, 0, 0.0, {}) for n in members)
+                del self._stops[name]
 
-    def _prepare(self, members: Sequence[TableName], heads: Cut) -> dict[str, tuple[object, ...]]:
-        swaps, versions, moves, entries = [], [], [], []
-        tables = {t.name: t for t in self.catalog.stream_tables()}
-        newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
-        read = {s for n in members for s in tables[n].sources if s not in members}
-        # all at once: what lies outside of a group may move on while its members are refreshed one after the other
-        found = heads.of(sorted(read), frozenset(tables))
-        frontiers = self.catalog.frontiers()
-        if len(members) == 1 and wants_alignment(tables[members[0]], Defaults()):
+
+class PublishedGroup:
+    """Stream tables that a worker refreshes and publishes together.
+
+    Args:
+        worker: The worker.
+        members: The stream tables, producers first.
+        heads: The cut.
+    """
+
+    redefines = False
+
+    def __init__(self, worker: PublishingWorker, members: tuple[TableName, ...], heads: Cut) -> None:
+        self.worker, self.lake, self.catalog = worker, worker.lake, worker.catalog
+        self.members, self.heads = members, heads
+        self.stack = ExitStack()
+        self.done: list[tuple[Swap, NewVersion, FrontierMove, HistoryEntry]] = []
+
+    @property
+    def parts(self) -> tuple[tuple[TableName, ...], ...]:
+        return tuple((name,) for name in self.members)
+
+    def begin(self) -> None:
+        resources = [resource_of(n) for n in self.members]
+        self.leases = self.stack.enter_context(holding_leases(self.catalog, resources))
+        self.catalog.reset_staging(self.members, held=self.leases())
+        self.tables = tables = {t.name: t for t in self.catalog.stream_tables()}
+        self.newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
+        read = {s for n in self.members for s in tables[n].sources if s not in self.members}
+        # all at once: what lies outside of a group may move on while its members are refreshed
+        found = self.heads.of(sorted(read), frozenset(tables))
+        self.frontiers = self.catalog.frontiers()
+        if len(self.members) == 1 and wants_alignment(tables[self.members[0]], Defaults()):
             with self.catalog.reading() as reader:
                 at = {s: h.version.version for s, h in found.items()}
-                found = aligned_heads(found, alignment(reader, members[0], tables, frontiers, at), reader)
-        seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
-        graph = Dag({n: t.sources for n, t in tables.items()})
-        for name in members:
+                agreed = alignment(reader, self.members[0], tables, self.frontiers, at)
+                found = aligned_heads(found, agreed, reader)
+        self.seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
+        self.graph = Dag({n: t.sources for n, t in tables.items()})
+
+    def prepare(self, part: Sequence[TableName]) -> None:
+        for name in part:
             started = dt.datetime.now(dt.UTC)
-            self.fails(name)
-            if self.cancelled.wait(self.seconds(name)):
-                raise EnvironmentFault("CANCELLED", "The Spark job was cancelled.", retryable=True)
-            cycle = graph.component(name)
-            own = {s for member in (cycle or (name,)) for s in tables[member].sources if s not in cycle}
-            sources = {s: seen[s] for s in own}  # the fixed point of unions: all of a cycle hold what any of it reads
-            reached = {s: version for s, (version, _) in sources.items() if s in tables[name].sources}
-            frontier = Frontier(reached | {s: newest.get(s, -1) + 1 for s in tables[name].sources if s in cycle})
-            if any(frontiers.get(name, {}).get(s, -1) > version for s, version in frontier.items()):
-                raise EnvironmentFault("CUT_OVERTAKEN", "Somebody was faster.", retryable=True)
-            location, snapshot = self.lake.metadata(name)
-            self.lake.write(snapshot, query(self.lake, sources, tables))
-            expected = self.lake.iceberg.pointer(name)
-            self.lake.iceberg.commit(name, location)
-            swaps.append(Swap(name, expected, location))
-            seen[name] = (newest.get(name, -1) + 1, snapshot)
-            versions.append(NewVersion(name, seen[name][0], snapshot, 1, f"uuid-{name}"))
-            moves.append(FrontierMove(name, frontier))
-            entries.append(
-                HistoryEntry(name, started, dt.datetime.now(dt.UTC), RanAs.DIFFERENTIAL, Outcome.OK, frontier=frontier)
-            )
-        return {
-            "swaps": tuple(swaps),
-            "versions": tuple(versions),
-            "frontiers": tuple(moves),
-            "history": tuple(entries),
-        }
+            with self.worker.computing(name):
+                self._write(name, started)
+
+    def _write(self, name: TableName, started: dt.datetime) -> None:
+        tables, newest = self.tables, self.newest
+        cycle = self.graph.component(name)
+        own = {s for member in (cycle or (name,)) for s in tables[member].sources if s not in cycle}
+        sources = {s: self.seen[s] for s in own}  # the fixed point of unions: all of a cycle hold what any of it reads
+        reached = {s: version for s, (version, _) in sources.items() if s in tables[name].sources}
+        frontier = Frontier(reached | {s: newest.get(s, -1) + 1 for s in tables[name].sources if s in cycle})
+        if any(self.frontiers.get(name, {}).get(s, -1) > version for s, version in frontier.items()):
+            raise EnvironmentFault("CUT_OVERTAKEN", "Somebody was faster.", retryable=True)
+        location, snapshot = self.lake.metadata(name)
+        self.lake.write(snapshot, query(self.lake, sources, tables))
+        expected = self.lake.iceberg.pointer(name)
+        self.lake.iceberg.commit(name, location)
+        self.seen[name] = (newest.get(name, -1) + 1, snapshot)
+        version = NewVersion(name, self.seen[name][0], snapshot, 1, f"uuid-{name}")
+        ended = dt.datetime.now(dt.UTC)
+        entry = HistoryEntry(name, started, ended, RanAs.DIFFERENTIAL, Outcome.OK, frontier=frontier)
+        self.done.append((Swap(name, expected, location), version, FrontierMove(name, frontier), entry))
+
+    def publish(self) -> tuple[RefreshResult, ...]:
+        swaps, versions, moves, entries = zip(*self.done, strict=True)
+        groups = (self.members,) if len(self.members) > 1 else ()
+        self.catalog.publish(Publication(swaps, versions, moves, entries, leases=self.leases(), groups=groups))
+        self.stack.close()
+        self.worker.ran.append(tuple(n.table for n in self.members))
+        return tuple(RefreshResult(str(n), Mode.DIFFERENTIAL, None, None, 1, 0, 0.0, {}) for n in self.members)
+
+    def give_up(self, _error: BaseException) -> None:
+        self.stack.close()
 
 
 def rules(**changes: object) -> Rules:

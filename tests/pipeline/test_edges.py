@@ -156,7 +156,7 @@ def test_a_replacement_that_ends_too_early_leaves_what_was_there(
     hr: Headrace, ns: str, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k FROM {ns}.t")
-    monkeypatch.setattr(hr._engine().creator, "format_version", 2)
+    monkeypatch.setattr(hr._engine().creator.tables, "format_version", 2)
     with pytest.raises(HeadraceError, match="TYPE_NOT_STORABLE"):
         hr.create_stream_table(f"{ns}.s", f"SELECT k, parse_json('1') AS j FROM {ns}.t", or_replace=True)
     hr.spark.sql(f"INSERT INTO {source} VALUES (3, 30)")

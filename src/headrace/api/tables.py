@@ -55,7 +55,7 @@ class TableVerbs(ProjectHandle):
         Raises:
             HeadraceError: The definition is wrong or loading failed; nothing was created then.
         """
-        from headrace.refresh.definition.create import TableSpec
+        from headrace.refresh.definition.table_spec import TableSpec
 
         mode = parse_mode(refresh_mode)
         age = None if schedule is None else parse_schedule(schedule).text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
@@ -14,7 +14,7 @@ from headrace.definitions.read_columns import held_to
 from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.definitions.user_text import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
-from headrace.names import TableName
+from headrace.names import STAGING, TableName
 from headrace.optimizer.optimizer import Observe, Optimizer
 from headrace.optimizer.pass_names import DEFINING
 from headrace.ports import Session
@@ -53,6 +53,10 @@ class CompiledViews:
         self._views.put(name, (details, view))
         return view
 
+    def keep(self, name: TableName, details: Details, view: CompiledView) -> None:
+        """Remember a view that was compiled outside."""
+        self._views.put(name, (details, view))
+
     @property
     def disabled_in_definitions(self) -> frozenset[str]:
         """Return the disabled passes among those that compile definitions.
@@ -62,7 +66,11 @@ class CompiledViews:
         return self._disabled & DEFINING
 
     def compile(
-        self, details: Details, output: tuple[Column, ...] | None = None, observe: Observe | None = None
+        self,
+        details: Details,
+        output: tuple[Column, ...] | None = None,
+        observe: Observe | None = None,
+        staged: Collection[TableName] = (),
     ) -> CompiledView:
         """Compile a definition without remembering it.
 
@@ -70,6 +78,7 @@ class CompiledViews:
             details: The definition.
             output: The columns of its query, where Spark has just been asked for them.
             observe: Is told of each pass, now and when programs are derived.
+            staged: Stream tables whose columns are those of their tables in `staging`.
         """
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
@@ -82,7 +91,7 @@ class CompiledViews:
                 return ViewText(details.views[name], resolver((), catalogs, details.redirects))
             if name not in columns:
                 look_anew((name,), runner)
-                now = runner.describe(f"SELECT * FROM {name.sql}")
+                now = runner.describe(f"SELECT * FROM {found_at(name, staged).sql}")
                 names = held[name] = uses[name].held_to(now) if name in uses and uses[name].all else None
                 there = {c.name: c for c in now}
                 columns[name] = now if names is None else tuple(there[each] for each in names)
@@ -95,7 +104,7 @@ class CompiledViews:
                 if sql == details.query:
                     for name in uses:
                         schema(name)
-                    described[sql] = runner.describe(pinned_free(details, catalogs, held))
+                    described[sql] = runner.describe(pinned_free(details, catalogs, held, staged))
                 else:
                     described[sql] = runner.describe(shortened(sql))
             return described[sql]
@@ -119,20 +128,34 @@ Held = Mapping[TableName, tuple[str, ...] | None]
 _ALL: Held = {}
 
 
-def pinned_free(details: Details, catalogs: frozenset[str], held: Held = _ALL) -> str:
+def found_at(name: TableName, staged: Collection[TableName]) -> TableName:
+    """Return the name of a relation's table, which is in `staging` while it is not published."""
+    return name.within(STAGING) if name in staged else name
+
+
+def pinned_free(
+    details: Details, catalogs: frozenset[str], held: Held = _ALL, staged: Collection[TableName] = ()
+) -> str:
     """Return the query with all names written in full and views put in, for analysis.
 
     Args:
         details: The definition.
         catalogs: The session's.
         held: Columns to which sources are held.
+        staged: Stream tables whose columns are those of their tables in `staging`.
     """
+
+    def bind(named: TableName) -> str:
+        name = details.read_as(named)
+        sql = f"(SELECT * FROM {found_at(name, staged).sql})" if name in staged else name.sql
+        return held_to(sql, held.get(name))
+
     return bind_text(
         details.query,
         namespace=details.namespace,
         catalogs=catalogs,
         views=details.views,
-        bind=lambda name: held_to(details.read_as(name).sql, held.get(details.read_as(name))),
+        bind=bind,
     )
 
 

@@ -15,8 +15,9 @@ from headrace.errors import UserError
 from headrace.graph.dag import Dag, cycle_error
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
-from headrace.refresh.definition.create import Creator, TableSpec
+from headrace.refresh.definition.create import Creator
 from headrace.refresh.definition.define import define, require_differential
+from headrace.refresh.definition.table_spec import TableSpec
 from headrace.results.refresh_results import RefreshMode, RefreshResult
 
 

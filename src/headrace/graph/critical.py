@@ -33,6 +33,32 @@ def remaining(
     return found
 
 
+def remaining_of_tasks(
+    units: Dag[Name],
+    inside: Mapping[Name, Dag[Name]],
+    seconds: Mapping[Name, float],
+    late: Mapping[Name, float] = MappingProxyType({}),
+) -> dict[Name, float]:
+    """Return, for each task of units, the seconds of the longest path behind it.
+
+    What reads a unit waits until all its tasks are done.
+
+    Args:
+        units: The units, and which reads which.
+        inside: By unit, its tasks, and which reads which; a unit that is missing is one task of the same name.
+        seconds: How long each task takes.
+        late: By how much units should have ended already.
+    """
+    own = {unit: remaining(tasks, seconds) for unit, tasks in inside.items()}
+    longest = {unit: max(left.values(), default=0.0) for unit, left in own.items()}
+    behind = remaining(units, {**seconds, **longest}, late)
+    found = {unit: left for unit, left in behind.items() if unit not in inside}
+    for unit, left in own.items():
+        after = behind.get(unit, 0.0) - longest[unit]
+        found |= {task: seconds_left + after for task, seconds_left in left.items()}
+    return found
+
+
 def critical_path(dag: Dag[Name], seconds: Mapping[Name, float]) -> tuple[Name, ...]:
     """Return the names on the longest way through the graph, producers first.
 

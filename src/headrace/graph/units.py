@@ -66,6 +66,23 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]
     return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, whole)
 
 
+def tasks(dag: Dag[Name], names: Iterable[Name]) -> Dag[Name]:
+    """Return what the names of a unit are computed by, and which of these reads which.
+
+    A name is a task; the names of a cycle are one together, which is called after the last of them.
+
+    Args:
+        dag: The whole graph.
+        names: The names of a unit.
+    """
+    wanted = set(names)
+    task_of = {name: (dag.component(name) or (name,))[-1] for name in wanted}
+    reads: dict[Name, set[Name]] = {task: set() for task in task_of.values()}
+    for name, task in task_of.items():
+        reads[task] |= {task_of[p] for p in dag.producers(name) if p in wanted and task_of[p] != task}
+    return Dag(reads)
+
+
 def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
     """Return by name its unit, which is called after its last member."""
     number = {name: i for i, group in enumerate(together) for name in group}

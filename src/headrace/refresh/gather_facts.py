@@ -85,19 +85,7 @@ def redefined(state: TableState, definition: Definition, reason: FullReason) -> 
 
     Its surroundings are those of the new definition, too, for which versions agree is found out from them.
     """
-    table = replace(
-        state.table,
-        query=definition.query,
-        sources=definition.sources,
-        refresh_mode=definition.refresh_mode,
-        schedule=definition.schedule,
-        details=definition.details,
-        companion=definition.companion,
-        log=definition.log,
-        options=state.table.options if definition.options is None else definition.options,
-        generation=state.table.generation + 1,
-        companion_behind=False,
-    )
+    table = defined_as(state.table, definition)
     return replace(
         state,
         table=table,
@@ -106,6 +94,40 @@ def redefined(state: TableState, definition: Definition, reason: FullReason) -> 
         frontiers={name: frontier for name, frontier in state.frontiers.items() if name != table.name},
         at_frontier={},
         redefined=reason,
+    )
+
+
+def among(state: TableState, anew: Mapping[TableName, Definition]) -> TableState:
+    """Return the state beside stream tables whose new definitions are published with it.
+
+    Args:
+        state: What the catalog says.
+        anew: The new definitions.
+    """
+    streams = {n: defined_as(state.streams[n], definition) for n, definition in anew.items() if n in state.streams}
+    logs = {name: table.log for name, table in streams.items() if table.log is not None}
+    return replace(
+        state,
+        streams={**state.streams, **streams},
+        frontiers={name: frontier for name, frontier in state.frontiers.items() if name not in anew},
+        logs={**state.logs, **logs},
+    )
+
+
+def defined_as(table: StreamTable, definition: Definition) -> StreamTable:
+    """Return a stream table as it is once a new definition of it is published."""
+    return replace(
+        table,
+        query=definition.query,
+        sources=definition.sources,
+        refresh_mode=definition.refresh_mode,
+        schedule=definition.schedule,
+        details=definition.details,
+        companion=definition.companion,
+        log=definition.log,
+        options=table.options if definition.options is None else definition.options,
+        generation=table.generation + 1,
+        companion_behind=False,
     )
 
 

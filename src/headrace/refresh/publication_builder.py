@@ -40,6 +40,7 @@ class Finished:
         changed: Rows that changed in the sources, by source.
         skipped: How many of them were skipped: the frontier moves, the contents stay.
         program: How the change was followed; None where it was not.
+        remade: Whether the state is a new table, with columns of its own.
     """
 
     facts: Facts
@@ -56,6 +57,7 @@ class Finished:
     changed: Mapping[TableName, int] = field(default_factory=dict)
     skipped: int = 0
     program: DeltaProgram | None = None
+    remade: bool = False
 
     @property
     def moved(self) -> bool:
@@ -64,7 +66,7 @@ class Finished:
             return False
         changed = bool(self.outcome.inserted + self.outcome.deleted)
         unknown = self.choice.mode is not Mode.DIFFERENTIAL and not self.outcome.compared
-        return self.facts.first_load or unknown or changed
+        return self.facts.first_load or self.remade or unknown or changed
 
     @property
     def published(self) -> Mapping[TableName, TableMeta]:

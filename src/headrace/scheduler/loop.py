@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import Clock, SystemClock
@@ -24,6 +24,7 @@ from headrace.names import LAKE, TableName
 from headrace.observability.journal import Journal
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import BLOWN
+from headrace.refresh.groups.grouping import Grouping
 from headrace.refresh.held_leases import new_owner, owner_is_dead
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.scheduler.cycle_summary import planned
@@ -35,11 +36,12 @@ from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
 from headrace.scheduler.policy.slot_shares import Portion, Slots, portion
-from headrace.scheduler.policy.urgency import urgency
+from headrace.scheduler.policy.unit_tasks import UnitTasks, unit_tasks
+from headrace.scheduler.policy.urgency import task_urgency
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state, targets
 from headrace.scheduler.user_decisions import Decisions
-from headrace.scheduler.work import Planned, RunSummary, Worker
+from headrace.scheduler.work import Planned, RunSummary, Work, Worker
 
 TTL = dt.timedelta(seconds=30)
 """A scheduler that is silent for so long is taken for dead."""
@@ -56,20 +58,35 @@ SPARING = 4
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """The outcome of a unit."""
+    """The outcome of a task."""
 
     unit: TableName
+    task: TableName
     results: tuple[RefreshResult, ...] = ()
     error: HeadraceError | None = None
 
 
 @dataclass(slots=True)
 class _Running:
-    """A unit under way."""
+    """A unit under way.
+
+    Args:
+        members: Its stream tables.
+        tasks: Its tasks, each with its stream tables.
+        work: Refreshes it.
+        deadlines: When tasks that run are to be cancelled, where they have a limit.
+        late: Tasks that were cancelled as they took too long.
+        error: What went wrong with the first task that failed.
+        results: Of all members, once they are published.
+    """
 
     members: tuple[TableName, ...]
-    deadline: float | None
-    cancelled: bool = False
+    tasks: Mapping[TableName, tuple[TableName, ...]]
+    work: Work
+    deadlines: dict[TableName, float] = field(default_factory=dict)
+    late: set[TableName] = field(default_factory=set)
+    error: HeadraceError | None = None
+    results: tuple[RefreshResult, ...] = ()
 
 
 class Scheduler:
@@ -101,6 +118,8 @@ class Scheduler:
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Cut] = {}
         self._state: SchedulerState | None = None
+        self._grouping: Grouping | None = None
+        self._tasks = UnitTasks({}, {}, {})
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
@@ -144,6 +163,8 @@ class Scheduler:
                     self._loop(pool, stopping, once, results)
             finally:
                 self._over.set()
+                for run in self._running.values():  # there are none, unless the loop broke
+                    run.work.abandon()
                 self.spark.end()
                 self._idle.end()
                 with suppress(HeadraceError):
@@ -176,8 +197,8 @@ class Scheduler:
             elif not (once and told):
                 told = self._consider(told, once)
                 self._maintain_if_quiet()
-            for unit in () if self.spark.away or self._outage.lasts else self._dispatch.start():
-                self._begin(pool, unit)
+            for task in () if self.spark.away or self._outage.lasts else self._dispatch.start():
+                self._begin(pool, task)
             if self._dispatch.idle and (once or stopping.is_set()):
                 return
             self._enforce_timeouts()
@@ -258,10 +279,12 @@ class Scheduler:
     def _line_up(self, state: SchedulerState, cycle: Cycle) -> None:
         self._state = state
         units = state.grouping.units
-        pools = {unit: state.grouping.options[unit].pool for unit in units.members}
-        for unit in self._dispatch.draw(units.dag, urgency(state, self.clock.now()), pools):
+        if state.grouping is not self._grouping:
+            self._grouping, self._tasks = state.grouping, unit_tasks(state.grouping)
+        left = task_urgency(state, self._tasks, self.clock.now())
+        for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside):
             self._cuts.pop(unit, None)
-        new = [unit for unit in self._own(units.dag, cycle.wanted, pools) if not self._dispatch.knows(unit)]
+        new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
         self._dispatch.add(new)
         self._next = cycle.next_due
@@ -274,16 +297,14 @@ class Scheduler:
         self._told = dict(cycle.held)
         self._tell_lags(state)
 
-    def _own(
-        self, dag: Dag[TableName], wanted: Iterable[TableName], pools: Mapping[TableName, str]
-    ) -> Iterator[TableName]:
+    def _own(self, dag: Dag[TableName], wanted: Iterable[TableName]) -> Iterator[TableName]:
         """Yield the units that this scheduler may refresh.
 
         Where its share is none, they are left to the others, with what reads them.
         """
         left: set[TableName] = set()
         for unit in wanted:
-            if self._share.admits(pools[unit]) and left.isdisjoint(dag.producers(unit)):
+            if self._share.admits(self._tasks.pools_of(unit)) and left.isdisjoint(dag.producers(unit)):
                 yield unit
             else:
                 left.add(unit)
@@ -300,25 +321,30 @@ class Scheduler:
 
     # ---- units
 
-    def _begin(self, pool: ThreadPoolExecutor, unit: TableName) -> None:
+    def _begin(self, pool: ThreadPoolExecutor, task: TableName) -> None:
         assert self._state is not None
-        members = self._state.grouping.units.members[unit]
-        limits = [t for n in members if (t := self._state.grouping.options[n].timeout) is not None]
-        deadline = time.monotonic() + min(limits) if limits else None
-        self._running[unit] = _Running(members, deadline)
-        pool.submit(self._work, unit, members, self._cuts.pop(unit))
+        unit = self._dispatch.unit_of(task)
+        if unit not in self._running:
+            members, tasks = self._state.grouping.units.members[unit], self._tasks.of(unit)
+            work = self.worker.begin(members, tasks, self._cuts.pop(unit))
+            self._running[unit] = _Running(members, tasks, work)
+        run, options = self._running[unit], self._state.grouping.options
+        limits = [t for n in run.tasks[task] if n in options and (t := options[n].timeout) is not None]
+        if limits:
+            run.deadlines[task] = time.monotonic() + max(limits)
+        pool.submit(self._work, unit, task, run.work)
 
-    def _work(self, unit: TableName, members: tuple[TableName, ...], heads: Cut) -> None:
+    def _work(self, unit: TableName, task: TableName, work: Work) -> None:
         """In a thread of the pool: refresh, and say how it ended, whatever happens."""
         try:
             with self.spark.using():
-                results = self.worker.refresh(members, heads)
-            self._ended.put(_Ended(unit, results=results))
+                results = work.refresh(task)
+            self._ended.put(_Ended(unit, task, results or ()))
         except HeadraceError as error:
-            self._ended.put(_Ended(unit, error=error))
+            self._ended.put(_Ended(unit, task, error=error))
         except BaseException as error:
-            defect = EnvironmentFault("REFRESH_BROKE", f"The refresh of {unit} broke: {error!r}.", retryable=True)
-            self._ended.put(_Ended(unit, error=defect))
+            defect = EnvironmentFault("REFRESH_BROKE", f"The refresh of {task} broke: {error!r}.", retryable=True)
+            self._ended.put(_Ended(unit, task, error=defect))
             raise
 
     def _wait(self) -> list[_Ended]:
@@ -337,36 +363,47 @@ class Scheduler:
         return [ended for ended in found if ended is not None]
 
     def _settle(self, ended: _Ended) -> tuple[RefreshResult, ...]:
-        run = self._running.pop(ended.unit)
-        if ended.error is None:
-            self._refreshed += 1
-            if any(result.mode is not Mode.NO_CHANGE for result in ended.results):
-                self.spark.found()
-            self._dispatch.finish(ended.unit)
-            return ended.results
-        self._give_up(ended.unit)
-        self._seen = None
-        if ended.error.code in PASSING:
+        """Note that a task ended; with the last one of a unit, how that ended."""
+        run = self._running[ended.unit]
+        run.deadlines.pop(ended.task, None)
+        run.results += ended.results
+        if ended.error is not None and run.error is None:
+            # whatever Spark says of a job that was cancelled
+            late = ended.task in run.late and ended.error.code != "SPARK_LOST"
+            run.error = timed_out(ended.task) if late else ended.error
+        note = self._dispatch.finish if ended.error is None else self._dispatch.fail
+        given_up = note(ended.task)
+        if self._dispatch.runs(ended.unit):
             return ()
-        self._failed += 1
-        if ended.error.code == BLOWN:  # noted already, with its evidence; no retry would help, nor is anything broken
+        del self._running[ended.unit]
+        self._give_up(given_up)
+        if run.error is not None:
+            self._note(run, run.error)
             return ()
-        if ended.error.code == "SPARK_LOST" and not self.worker.restartable:
-            return ()
-        # whatever Spark says of a job that was cancelled
-        late = run.cancelled and ended.error.code != "SPARK_LOST"
-        error = timed_out(ended.unit) if late else ended.error
-        limit = self.rules.suspend_after
-        note_failure(self.catalog, self.events, run.members, error, self.clock.now(), limit)
-        return ()
+        self._refreshed += 1
+        if any(result.mode is not Mode.NO_CHANGE for result in run.results):
+            self.spark.found()
+        return run.results
 
-    def _give_up(self, failed: TableName) -> None:
+    def _note(self, run: _Running, error: HeadraceError) -> None:
+        """Count a failure of a unit, and plan what becomes of it."""
+        self._seen = None
+        if error.code in PASSING:
+            return
+        self._failed += 1
+        if error.code == BLOWN:  # noted already, with its evidence; no retry would help, nor is anything broken
+            return
+        if error.code == "SPARK_LOST" and not self.worker.restartable:
+            return
+        note_failure(self.catalog, self.events, run.members, error, self.clock.now(), self.rules.suspend_after)
+
+    def _give_up(self, units: Iterable[TableName]) -> None:
         """Give up units that wait for a failed one.
 
         Tables that need no consistency go on without it.
         """
         assert self._state is not None
-        for unit in self._dispatch.fail(failed):
+        for unit in units:
             if waits(self._state, unit):
                 self._cuts.pop(unit, None)
             else:
@@ -419,13 +456,13 @@ class Scheduler:
         begun = since if since is not None else time.monotonic()
         if time.monotonic() - begun > self.rules.grace:
             for run in self._running.values():
-                self._cancel(run)
+                self._cancel(run.members)
         return begun
 
-    def _cancel(self, run: _Running) -> None:
+    def _cancel(self, tables: Sequence[TableName]) -> None:
         """Again at each look; what cannot be reached to be cancelled is about to fail by itself."""
         with suppress(HeadraceError):
-            self.worker.cancel(run.members)
+            self.worker.cancel(tables)
 
     def _undisturbed(self) -> bool:
         return self._dispatch.idle and not self._over.is_set()
@@ -437,8 +474,14 @@ class Scheduler:
             self.events.emit(Notice(f"Maintenance was put off. [{error.code}] {error.message}"))
 
     def _enforce_timeouts(self) -> None:
-        """Cancel what runs for too long; again at each look, as jobs that begin in between run on."""
+        """Cancel what runs for too long, or in vain.
+
+        Again at each look, as jobs that begin in between run on.
+        """
         for run in self._running.values():
-            if run.deadline is not None and time.monotonic() > run.deadline:
-                run.cancelled = True
-                self._cancel(run)
+            if run.error is not None:
+                self._cancel(run.members)
+            for task, deadline in run.deadlines.items():
+                if time.monotonic() > deadline:
+                    run.late.add(task)
+                    self._cancel(run.tasks[task])

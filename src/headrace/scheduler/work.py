@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.names import TableName
 from headrace.refresh.cut.cut import Cut
 from headrace.results.refresh_results import Record, RefreshResult
+
+
+class Work(Protocol):
+    """The refresh of one unit, under way; called from several threads at once."""
+
+    def refresh(self, task: TableName) -> tuple[RefreshResult, ...] | None:
+        """Run a task, after those it reads; the last to end publishes and returns results.
+
+        Raises:
+            HeadraceError: What went wrong with the first that failed; nothing was published then.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Put everything back where tasks were never started."""
+        ...
 
 
 class Worker(Protocol):
@@ -18,11 +34,13 @@ class Worker(Protocol):
         """Return a new cut."""
         ...
 
-    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
-        """Refresh stream tables that belong together, and publish them at once.
+    def begin(self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut) -> Work:
+        """Return the refresh of stream tables that are published at once; nothing has begun yet.
 
-        Raises:
-            HeadraceError: What went wrong; nothing was published then.
+        Args:
+            members: The stream tables, producers first.
+            tasks: The tasks that it consists of, each with its stream tables.
+            heads: The cut.
         """
         ...
 

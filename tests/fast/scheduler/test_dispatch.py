@@ -2,18 +2,19 @@
 
 import heapq
 import random
+from itertools import pairwise
 
 import pytest
 
-from headrace.graph.critical import remaining
+from headrace.graph.critical import remaining, remaining_of_tasks
 from headrace.graph.dag import Dag
 from headrace.scheduler.policy.dispatch import Dispatch
 
 
-def simulate(dag, seconds, slots, *, quotas=None, pools=None, fails=()):
+def simulate(dag, seconds, slots, *, quotas=None, pools=None, fails=(), inside=None):
     """Run everything; when each unit started and ended, and what was given up."""
     dispatch = Dispatch(slots, quotas)
-    dispatch.draw(dag, remaining(dag, seconds), pools)
+    dispatch.draw(dag, remaining_of_tasks(dag, inside or {}, seconds), pools, inside)
     dispatch.add(dag.names)
     now, ends, started, ended, given_up = 0.0, [], {}, {}, []
     while not dispatch.idle:
@@ -46,6 +47,19 @@ def test_five_thousand_tables_are_near_the_bound(slots):
     bound = max(max(remaining(dag, seconds).values()), sum(seconds.values()) / slots)
     assert max(ended.values()) <= 1.15 * bound
     assert all(started[n] >= ended[p] for n in dag.names for p in dag.producers(n))
+
+
+def test_a_group_of_many_tables_is_near_the_bound():
+    rng = random.Random(7)
+    layers = [[f"{layer}{place:02}" for place in range(40)] for layer in range(8)]
+    reads = {n: rng.sample(above, rng.randint(1, 3)) for above, own in pairwise(layers) for n in own}
+    inside = Dag({**reads, "last": layers[-1]})
+    dag = Dag({"last": ["before"], "behind": ["last"]})
+    seconds = dict.fromkeys([*inside.names, *dag.names], 1.0)
+    started, ended, _ = simulate(dag, seconds, 4, inside={"last": inside})
+    assert max(ended.values()) <= 1.3 * len(seconds) / 4
+    assert all(started[n] >= ended[p] for n in inside.names for p in inside.producers(n))
+    assert max(started.values()) == started["behind"] == ended["last"]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -87,7 +101,7 @@ def test_a_failure_gives_up_its_descendants_alone():
 
 def test_a_pool_has_its_quota_and_holds_nobody_else_up():
     dag = Dag({n: [] for n in ("f1", "f2", "f3", "o1", "o2")})
-    pools = {n: "finance" for n in ("f1", "f2", "f3")}
+    pools = {n: ("finance",) for n in ("f1", "f2", "f3")}
     started, _, _ = simulate(dag, dict.fromkeys(dag.names, 1.0), 3, quotas={"finance": 1}, pools=pools)
     assert sorted(started[n] for n in pools) == [0, 1, 2]
     assert started["o1"] == started["o2"] == 0
@@ -150,10 +164,73 @@ def test_what_was_given_up_and_comes_again_waits_for_its_producers():
 def test_a_slot_is_given_back_to_the_pool_it_was_taken_from():
     dag, quotas = Dag({"a": [], "b": []}), {"finance": 1}
     dispatch = Dispatch(2, quotas)
-    dispatch.draw(dag, {}, {"a": "finance", "b": "finance"})
+    dispatch.draw(dag, {}, {"a": ("finance",), "b": ("finance",)})
     dispatch.add("a")
     dispatch.start()
-    dispatch.draw(dag, {}, {"b": "finance"})  # a leaves the pool while it runs
+    dispatch.draw(dag, {}, {"b": ("finance",)})  # a leaves the pool while it runs
     dispatch.finish("a")
     dispatch.add("b")
     assert dispatch.start() == ("b",)
+
+
+INSIDE = {"g": Dag({"b": [], "c": [], "g": ["b", "c"]})}
+
+
+def a_group(slots=4, quotas=None, pools=None):
+    """A unit of three tasks that reads one table and is read by another."""
+    dispatch = Dispatch(slots, quotas)
+    dispatch.draw(Dag({"g": ["x"], "y": ["g"]}), {}, pools, INSIDE)
+    dispatch.add("xgy")
+    assert dispatch.start() == ("x",)
+    dispatch.finish("x")
+    return dispatch
+
+
+def test_members_of_a_group_run_side_by_side_and_are_read_when_all_are_done():
+    dispatch = a_group()
+    assert dispatch.start() == ("b", "c")
+    assert (dispatch.unit_of("c"), dispatch.busy[0]) == ("g", 2)
+    dispatch.finish("c")
+    assert dispatch.start() == ()
+    dispatch.finish("b")
+    assert dispatch.start() == ("g",)
+    assert dispatch.runs("g")
+    dispatch.finish("g")
+    assert (dispatch.start(), dispatch.runs("g")) == (("y",), False)
+
+
+def test_a_failing_member_ends_its_group_once_the_others_have_ended():
+    dispatch = a_group()
+    assert dispatch.start() == ("b", "c")
+    assert dispatch.fail("b") == ()
+    assert dispatch.knows("y")
+    assert dispatch.finish("c") == ("y",)
+    assert (dispatch.start(), dispatch.idle) == ((), True)
+
+
+def test_every_member_counts_in_its_own_pool():
+    dispatch = a_group(quotas={"finance": 1}, pools={"b": ("finance",), "c": ("finance",)})
+    assert dispatch.start() == ("b",)
+    dispatch.finish("b")
+    assert dispatch.start() == ("c",)
+
+
+def test_a_group_under_way_may_always_run_one_task():
+    dispatch = a_group(quotas={"finance": 1}, pools={"g": ("finance",)})
+    assert dispatch.start() == ("b", "c")
+    assert dispatch.clear() == ("y",)
+    dispatch.slots, dispatch.quotas = 0, {"finance": 0}
+    dispatch.finish("b")
+    dispatch.finish("c")
+    assert dispatch.busy == (1, {"finance": 1})  # so that nobody else claims it
+    assert dispatch.start() == ("g",)
+
+
+def test_a_group_that_is_cut_anew_while_it_waits_runs_as_it_is_then():
+    dispatch = Dispatch(4)
+    dispatch.draw(Dag({"g": []}), {}, inside=INSIDE)
+    dispatch.add("g")
+    dispatch.draw(Dag({"g": []}), {}, inside={"g": Dag({"n": [], "g": ["n"]})})
+    assert dispatch.start() == ("n",)
+    dispatch.finish("n")
+    assert dispatch.start() == ("g",)

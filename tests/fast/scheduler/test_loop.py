@@ -358,12 +358,30 @@ def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):
     for _ in range(2):  # first c fails, then d, the last step before publishing
         assert once(catalog, worker).failed == 1
         assert roots(lake_, catalog) == {}
-        assert catalog.dirty_staging()  # what b wrote; the next one puts it back
         catalog.unpause([full(name) for name in "bcd"])
+    assert catalog.dirty_staging()  # what b wrote; the next one puts it back
     assert once(catalog, worker).refreshed == 2
     assert worker.ran == [("b", "c", "d"), ("e",)]
     assert {name.table: of.epoch for name, of in catalog.epochs().items()} == {"b": 1, "c": 1, "d": 1}
     assert len({tuple(sorted(r)) for r in roots(lake_, catalog).values()}) == 1
+
+
+def test_members_of_a_group_run_side_by_side_and_a_failure_ends_them_all(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; p: a; d: b c p", b={"pool": "narrow"}, c={"pool": "narrow"})
+    worker = PublishingWorker(lake_, catalog, seconds=lambda name: 0.2 if name.table in "bcp" else 0.0)
+    assert once(catalog, worker, quotas={"narrow": 1}).refreshed == 1
+    assert worker.most_at_once == 2  # p beside b or c, which share a pool of one
+    assert len({tuple(sorted(r["a"])) for r in roots(lake_, catalog).values()}) == 1
+    lake_.base("s.a")
+    worker.fails, worker.seconds = failing("p", times=1), lambda name: 60.0 if name.table == "b" else 0.0
+    begin = time.monotonic()
+    assert once(catalog, worker, ahead=5).failed == 1
+    assert time.monotonic() - begin < 30  # b was cancelled
+    assert roots(lake_, catalog)["d"] == {"a": {0}}
+    worker.seconds = lambda _: 0.0
+    assert once(catalog, worker, ahead=60).refreshed == 1
+    assert worker.ran == 2 * [("b", "c", "p", "d")]
 
 
 def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):
@@ -731,7 +749,7 @@ def test_a_group_that_grows_while_it_waits_is_published_whole(lake_, catalog):
     define(catalog, "e: b d")
     one._look_after = 0.0
     one._consider(True)
-    assert one._dispatch.start() == (full("e"),)
+    assert {one._dispatch.unit_of(task) for task in one._dispatch.start()} == {full("e")}
     assert set(one._cuts) == {full("e")}
 
 

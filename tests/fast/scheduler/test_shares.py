@@ -100,5 +100,5 @@ def test_together_they_never_run_more_than_one_alone_would(seed: int) -> None:
 
 
 def test_what_has_no_share_is_left_to_others() -> None:
-    assert [Slots(1, {"p": 0}).admits(pool) for pool in ("", "p", "q")] == [True, False, True]
-    assert not Slots(0, {"p": 1}).admits("p")
+    assert [Slots(1, {"p": 0}).admits(pools) for pools in ((), ("q", "p"), ("q",))] == [True, False, True]
+    assert not Slots(0, {"p": 1}).admits(["p"])

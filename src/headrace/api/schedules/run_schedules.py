@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headrace.ports import Session
     from headrace.refresh.cut.cut import Cut
     from headrace.refresh.definition.create import Creator
-    from headrace.results.refresh_results import RefreshResult
+    from headrace.refresh.groups.side_by_side import SideBySide
 
 
 class EngineWorker:
@@ -44,9 +44,13 @@ class EngineWorker:
         """Return a new cut."""
         return self._creator.refresher.heads()
 
-    def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
-        """Refresh stream tables that belong together."""
-        return self._creator.refresh_group(members, heads)
+    def begin(
+        self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut
+    ) -> SideBySide:
+        """Return the refresh of stream tables that are published at once."""
+        from headrace.refresh.groups.side_by_side import SideBySide
+
+        return SideBySide(lambda: self._creator.group_refresh(members, heads), tasks)
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from headrace.catalog import Catalog, Version
+from headrace.catalog import Catalog, StreamTable, Version
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.refresh.cut.align_cut import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
@@ -33,27 +33,39 @@ class Observation:
             table, frontier = reader.stream_table(name), reader.frontier(name)
         return heads.passed(frontier) and not wants_alignment(table, self.defaults)
 
-    def seen_by_all(self, names: Sequence[TableName], heads: Cut) -> dict[TableName, Head]:
-        """Observe, once for all members, the stream tables outside a group that they read."""
+    def seen_by_all(
+        self, names: Sequence[TableName], heads: Cut, tables: Mapping[TableName, StreamTable]
+    ) -> dict[TableName, Head]:
+        """Observe, once for all members, the stream tables outside a group that they read.
+
+        Args:
+            names: The members.
+            heads: The cut.
+            tables: All stream tables.
+        """
         if len(names) == 1:
             return {}
         newest = self.catalog.newest_versions()
-        tables = {t.name: t for t in self.catalog.stream_tables()}
         read = {s for n in names if n in tables for s in tables[n].sources}
         outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
         return heads.of(outside, frozenset(outside))
 
-    def of(self, state: TableState, heads: Cut, seen: Mapping[TableName, Head]) -> dict[TableName, Head]:
+    def of(
+        self, state: TableState, heads: Cut, seen: Mapping[TableName, Head], *, aligned: bool = False
+    ) -> dict[TableName, Head]:
         """Return the heads of what a stream table reads.
 
         Args:
             state: The stream table.
             heads: The cut.
             seen: Heads that are settled already, such as what members of its group have staged.
+            aligned: Whether it reads versions that agree although it does not ask for that.
         """
         rest = [s for s in state.table.sources if s not in seen]
         found = {**heads.of(rest, frozenset(state.streams)), **seen}
-        return self._aligned(state, {s: found[s] for s in state.table.sources})
+        found = {s: found[s] for s in state.table.sources}
+        wanted = aligned or wants_alignment(state.table, self.defaults)
+        return self._aligned(state, found) if wanted else found
 
     def is_current(self, state: TableState, heads: Cut, seen: Mapping[TableName, Head]) -> bool:
         """Return whether a stream table stands where it would be moved to; arguments as for `of`."""
@@ -65,11 +77,11 @@ class Observation:
         return state.frontier == Frontier({s: h.version.version for s, h in observed.items()})
 
     def _aligned(self, state: TableState, found: dict[TableName, Head]) -> dict[TableName, Head]:
-        """Return heads held at versions that agree, where the table asks for alignment.
+        """Return heads held at versions that agree.
 
         Staged heads are of one cut already and stay as they are.
         """
-        if not wants_alignment(state.table, self.defaults) or any(head.staged for head in found.values()):
+        if any(head.staged for head in found.values()):
             return found
         name, newest = state.table.name, {s: head.version.version for s, head in found.items()}
 

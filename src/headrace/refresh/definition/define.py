@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.types import mentions
 from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
-from headrace.definitions.compiled_views import CompiledViews, pinned_free, places_as_written
+from headrace.definitions.compiled_views import CompiledViews, found_at, pinned_free, places_as_written
 from headrace.definitions.details import Details, SourceUse
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.function_versions import functions_called
@@ -26,6 +26,8 @@ from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
 from headrace.semantics import Semantics
 from headrace.sql.references import references
+
+NONE_STAGED: Mapping[TableName, Details] = {}
 
 
 def check_name(name: TableName) -> None:
@@ -54,6 +56,7 @@ def define(
     semantics: Semantics | None = None,
     redirects: Mapping[TableName, TableName] = NOWHERE_ELSE,
     deployment: str = "",
+    staged: Mapping[TableName, Details] = NONE_STAGED,
 ) -> tuple[Details, CompiledView | None]:
     """Analyse a query; nothing is created.
 
@@ -66,6 +69,7 @@ def define(
         semantics: Settings; the session's when None.
         redirects: Of a second generation: relations in whose place others are read.
         deployment: The deployment that it belongs to; "" for a public stream table.
+        staged: Stream tables that are defined anew, too, and not published yet: it is defined over what they become.
 
     Raises:
         UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`, …
@@ -84,25 +88,25 @@ def define(
     for source in sources:
         with suppress(HeadraceError):  # one that is not there is told of with its place in the query
             look_anew((source,), session.runner())
-    if staged := next((s for s in sources if s.catalog == STAGING), None):
-        raise UserError("INVALID_NAME", f"{staged} cannot be read: catalog {STAGING} is Headrace's own.")
+    if own := next((s for s in sources if s.catalog == STAGING), None):
+        raise UserError("INVALID_NAME", f"{own} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = session.runner().under(semantics)
     with places_as_written(details, catalogs):
-        output = runner.describe(pinned_free(details, catalogs))
+        output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)
-    details = replace(details, output=output, sources=_all_columns(session, semantics, sources))
-    keys, disabled = SourceKeys(catalog).of(sources), plans.disabled_in_definitions
+    details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
+    keys, disabled = SourceKeys(catalog, staged).of(sources), plans.disabled_in_definitions
     details = replace(details, source_keys=keys, disabled_passes=disabled)
-    view = plans.compile(details, output)
+    view = plans.compile(details, output, staged=staged)
     if view.tree is None:
-        every = tuple(_identified(use, catalog, session) for use in details.sources)
+        every = tuple(_identified(use, catalog, session, staged) for use in details.sources)
         return replace(details, sources=every, refusals=refusals_of(view)), None
     used = used_columns(view.tree)
     narrowed = tuple(_narrowed(use, used.get(use.name, frozenset())) for use in details.sources)
-    narrowed = tuple(_identified(use, catalog, session) for use in narrowed)
+    narrowed = tuple(_identified(use, catalog, session, staged) for use in narrowed)
     details = replace(details, sources=narrowed, companion=view.companion)
     return replace(details, rests_on_keys=view.rests_on_keys, keys=view.keys), view
 
@@ -122,9 +126,10 @@ def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
     return replace(use, columns=tuple(c for c in use.columns if c.name in columns))
 
 
-def _identified(use: SourceUse, catalog: Catalog, session: Session) -> SourceUse:
+def _identified(use: SourceUse, catalog: Catalog, session: Session, staged: Collection[TableName]) -> SourceUse:
     """Return a source with its table's identity and column ids."""
-    pointer = catalog.pointers(LAKE, [use.name]).get(use.name) if use.name.catalog == LAKE else None
+    at = found_at(use.name, staged)
+    pointer = catalog.pointers(at.catalog, [at]).get(at) if use.name.catalog == LAKE else None
     location = pointer.metadata_location if pointer is not None else session.location(use.name)
     if location is None:
         return use
@@ -144,9 +149,11 @@ def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:
     return found
 
 
-def _all_columns(session: Session, semantics: Semantics, sources: tuple[TableName, ...]) -> tuple[SourceUse, ...]:
+def _all_columns(
+    session: Session, semantics: Semantics, sources: tuple[TableName, ...], staged: Collection[TableName]
+) -> tuple[SourceUse, ...]:
     runner = session.runner().under(semantics)
-    found = ((name, runner.describe(f"SELECT * FROM {name.sql}")) for name in sources)
+    found = ((name, runner.describe(f"SELECT * FROM {found_at(name, staged).sql}")) for name in sources)
     return tuple(SourceUse(name, columns, tuple(c.name for c in columns)) for name, columns in found)
 
 

@@ -16,16 +16,20 @@ from headrace.graph.dag import Dag
 from headrace.names import TableName, quote
 from headrace.ports import Runner
 
+NONE_ANEW: Mapping[TableName, Details] = {}
+
 
 class SourceKeys:
     """Keys of sources, read from the catalog at first use and not again.
 
     Args:
         catalog: Knows what is declared, and the stream tables.
+        anew: Definitions of stream tables that are not published yet.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, anew: Mapping[TableName, Details] = NONE_ANEW) -> None:
         self._catalog = catalog
+        self._anew = anew
 
     @cached_property
     def declared(self) -> Mapping[TableName, Keys]:
@@ -67,7 +71,8 @@ class SourceKeys:
 
     @cached_property
     def _derived(self) -> Mapping[TableName, Keys]:
-        return {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
+        known = {t.name: from_json(t.details).keys for t in self._catalog.stream_tables()}
+        return known | {name: details.keys for name, details in self._anew.items()}
 
     def of(self, sources: Collection[TableName]) -> dict[TableName, Keys]:
         """Return all keys of some relations; those without any are left out."""

@@ -1,15 +1,18 @@
-"""Chooses which unit starts next: a state machine without clock, threads or catalog.
+"""Chooses which task starts next: a state machine without clock, threads or catalog.
 
-Greedy: a unit starts the moment its inputs are done and a slot is free. There are no levels to wait for, so a straggler
-delays only what reads from it. Among those that may start, the most urgent one goes first, as a rule the one with the
-longest way still behind it.
+A unit is refreshed by tasks: a group by one for each of its tables, or cycles; anything else is one task of the same
+name. Greedy: a task starts the moment its inputs are done and a slot is free. Inputs in other units are done when these
+are published, those in its own unit when they are computed. There are no levels to wait for, so a straggler delays only
+what reads from it. Among those that may start, the most urgent one goes first, as a rule the one with the longest way
+still behind it.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from headrace.graph.dag import Dag
@@ -17,11 +20,50 @@ from headrace.graph.dag import Dag
 Unit = TypeVar("Unit", bound=Hashable)
 
 
-class Dispatch(Generic[Unit]):
-    """Units that wait and run, and which of them may start.
+@dataclass(slots=True)
+class _Begun(Generic[Unit]):
+    """A unit under way.
 
     Args:
-        slots: How many units run at once.
+        unit: The unit.
+        inside: Its tasks, and which reads which.
+        ready: Those that may start.
+        waiting: Those that may not yet, with what they wait for.
+        running: How many run.
+        failed: Whether one failed, so that no further one starts.
+    """
+
+    unit: Unit
+    inside: Dag[Unit]
+    ready: set[Unit]
+    waiting: dict[Unit, set[Unit]]
+    running: int = 0
+    failed: bool = False
+
+    @property
+    def left(self) -> Iterator[Unit]:
+        """Yield the tasks that have not started."""
+        yield from self.ready
+        yield from self.waiting
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Entry(Generic[Unit]):
+    """A task that may start, in the order of the queue."""
+
+    before: float
+    count: int
+    task: Unit = field(compare=False)
+    unit: Unit = field(compare=False)
+
+
+class Dispatch(Generic[Unit]):
+    """Units that wait and run, and which of their tasks may start.
+
+    Once a group has begun it may always run one task, whatever became of the slots meanwhile: it holds its leases.
+
+    Args:
+        slots: How many tasks run at once.
         quotas: How many of a pool run at once; a pool that is missing has no limit of its own.
     """
 
@@ -30,57 +72,78 @@ class Dispatch(Generic[Unit]):
         self.quotas = dict(quotas or {})
         self._dag: Dag[Unit] = Dag({})
         self._left: dict[Unit, float] = {}
-        self._pools: dict[Unit, str] = {}
+        self._pools: dict[Unit, Sequence[str]] = {}
+        self._inside: dict[Unit, Dag[Unit]] = {}
         self._waiting: dict[Unit, set[Unit]] = {}
-        self._running: dict[Unit, str] = {}
-        self._ready: list[tuple[float, int, Unit]] = []
+        self._begun: dict[Unit, _Begun[Unit]] = {}
+        self._running: dict[Unit, tuple[Unit, Sequence[str]]] = {}
+        self._ready: list[_Entry[Unit]] = []
         self._count = 0
         self._busy = Counter[str]()
 
     def draw(
-        self, dag: Dag[Unit], left: Mapping[Unit, float], pools: Mapping[Unit, str] | None = None
+        self,
+        dag: Dag[Unit],
+        left: Mapping[Unit, float],
+        pools: Mapping[Unit, Sequence[str]] | None = None,
+        inside: Mapping[Unit, Dag[Unit]] | None = None,
     ) -> tuple[Unit, ...]:
         """Set the graph of units; waiting ones keep the producers they already wait for.
 
         Args:
             dag: Who reads whom.
-            left: By unit, how urgent it is: the seconds from its start to the end of the last unit behind it, or more.
-            pools: By unit, the pool it belongs to; "" or nothing for none.
+            left: By task, how urgent it is: the seconds from its start to the end of the last one behind it, or more.
+            pools: By task, the pools that it counts against; nothing for none.
+            inside: By unit, its tasks, and which reads which; one that is missing is a single task.
 
         Returns:
             What waited and is no unit any more, because it was dropped or has joined a group: it will not start.
         """
         self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
-        self._ready = [(-self._left.get(unit, 0.0), count, unit) for _, count, unit in self._ready]
-        heapq.heapify(self._ready)
+        changed, self._inside = self._inside, dict(inside or {})
         gone = tuple(unit for unit in self._waiting if unit not in dag)
         for unit in gone:
             del self._waiting[unit]
         for unit, missing in self._waiting.items():
             kept = {p for p in missing & set(dag.producers(unit)) if self.knows(p)}
-            if missing and not kept:
-                self._push(unit)
             self._waiting[unit] = kept
+            if not kept and (missing or changed.get(unit) is not self._inside.get(unit)):
+                self._push_unit(unit)
+        self._ready = [_Entry(-self._left.get(e.task, 0.0), e.count, e.task, e.unit) for e in self._ready]
+        heapq.heapify(self._ready)
         return gone
 
     @property
     def idle(self) -> bool:
         """Return whether nothing waits and nothing runs."""
-        return not self._waiting and not self._running
+        return not self._waiting and not self._begun
 
     @property
     def running(self) -> frozenset[Unit]:
-        """Return the running units."""
+        """Return the running tasks."""
         return frozenset(self._running)
 
     @property
     def busy(self) -> tuple[int, dict[str, int]]:
-        """Return how many units run, over all and by pool."""
-        return len(self._running), dict(self._busy)
+        """Return how many tasks run, over all and by pool.
+
+        For a group under way at least one, also in the pools of its tasks that have not started.
+        """
+        needed = {pool for begun in self._begun.values() for task in begun.left for pool in self._pools.get(task, ())}
+        pools = {pool: max(self._busy[pool], int(pool in needed)) for pool in {*self._busy, *needed}}
+        return max(len(self._running), int(bool(self._begun))), pools
 
     def knows(self, unit: Unit) -> bool:
         """Return whether a unit waits or runs."""
-        return unit in self._waiting or unit in self._running
+        return unit in self._waiting or unit in self._begun
+
+    def runs(self, unit: Unit) -> bool:
+        """Return whether a unit is under way."""
+        return unit in self._begun
+
+    def unit_of(self, task: Unit) -> Unit:
+        """Return the unit of a running task."""
+        return self._running[task][0]
 
     def add(self, wanted: Iterable[Unit]) -> None:
         """Queue units, each behind those it reads that wait or run.
@@ -92,38 +155,124 @@ class Dispatch(Generic[Unit]):
         for unit in new:
             self._waiting[unit] = {p for p in self._dag.producers(unit) if self.knows(p)}
             if not self._waiting[unit]:
-                self._push(unit)
+                self._push_unit(unit)
 
     def start(self) -> tuple[Unit, ...]:
-        """Take what may start now; the caller starts it."""
+        """Take the tasks that may start now; the caller starts them."""
         started: list[Unit] = []
         held_back = []
-        while self._ready and len(self._running) < self.slots:
+        while self._ready and len(self._running) < max(self.slots, 1):
             entry = heapq.heappop(self._ready)
-            unit = entry[2]
-            if unit not in self._waiting or self._waiting[unit]:  # given up since, and perhaps added again
+            if not self._may_start(entry):
                 continue
-            pool = self._pools.get(unit, "")
-            if pool in self.quotas and self._busy[pool] >= self.quotas[pool]:
+            pools = self._pools.get(entry.task, ())
+            if not self._has_room(entry.unit, pools):
                 held_back.append(entry)
                 continue
-            del self._waiting[unit]
-            self._running[unit] = pool
-            self._busy[pool] += 1
-            started.append(unit)
+            begun = self._begin(entry.unit)
+            begun.ready.remove(entry.task)
+            begun.running += 1
+            self._running[entry.task] = entry.unit, pools
+            self._busy.update(pools)
+            started.append(entry.task)
         for entry in held_back:
             heapq.heappush(self._ready, entry)
         return tuple(started)
 
-    def finish(self, unit: Unit) -> None:
-        """Note that a unit ended well, so that what waited for it may start."""
-        self._leave(unit)
-        for consumer in self._dag.consumers(unit):
-            self._release(consumer, unit)
+    def finish(self, task: Unit) -> tuple[Unit, ...]:
+        """Note that a task ended well, so that what waited for it may start.
 
-    def fail(self, unit: Unit) -> tuple[Unit, ...]:
-        """Return a unit failed: what waits for it, directly or not, is given up; returns that."""
-        self._leave(unit)
+        Returns:
+            What waited for its unit, directly or not, and is given up, where it was the last to end of a unit that
+            failed.
+        """
+        begun = self._leave(task)
+        for consumer in begun.inside.consumers(task) if not begun.failed else ():
+            begun.waiting[consumer].discard(task)
+            if not begun.waiting[consumer]:
+                del begun.waiting[consumer]
+                begun.ready.add(consumer)
+                self._push(consumer, begun.unit)
+        return self._ended(begun)
+
+    def fail(self, task: Unit) -> tuple[Unit, ...]:
+        """Note that a task failed; no further task of its unit starts. Returns as `finish`."""
+        begun = self._leave(task)
+        begun.failed = True
+        begun.ready.clear()
+        begun.waiting.clear()
+        return self._ended(begun)
+
+    def clear(self) -> tuple[Unit, ...]:
+        """Give up everything that waits; returns it. What is under way goes on."""
+        given_up = tuple(self._waiting)
+        self._waiting.clear()
+        self._ready = [entry for entry in self._ready if entry.unit in self._begun]
+        heapq.heapify(self._ready)
+        return given_up
+
+    # ---- steps
+
+    def _tasks(self, unit: Unit) -> Dag[Unit]:
+        return self._inside.get(unit) or Dag({unit: ()})
+
+    def _push_unit(self, unit: Unit) -> None:
+        for task in self._inside[unit].roots if unit in self._inside else (unit,):
+            self._push(task, unit)
+
+    def _push(self, task: Unit, unit: Unit) -> None:
+        self._count += 1
+        heapq.heappush(self._ready, _Entry(-self._left.get(task, 0.0), self._count, task, unit))
+
+    def _may_start(self, entry: _Entry[Unit]) -> bool:
+        """Return whether an entry of the queue still holds.
+
+        Units may have been given up, added again or cut anew since.
+        """
+        if (begun := self._begun.get(entry.unit)) is not None:
+            return entry.task in begun.ready
+        if self._waiting.get(entry.unit, {entry.unit}):
+            return False
+        inside = self._inside.get(entry.unit)
+        return entry.task == entry.unit if inside is None else entry.task in inside.roots
+
+    def _has_room(self, unit: Unit, pools: Sequence[str]) -> bool:
+        least = int(unit in self._begun)
+        if len(self._running) >= max(self.slots, least):
+            return False
+        return all(self._busy[pool] < max(self.quotas[pool], least) for pool in pools if pool in self.quotas)
+
+    def _begin(self, unit: Unit) -> _Begun[Unit]:
+        if unit not in self._begun:
+            del self._waiting[unit]
+            inside = self._tasks(unit)
+            waiting = {task: set(inside.producers(task)) for task in inside.names if inside.producers(task)}
+            self._begun[unit] = _Begun(unit, inside, set(inside.roots), waiting)
+        return self._begun[unit]
+
+    def _leave(self, task: Unit) -> _Begun[Unit]:
+        unit, pools = self._running.pop(task)
+        self._busy.subtract(pools)
+        begun = self._begun[unit]
+        begun.running -= 1
+        return begun
+
+    def _ended(self, begun: _Begun[Unit]) -> tuple[Unit, ...]:
+        """Forget a unit whose tasks have all ended; return what is given up with it."""
+        if begun.running or begun.ready or begun.waiting:
+            return ()
+        del self._begun[begun.unit]
+        if begun.failed:
+            return self._given_up(begun.unit)
+        for consumer in self._dag.consumers(begun.unit):
+            missing = self._waiting.get(consumer)
+            if missing is not None and begun.unit in missing:
+                missing.discard(begun.unit)
+                if not missing:
+                    self._push_unit(consumer)
+        return ()
+
+    def _given_up(self, unit: Unit) -> tuple[Unit, ...]:
         given_up: list[Unit] = []
         queue = [unit]
         while queue:
@@ -134,24 +283,3 @@ class Dispatch(Generic[Unit]):
             given_up += dependants
             queue += dependants
         return tuple(given_up)
-
-    def clear(self) -> tuple[Unit, ...]:
-        """Give up everything that waits; returns it. What runs, runs on."""
-        given_up = tuple(self._waiting)
-        self._waiting.clear()
-        self._ready.clear()
-        return given_up
-
-    def _leave(self, unit: Unit) -> None:
-        self._busy[self._running.pop(unit)] -= 1
-
-    def _release(self, consumer: Unit, done: Unit) -> None:
-        missing = self._waiting.get(consumer)
-        if missing is not None and done in missing:
-            missing.discard(done)
-            if not missing:
-                self._push(consumer)
-
-    def _push(self, unit: Unit) -> None:
-        self._count += 1
-        heapq.heappush(self._ready, (-self._left.get(unit, 0.0), self._count, unit))

@@ -7,7 +7,7 @@ one alone would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -35,9 +35,9 @@ class Slots:
         """As the catalog has it; nothing for a scheduler that has claimed nothing yet."""
         return cls(claim["all"], claim["pools"]) if claim else cls()
 
-    def admits(self, pool: str) -> bool:
-        """Return whether a unit of a pool can ever start."""
-        return self.all > 0 and self.pools.get(pool, 1) > 0
+    def admits(self, pools: Iterable[str]) -> bool:
+        """Return whether all tasks of a unit can ever start, by the pools that they count against."""
+        return self.all > 0 and all(self.pools.get(pool, 1) > 0 for pool in pools)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""Makes the tables in which stream tables are stored; everything is made in `staging`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headrace.algebra.schema import Column
+from headrace.catalog import Catalog, Publication, Swap
+from headrace.definitions.details import from_json
+from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
+from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
+from headrace.ports import Session
+
+
+class StoredTables:
+    """Makes stored tables of one project.
+
+    Args:
+        catalog: The catalog.
+        session: Gives the runner.
+        warehouse: Where tables are stored.
+        format_version: Iceberg format of new tables.
+    """
+
+    def __init__(self, catalog: Catalog, session: Session, warehouse: str, format_version: int) -> None:
+        self.catalog = catalog
+        self.session = session
+        self.warehouse = warehouse
+        self.format_version = format_version
+
+    def make(self, table: TableName, columns: Sequence[Column], suffix: str) -> None:
+        """Create a state or a companion, empty."""
+        location = table_location(self.warehouse, table, suffix)
+        self._run(
+            create_namespace(STAGING, table.namespace),
+            create_table(table, tuple(columns), location=location, format_version=self.format_version),
+        )
+
+    def make_again(self, table: TableName, columns: Sequence[Column], suffix: str) -> None:
+        """Create a state, empty, in place of the one in `staging`; the one in `lake` stays."""
+        self._run(f"DROP TABLE IF EXISTS {table.sql}")
+        self.make(table, columns, suffix)
+
+    def make_log(self, log: TableName, columns: Sequence[Column], suffix: str) -> None:
+        """Create the change log of a table of some columns, empty."""
+        location = table_location(self.warehouse, log, suffix)
+        self._run(
+            create_namespace(STAGING, (SYSTEM_NAMESPACE,)),
+            create_log(log, tuple(columns), location=location, format_version=self.format_version),
+        )
+
+    def logless(self, sources: Iterable[TableName]) -> tuple[TableName, ...]:
+        """Return stream tables among sources that keep no change log yet."""
+        streams = {t.name: t for t in self.catalog.stream_tables()}
+        return tuple(n for n in dict.fromkeys(sources) if n in streams and streams[n].log is None)
+
+    def start_logs(self, names: Iterable[TableName]) -> None:
+        """Start change logs from the versions the tables are at; the callers hold their leases.
+
+        A log is published before it is announced: whoever finds it announced finds it complete from then on.
+        """
+        for name in names:
+            suffix = new_suffix()
+            log = stored_names(name, suffix).log
+            self.make_log(log, from_json(self.catalog.stream_table(name).details).output, suffix)
+            self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),)))
+            self.catalog.set_log_table(name, log.within(LAKE))
+
+    def _run(self, *statements: str) -> None:
+        runner = self.session.runner()
+        for statement in statements:
+            runner.run(statement)

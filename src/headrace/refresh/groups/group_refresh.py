@@ -1,0 +1,307 @@
+"""Refreshes stream tables that are published together, in one publication or none.
+
+What makes a member move does not matter: changes of its sources, a new definition, or its first load.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from headrace.catalog import Catalog, Lease, StreamTable, resource_of
+from headrace.errors import HeadraceError
+from headrace.frontier import Frontier
+from headrace.names import TableName
+from headrace.refresh import gather_facts
+from headrace.refresh.cut.cut import Cut, Head
+from headrace.refresh.cut.observe import Observation
+from headrace.refresh.definition.redefinition import NO_REDEFINITIONS, Redefine, Redefinition, Redefinitions
+from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
+from headrace.refresh.groups.cycle_refresher import Circle, CycleRefresher
+from headrace.refresh.groups.cycle_rules import in_cycle, parts
+from headrace.refresh.guards import (
+    published_pointers,
+    refuse_apart,
+    refuse_missing,
+    refuse_overtaken,
+    refuse_stopped,
+)
+from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.preparation import Attempt, Preparation
+from headrace.refresh.publication_builder import Finished, staged_head
+from headrace.refresh.publishing import Publishing
+from headrace.results.refresh_results import Mode, RefreshResult
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Stream tables to refresh together.
+
+    Args:
+        names: The stream tables; what reads another of them comes after it.
+        heads: The cut.
+        full: Those to recompute whatever changed.
+        group: All members of the group that they are; () for a table alone, or a part of a group.
+        patience: Seconds to wait for others who are refreshing one of them.
+        resolved: What was decided about changes that are too large.
+        redefine: Makes new definitions of some of them; None where all hold.
+        aligned: Whether the table, one alone, reads versions that agree, whatever it asks for.
+    """
+
+    names: Sequence[TableName]
+    heads: Cut
+    full: Collection[TableName] = ()
+    group: tuple[TableName, ...] = ()
+    patience: float = 0.0
+    resolved: Mapping[TableName, Resolution] = field(default_factory=dict)
+    redefine: Redefine | None = None
+    aligned: bool = False
+
+
+class GroupRefresh:
+    """One refresh of stream tables that are published together, under way.
+
+    Args:
+        catalog: The catalog.
+        preparation: Runs the refresh of a member up to publishing.
+        cycles: The same for cycles.
+        publishing: Publishes, or puts back.
+        observation: Looks at the sources.
+        order: What to refresh.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        preparation: Preparation,
+        cycles: CycleRefresher,
+        publishing: Publishing,
+        observation: Observation,
+        order: Order,
+    ) -> None:
+        self._catalog = catalog
+        self._preparation = preparation
+        self._cycles = cycles
+        self._publishing = publishing
+        self._observation = observation
+        self._order = order
+        self._stack = ExitStack()
+        self._lock = threading.Lock()
+        self._first = (order.names[0], preparation.attempt())
+        self._blamed = self._first
+        self._seen: Mapping[TableName, Head] = {}
+        self._done: list[Finished] = []
+        self._results: dict[TableName, RefreshResult] = {}
+        self._begun: list[gather_facts.TableState] = []
+        self._anew: Redefinitions = NO_REDEFINITIONS
+        self._tables: dict[TableName, StreamTable] = {}
+        self._leases: Callable[[], tuple[Lease, ...]] = tuple
+
+    def run(self) -> tuple[RefreshResult, ...]:
+        """Refresh all members, and publish them in one transaction, or none of them.
+
+        Raises:
+            HeadraceError: What went wrong with the first that failed; what was published before stays, everything
+                written is put back, and history has the failure.
+        """
+        try:
+            if (unchanged := self.begin()) is not None:
+                return unchanged
+            for part in self.parts:
+                self.prepare(part)
+            return self.publish()
+        except BaseException as error:
+            self.give_up(error)
+            raise
+
+    def begin(self) -> tuple[RefreshResult, ...] | None:
+        """Take the leases and make new definitions; return results if nothing is to be done."""
+        order = self._order
+        if not order.full and order.redefine is None and (unchanged := self._nothing_to_do()):
+            return unchanged
+        resources = [resource_of(name) for name in order.names]
+        self._leases = self._stack.enter_context(holding_leases(self._catalog, resources, patience=order.patience))
+        if order.redefine is not None:
+            for name in order.names:
+                self._publishing.recover(gather_facts.known(self._catalog, name), self._leases())
+            self._anew = order.redefine(self._leases, self._blame)
+            self._blamed = self._first
+        tables = {t.name: t for t in self._catalog.stream_tables()}
+        reading = {n: replace(tables[n], sources=one.definition.sources) for n, one in self._anew.items()}
+        self._tables = tables | reading
+        self._seen = self._observation.seen_by_all(order.names, order.heads, self._tables)
+        return None
+
+    @property
+    def redefines(self) -> bool:
+        """Return whether members are defined anew, so that what they read may not be what it was."""
+        return bool(self._anew)
+
+    @property
+    def parts(self) -> tuple[tuple[TableName, ...], ...]:
+        """Return the members in order, those of a cycle in one part; known once it has begun."""
+        return parts(self._order.names, self._tables)
+
+    def prepare(self, part: tuple[TableName, ...]) -> None:
+        """Run the refresh of a member, or of a cycle, up to publishing; after what it reads.
+
+        Several threads may do that at once.
+        """
+        attempt = self._first[1] if part[0] == self._first[0] else self._preparation.attempt()
+        try:
+            self._prepare(part, attempt)
+        except HeadraceError:
+            with self._lock:
+                if self._blamed is self._first:
+                    self._blamed = (part[0], attempt)
+            raise
+
+    def publish(self) -> tuple[RefreshResult, ...]:
+        """Publish all members in one transaction, and end."""
+        self._results |= self._publishing.publish(self._done, self._leases(), self._order.group)
+        self._stack.close()
+        return tuple(self._results[name] for name in self._order.names)
+
+    def give_up(self, error: BaseException) -> None:
+        """Put back everything that was written, and end; history has the failure.
+
+        Args:
+            error: What went wrong.
+        """
+        if self._tables:  # else nothing of it was written
+            written = [table for one in self._done for table in one.outcome.written]
+            begun = [table for state in self._begun for table in state.table.stored]
+            anew = [table for one in self._anew.values() for table in one.stored]
+            self._publishing.put_back([*written, *begun, *anew], self._leases())
+        self._stack.close()
+        if isinstance(error, HeadraceError):
+            self._publishing.failed(*self._blamed, error, self._done)
+            if len(self._order.names) > 1:
+                _name(error, self._blamed[0], len(self._order.names))
+
+    # ---- before
+
+    def _blame(self, name: TableName) -> None:
+        """Note which member it is about should something go wrong."""
+        self._blamed = (name, self._first[1])
+
+    def _nothing_to_do(self) -> tuple[RefreshResult, ...] | None:
+        """Return the results, if all tables stand at the cut already; found out without a lease."""
+        frontiers: list[Frontier] = []
+        for name in self._order.names:
+            if self._observation.has_moved(name, self._order.heads):
+                return None
+            state = gather_facts.known(self._catalog, name)
+            refuse_stopped(state)
+            refuse_missing(state)
+            if not self._observation.is_current(state, self._order.heads, {}):
+                return None
+            frontiers.append(state.frontier)
+        seconds = self._first[1].seconds
+        return tuple(_unchanged(n, f, seconds) for n, f in zip(self._order.names, frontiers, strict=True))
+
+    # ---- members
+
+    def _prepare(self, part: tuple[TableName, ...], attempt: Attempt) -> None:
+        states = [self._state(name) for name in part]
+        with self._lock:
+            self._begun += states
+        full = not set(part).isdisjoint(self._order.full)
+        if not full and len(self._order.names) > 1 and self._are_current(states):
+            self._results |= {k.table.name: _unchanged(k.table.name, k.frontier, attempt.seconds) for k in states}
+            return
+        if in_cycle(part, self._tables):
+            new = self._cycle(states, full=full)
+        else:
+            new = [self._single(states[0], attempt, full=full)]
+        with self._lock:
+            self._done += new
+            self._seen = {**self._seen, **{one.facts.name: head for one in new if (head := staged_head(one))}}
+
+    def _state(self, name: TableName) -> gather_facts.TableState:
+        """Return what the catalog says of a member; put back what an unfinished refresh left of it."""
+        state = gather_facts.known(self._catalog, name)
+        if self._order.redefine is None:
+            self._publishing.recover(state, self._leases())
+        if not self._anew:
+            return state
+        return gather_facts.among(state, {n: one.definition for n, one in self._anew.items() if n != name})
+
+    def _are_current(self, states: Sequence[gather_facts.TableState]) -> bool:
+        if any(state.table.name in self._anew for state in states):
+            return False
+        return all(self._observation.is_current(state, self._order.heads, self._seen) for state in states)
+
+    def _single(self, state: gather_facts.TableState, attempt: Attempt, *, full: bool) -> Finished:
+        name, heads = state.table.name, self._order.heads
+        how = self._order.resolved.get(name)
+        new = self._anew.get(name)
+        if new is None:
+            seen = self._agreeing(state)
+            return self._preparation.prepare(state, None, heads, full, attempt, self._leases, seen=seen, resolved=how)
+        anew = gather_facts.redefined(state, new.definition, new.reason)
+        seen = self._agreeing(anew)
+        observed = self._observation.of(anew, heads, seen)
+        refuse_overtaken(state, _still_read(state, observed))
+        judged = {} if new.by_user else self._preparation.judged(state, observed, self._order.resolved)
+        done = self._preparation.prepare(anew, new.definition, heads, True, attempt, self._leases, new.gone, seen=seen)
+        return replace(done, changed=judged, remade=new.remade)
+
+    def _agreeing(self, state: gather_facts.TableState) -> Mapping[TableName, Head]:
+        """Return the heads that are settled before a table looks at its sources."""
+        if not self._order.aligned:
+            return self._seen
+        return self._observation.of(state, self._order.heads, self._seen, aligned=True)
+
+    def _cycle(self, states: Sequence[gather_facts.TableState], *, full: bool) -> list[Finished]:
+        """Run the refresh of a cycle up to, and without, publishing."""
+        names = {state.table.name for state in states}
+        anew = {name: self._anew[name] for name in names if name in self._anew}
+        before = states
+        if anew:
+            states = [_redefined(state, anew[state.table.name]) for state in states]
+        outside = dict.fromkeys(s for state in states for s in state.table.sources if s not in names)
+        rest = [s for s in outside if s not in self._seen]
+        observed = self._order.heads.of(rest, frozenset(states[0].streams))
+        observed |= {s: self._seen[s] for s in outside if s in self._seen}
+        for state in before:
+            if not anew:
+                refuse_stopped(state)
+                refuse_missing(state)
+                refuse_apart(state)
+            refuse_overtaken(state, _still_read(state, observed))
+            if anew and not anew[state.table.name].by_user:
+                self._preparation.judged(state, observed, self._order.resolved)
+        expected = {
+            state.table.name: published_pointers(self._catalog, state, full=full or bool(anew)) for state in states
+        }
+        definitions = {name: one.definition for name, one in anew.items()}
+        gone = {name: one.gone for name, one in anew.items()}
+        resolved = UNRESOLVED if anew else self._order.resolved
+        done = self._cycles.prepare(Circle(states, observed, expected, full, definitions, gone, resolved))
+        return [replace(one, remade=one.facts.name in anew and anew[one.facts.name].remade) for one in done]
+
+
+def _redefined(state: gather_facts.TableState, new: Redefinition) -> gather_facts.TableState:
+    return gather_facts.redefined(state, new.definition, new.reason)
+
+
+def _still_read(state: gather_facts.TableState, observed: Mapping[TableName, Head]) -> dict[TableName, Head]:
+    """Return heads of what a table read before and reads yet.
+
+    Those that are held back for alignment may well be older.
+    """
+    return {name: head for name, head in observed.items() if name in state.table.sources and not head.aligned}
+
+
+def _name(error: HeadraceError, name: TableName, count: int) -> None:
+    """Name in an error the member that it is about; its caller may have asked for another."""
+    if str(name) not in error.message:
+        where = f"It is about {name}, one of {count} stream tables that are published together."
+        error.detail = f"{error.detail} {where}" if error.detail else where
+
+
+def _unchanged(name: TableName, frontier: Frontier, seconds: float) -> RefreshResult:
+    return RefreshResult(str(name), Mode.NO_CHANGE, None, None, 0, 0, seconds, frontier.as_dict(), {}, 0)

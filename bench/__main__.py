@@ -26,6 +26,7 @@ from bench import (
     postgres,
     postgres_lag,
     postgres_writes,
+    promotions,
     queries,
     tpch,
 )
@@ -42,6 +43,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "groups": groups.run,
     "diamonds": diamonds.run,
     "pipelines": pipelines.run,
+    "promotions": promotions.run,
     "medallion": medallion.run,
     "postgres": postgres.run,
     "postgres-writes": postgres_writes.run,

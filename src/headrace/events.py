@@ -133,6 +133,22 @@ class FuseResolved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Promoted(Event):
+    """Greens of a deployment have taken the place of public stream tables."""
+
+    deployment: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack(Event):
+    """A promotion was taken back: former generations are public again."""
+
+    deployment: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GateClosed(Event):
     """Somebody holds sources back at what they are: nothing that reads them goes past that."""
 
@@ -236,7 +252,8 @@ def fields_of(event: Event) -> dict[str, object]:
 
 
 DECISIONS: Mapping[str, type[Event]] = {
-    kind_of(kind): kind for kind in (Paused, Resumed, FuseResolved, GateClosed, GateOpened, WatermarkAdvanced)
+    kind_of(kind): kind
+    for kind in (Paused, Resumed, FuseResolved, Promoted, RolledBack, GateClosed, GateOpened, WatermarkAdvanced)
 }
 """What users decide. It is written to the log of events by who decides, in whatever process."""
 

@@ -23,11 +23,13 @@ from headrace.events import (
     LagExceeded,
     Notice,
     Paused,
+    Promoted,
     RefreshFailed,
     RefreshFinished,
     RefreshStarted,
     Resumed,
     RetryPlanned,
+    RolledBack,
     SchedulerStarted,
     SchedulerStopped,
     SlotRunningOut,
@@ -168,6 +170,10 @@ def news(event: Event) -> str | None:
             return f"Resumed {', '.join(event.tables)}."
         case FuseResolved():
             return f"{event.table}: its fuse was resolved: {event.resolution}"
+        case Promoted():
+            return f"Promoted {', '.join(event.tables)} of deployment {event.deployment}."
+        case RolledBack():
+            return f"Took back the promotion of {', '.join(event.tables)}."
         case GateClosed():
             return f"Held back: {', '.join(event.sources)}."
         case GateOpened():

@@ -213,9 +213,12 @@ class Promotion:
 
     def _bring_together(self, chosen: Sequence[Green]) -> None:
         """Refresh both generations against one cut; public tables that cannot be stay behind."""
+        self._refuse_changed(chosen)
         heads, cut = self.creator.refresher.heads(), self._grouping()
         greens = {cut.units.unit_of[g.name] for g in chosen}
-        for unit in cut.units.dag.order(greens | {cut.units.unit_of[g.original] for g in chosen}):
+        public = {cut.units.unit_of[g.original] for g in chosen}
+        # what lies between them and the root sources, too: or they would reflect these at different ages
+        for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
             if unit in greens:
                 self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
                 continue

@@ -162,7 +162,7 @@ def refuse_apart(
         alone = set(units[green.original]) <= originals
         back = [s for s, v in frontiers.get(green.original, {}).items() if frontiers[green.name].get(s, v) < v]
         stale = [s for s, v in frontiers[green.name].items() if s in names and newest[s] != v]
-        mixed = [root for root, range_ in own.items() if range_.oldest != range_.newest]
+        mixed = [root for root, range_ in own.items() if range_.oldest != range_.newest and public.get(root) != range_]
         together = at_one_cut(own, public) or (alone and not behind(own, public))
         if back or stale or mixed or not together:
             raise _no_common_cut(green.original)

@@ -17,7 +17,7 @@ from headrace.schedule.options import parse_options
 if TYPE_CHECKING:
     from headrace.catalog import Green
     from headrace.deploy.deployment_results import GreenInfo, PromotionResult
-    from headrace.deploy.promotion import Promotion
+    from headrace.deploy.promotion import Promotion, PromotionOptions
 
 DAY = dt.timedelta(hours=24)
 
@@ -130,7 +130,7 @@ class DeployVerbs(ProjectHandle):
         from headrace.deploy.promotion import PromotionOptions
 
         how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
-        return self._promotion().promote(self._chosen(name, None), how)
+        return self._promote(self._chosen(name, None), how)
 
     def promote_all_green(
         self,
@@ -149,7 +149,7 @@ class DeployVerbs(ProjectHandle):
         from headrace.deploy.promotion import PromotionOptions
 
         how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
-        return self._promotion().promote(self._chosen(None, deployment), how)
+        return self._promote(self._chosen(None, deployment), how)
 
     def rollback_green(self, name: str | None = None, *, deployment: str | None = None) -> PromotionResult:
         """Take a promotion back: former generations become public again, in one transaction.
@@ -165,7 +165,11 @@ class DeployVerbs(ProjectHandle):
                 `READERS_BROKEN`.
             EnvironmentFault: `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
-        return self._promotion().roll_back(self._chosen(name, deployment))
+        from headrace.events import RolledBack
+
+        done = self._promotion().roll_back(self._chosen(name, deployment))
+        self._decided(RolledBack(done.deployment, tuple(table.name for table in done.tables)))
+        return done
 
     def cancel_green(self, name: str | None = None, *, deployment: str | None = None) -> tuple[str, ...]:
         """Drop second generations with all that they store.
@@ -184,6 +188,14 @@ class DeployVerbs(ProjectHandle):
             EnvironmentFault: `LEASE_HELD` while one of them is refreshed; retryable.
         """
         return tuple(str(n) for n in self._promotion().cancel(self._chosen(name, deployment)))
+
+    def _promote(self, chosen: tuple[Green, ...], how: PromotionOptions) -> PromotionResult:
+        from headrace.events import Promoted
+
+        done = self._promotion().promote(chosen, how)
+        if not done.dry_run:
+            self._decided(Promoted(done.deployment, tuple(table.name for table in done.tables)))
+        return done
 
     def _chosen(self, name: str | None, deployment: str | None) -> tuple[Green, ...]:
         from headrace.deploy.readiness import find

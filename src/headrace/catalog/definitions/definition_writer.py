@@ -15,7 +15,16 @@ from headrace.catalog.definitions import greens
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import published_pointers as published
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
-from headrace.catalog.relations import ensure_relations, lock_relations, not_found, relation_ids, stored_name, stream_id
+from headrace.catalog.relations import (
+    ensure_relations,
+    lock_relations,
+    name_condition,
+    not_found,
+    parse_name,
+    relation_ids,
+    stored_name,
+    stream_id,
+)
 from headrace.catalog.safeguards import gates
 from headrace.catalog.state import history
 from headrace.errors import UserError
@@ -49,7 +58,8 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
         "updated_at": now,
     }
     connection.execute(sa.insert(t.stream_table).values(values))
-    _insert_dependencies(connection, own, definition, ids)
+    if rows := _dependencies(own, definition, ids):
+        connection.execute(sa.insert(t.dependency), rows)
     wake(connection)
     return _one(connection, definition.name)
 
@@ -61,22 +71,64 @@ def replace_stream_table(connection: Connection, definition: Definition, now: dt
         UserError: `STREAM_TABLE_NOT_FOUND`.
     """
     own = stream_id(connection, definition.name)
-    ids = ensure_relations(connection, definition.sources)
-    for table in (t.dependency, t.frontier):
-        connection.execute(sa.delete(table).where(table.c.stream_id == own))
-    cleared = {"stopped_code": None, "stopped_reason": None, "generation": t.stream_table.c.generation + 1}
-    values = _definition_values(definition) | cleared | {"updated_at": now}
-    connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id == own).values(values))
-    _insert_dependencies(connection, own, definition, ids)
+    _replace(connection, {definition.name: own}, [definition], now)
     wake(connection)
     return _one(connection, definition.name)
 
 
-def define(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
-    """Create a stream table, or replace the one of that name."""
-    if read_streams(connection, definition.name):
-        return replace_stream_table(connection, definition, now)
-    return create_stream_table(connection, definition, now)
+def define(connection: Connection, definitions: Sequence[Definition], now: dt.datetime) -> None:
+    """Create stream tables, or replace those that exist; a promotion replaces many at once."""
+    if not definitions:
+        return
+    there = _locked(connection, [definition.name for definition in definitions])
+    _replace(connection, there, [d for d in definitions if d.name in there], now)
+    for definition in definitions:
+        if definition.name not in there:
+            create_stream_table(connection, definition, now)
+    wake(connection)
+
+
+def _locked(connection: Connection, names: Sequence[TableName]) -> dict[TableName, int]:
+    """Return the ids of those names that are stream tables; locks them in a fixed order."""
+    query = (
+        sa.select(t.relation.c.name, t.stream_table.c.relation_id)
+        .join(t.relation, t.relation.c.id == t.stream_table.c.relation_id)
+        .where(name_condition(names))
+        .order_by(t.stream_table.c.relation_id)
+        .with_for_update(of=t.stream_table)
+    )
+    wanted = set(names)
+    return {name: own for text, own in connection.execute(query) if (name := parse_name(text)) in wanted}
+
+
+def _replace(
+    connection: Connection, own: Mapping[TableName, int], definitions: Sequence[Definition], now: dt.datetime
+) -> None:
+    """Give stream tables new definitions, however many, by a fixed number of statements.
+
+    Args:
+        connection: Inside the transaction.
+        own: Their ids.
+        definitions: The definitions.
+        now: The time.
+    """
+    if not definitions:
+        return
+    ids = ensure_relations(connection, [source for definition in definitions for source in definition.sources])
+    for table in (t.dependency, t.frontier):
+        connection.execute(sa.delete(table).where(table.c.stream_id.in_([own[d.name] for d in definitions])))
+    cleared = {"stopped_code": None, "stopped_reason": None}
+    kept = [[d for d in definitions if (d.options is None) is none] for none in (True, False)]
+    for alike in filter(None, kept):
+        rows = [{"of": own[d.name], **_definition_values(d), **cleared, "updated_at": now} for d in alike]
+        columns = [column for column in rows[0] if column != "of"]
+        change = sa.update(t.stream_table).where(t.stream_table.c.relation_id == sa.bindparam("of"))
+        values = {c: sa.bindparam(f"new_{c}", type_=t.stream_table.c[c].type) for c in columns}
+        change = change.values(**values, generation=t.stream_table.c.generation + 1)
+        connection.execute(change, [{k if k == "of" else f"new_{k}": v for k, v in row.items()} for row in rows])
+    dependencies = [row for d in definitions for row in _dependencies(own[d.name], d, ids)]
+    if dependencies:
+        connection.execute(sa.insert(t.dependency), dependencies)
 
 
 def alter_stream_table(
@@ -167,13 +219,9 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _insert_dependencies(
-    connection: Connection, own: int, definition: Definition, ids: Mapping[TableName, int]
-) -> None:
+def _dependencies(own: int, definition: Definition, ids: Mapping[TableName, int]) -> list[dict[str, int]]:
     sources = dict.fromkeys(definition.sources)
-    rows = [{"stream_id": own, "source_id": ids[s], "position": i} for i, s in enumerate(sources)]
-    if rows:
-        connection.execute(sa.insert(t.dependency), rows)
+    return [{"stream_id": own, "source_id": ids[s], "position": i} for i, s in enumerate(sources)]
 
 
 def _update(connection: Connection, name: TableName, now: dt.datetime, values: Mapping[str, Any]) -> None:

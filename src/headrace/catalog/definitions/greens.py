@@ -60,19 +60,32 @@ def forget(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(sa.delete(t.green).where(t.green.c.relation_id.in_(ids)))
 
 
-def rename(connection: Connection, old: TableName, new: TableName) -> None:
-    """Call a relation otherwise; whatever refers to it does so by its id.
+def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]]) -> None:
+    """Call relations otherwise; whatever refers to them does so by their ids.
+
+    Args:
+        connection: Inside the transaction.
+        names: Old and new names.
 
     Raises:
-        EnvironmentFault: `DEPLOYMENT_CHANGED` when there is none of the old name, or one of the new.
+        EnvironmentFault: `DEPLOYMENT_CHANGED` when there is none of an old name, or one of a new.
     """
-    values = {"name": stored_name(new), "table_namespace": new.namespace_text, "table_name": new.table}
+    if not names:
+        return
+    change = sa.update(t.relation).where(t.relation.c.name == sa.bindparam("old"))
+    change = change.values(
+        name=sa.bindparam("new"), table_namespace=sa.bindparam("namespace"), table_name=sa.bindparam("table")
+    )
+    rows = [
+        {"old": stored_name(old), "new": stored_name(new), "namespace": new.namespace_text, "table": new.table}
+        for old, new in names
+    ]
     try:
-        found = connection.execute(sa.update(t.relation).where(t.relation.c.name == stored_name(old)).values(values))
+        found = connection.execute(change, rows)
     except exc.IntegrityError as error:
-        raise changed(old) from error
-    if found.rowcount != 1:
-        raise changed(old)
+        raise changed(names[0][0]) from error
+    if found.rowcount != len(rows):
+        raise changed(names[0][0])
 
 
 def changed(name: TableName) -> EnvironmentFault:

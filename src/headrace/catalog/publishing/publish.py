@@ -57,10 +57,8 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     leasing.check(connection, publication.leases)
     record = _open(connection, publication, now)
     ours = known_pointers(connection, publication)
-    for rename in publication.relation_renames:
-        greens.rename(connection, rename.old, rename.new)
-    for definition in publication.definitions:
-        definition_writer.define(connection, definition, record.published_at)
+    greens.rename(connection, [(rename.old, rename.new) for rename in publication.relation_renames])
+    definition_writer.define(connection, publication.definitions, record.published_at)
     greens.put(connection, publication.greens)
     if publication.drops:
         definition_writer.drop_stream_tables(connection, publication.drops)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kit.surviving_spark import surviving_spark
 
 from headrace.project.new_project import init_project
 
@@ -26,15 +27,17 @@ def test_killed_between_rounds_and_writes(tmp_path: Path, monkeypatch: pytest.Mo
     found_at = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, found_at)))  # the child uses the tests' kit
     init_project(tmp_path / "p")
-    for number, place in enumerate((*PLACES, "nowhere")):
-        done = subprocess.run(
-            [sys.executable, str(SCRIPT), str(tmp_path / "p"), str(number), place],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        output = done.stdout + done.stderr[-2000:]
-        assert f"before {SOUND}" in output, output
-        assert f"recovered {SOUND} [(), (), ()] ()" in output, output
-        assert done.returncode == (0 if place == "nowhere" else -signal.SIGKILL), output
-    assert f"survived {SOUND}" in output, output
+    with surviving_spark(tmp_path / "p") as spark:
+        for number, place in enumerate((*PLACES, "nowhere")):
+            done = subprocess.run(
+                [sys.executable, str(SCRIPT), str(tmp_path / "p"), str(number), place],
+                env=spark.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            output = done.stdout + done.stderr[-2000:]
+            assert f"before {SOUND}" in output, output
+            assert f"recovered {SOUND} [(), (), ()] ()" in output, output
+            assert done.returncode == (0 if place == "nowhere" else -signal.SIGKILL), output
+        assert f"survived {SOUND}" in output, output

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from kit.logical import logical_server
+from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
 
@@ -17,9 +18,10 @@ SCRIPT = Path(__file__).with_name("lander.py")
 POINTS = tuple(range(10)) if os.environ.get("HEADRACE_TEST_LONG") else (1, 3, 4, 6)
 
 
-def play(project: Path, number: int, kill_point: int, url: str, way: str) -> tuple[int, str]:
+def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int, url: str, way: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point), url, way],
+        env=spark.environment(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -31,10 +33,10 @@ def play(project: Path, number: int, kill_point: int, url: str, way: str) -> tup
 @pytest.mark.parametrize("way", ["wal", "trigger"])
 def test_killed_between_reading_and_acknowledging(tmp_path: Path, way: str) -> None:
     init_project(tmp_path / "p")
-    with logical_server() as server:
+    with logical_server() as server, surviving_spark(tmp_path / "p") as spark:
         url = server.fresh()
         for number, point in enumerate((*POINTS, -1)):
-            code, output = play(tmp_path / "p", number, point, url, way)
+            code, output = play(spark, tmp_path / "p", number, point, url, way)
             assert "before (10000, 10000)" in output, output
             assert "recovered [True, True] (10000, 10000) True" in output, output
             assert code == (-signal.SIGKILL if point >= 0 else 0), output

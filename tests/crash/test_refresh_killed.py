@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.proxy import BreakingProxy
+from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
 
@@ -19,9 +20,10 @@ EVERYWHERE = tuple(range(21)) if LONG else (1, 4, 6, 8, 12, 15, 17)
 SOME = EVERYWHERE if LONG else (5, 16)
 
 
-def play(project: Path, number: int, kill_point: int) -> tuple[int, str]:
+def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point)],
+        env=spark.environment(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -44,13 +46,11 @@ def test_killed_at_stage_boundaries(database: str, tmp_path: Path, request: pyte
     url = None if database == "sqlite" else tcp_url(request)
     init_project(tmp_path / "p", catalog_url=url)
     points = EVERYWHERE if database == "sqlite" else SOME
-    for number, point in enumerate((*points, -1)):
-        code, output = play(tmp_path / "p", number, point)
-        assert "before [True, True]" in output, output
-        assert "recovered [True, True] [(), ()]" in output, output
-        assert "log True" in output, output
-        if point >= 0:
-            assert code == -signal.SIGKILL, output
-        else:
-            assert code == 0, output
-            assert "survived [True, True]" in output, output
+    with surviving_spark(tmp_path / "p") as spark:
+        for number, point in enumerate((*points, -1)):
+            code, output = play(spark, tmp_path / "p", number, point)
+            assert "before [True, True]" in output, output
+            assert "recovered [True, True] [(), ()]" in output, output
+            assert "log True" in output, output
+            assert code == (-signal.SIGKILL if point >= 0 else 0), output
+        assert "survived [True, True]" in output, output

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from kit.sparks import SHORT_LIVED
 
 from headrace.cli.main import app
 from headrace.project.new_project import init_project
@@ -22,6 +23,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = init_project(tmp_path_factory.mktemp("cli") / "shop").root
     with (root / "headrace.toml").open("a") as file:
         file.write('"spark.sql.shuffle.partitions" = 2\n')
+        file.write(f'"spark.driver.extraJavaOptions" = "{SHORT_LIVED}"\n')
     return root
 
 

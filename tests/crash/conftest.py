@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from kit.sparks import SHORT_LIVED
 
-QUICK = "spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"
-"""Such a process lives too short for code to be worth optimising, and compiling it takes time from others."""
+QUICK = f"spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LIVED}"
 
 
 @pytest.fixture(autouse=True)

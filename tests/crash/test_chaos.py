@@ -26,6 +26,7 @@ from catalog_kit.proxy import BreakingProxy
 from kit.published import Frontiers, check_groups, check_history, check_onward, groups_of
 from kit.random_dag import CURE, POISON, make_pipeline, statement
 from kit.spans import check_that_nobody_was_in_anothers_way, lines
+from kit.sparks import SHORT_LIVED
 from kit.waiting import until
 
 import headrace
@@ -54,8 +55,8 @@ SEEDS = [int(os.environ.get("HEADRACE_TEST_SEED", "0")) + n for n in range(3 if 
 T = TypeVar("T")
 SCRIPT = Path(__file__).with_name("chaotic.py")
 
-SMALL = "spark.driver.memory=1g spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"
-"""Three Sparks share this machine, and live too short for code to be worth optimising."""
+SMALL = f"spark.driver.memory=1g spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LIVED}"
+"""Three Sparks share this machine."""
 
 
 @dataclass(frozen=True)

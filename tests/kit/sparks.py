@@ -12,6 +12,9 @@ from kit.case import Row
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+"""Option of JVMs in tests: they run much code a few times, and optimising it takes a fifth of the time."""
+
 
 def heard(spark: SparkSession) -> None:
     """Wait until Spark's listeners have heard of all that has run: who counts jobs learns of them a moment later."""

@@ -38,7 +38,8 @@ def test_all_of_tpch_follows(hr: Headrace, ns: str, tmp_path: Path, monkeypatch:
         for result in hr.refresh(list(names)):
             assert result.mode is not Mode.FULL, result
             moved[result.name] += result.rows_inserted + result.rows_deleted > 0
-        assert [v for v in hr.verify(list(names)) if not v.ok] == [], f"round {number}"
+        if LONG or number == ROUNDS:
+            assert [v for v in hr.verify(list(names)) if not v.ok] == [], f"round {number}"
     assert [name for name, rounds in moved.items() if not rounds] == [], "a result that never changes proves nothing"
     if LONG:
         for name in names:

@@ -546,6 +546,34 @@ def test_stopping_lets_what_runs_end_and_starts_nothing(lake_, catalog):
     assert catalog.schedulers() == ()
 
 
+def test_each_member_of_a_group_has_its_own_time(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c", b={"timeout": "1 second"}, d={"timeout": "1 second"})
+    worker = PublishingWorker(lake_, catalog, seconds=lambda name: 2.0 if name == full("c") else 0.0)
+    assert once(catalog, worker).refreshed == 1  # c may take longer than what is read with it, or reads it
+    lake_.base("s.a")
+    worker.seconds = lambda name: 30.0 if name == full("d") else 0.0
+    assert once(catalog, worker, ahead=5).failed == 1
+    assert {catalog.scheduling_states()[full(name)].error_code for name in "bcd"} == {"REFRESH_TIMEOUT"}
+
+
+def test_two_groups_share_a_quota_by_any_of_their_members(lake_, catalog):
+    lake_.base("s.a")
+    finance, begun = {"pool": "finance"}, []
+    define(catalog, "b: a; c: a; d: b c; f: a; g: a; h: f g", b=finance, g=finance)
+
+    def seconds(name):
+        if name not in (full("b"), full("g")):
+            return 0.0
+        begun.append(time.monotonic())
+        return 0.5
+
+    assert (
+        once(catalog, PublishingWorker(lake_, catalog, seconds=seconds), slots=8, quotas={"finance": 1}).refreshed == 2
+    )
+    assert begun[1] - begun[0] >= 0.5  # one after the other, though the groups' last members are in no pool
+
+
 def test_what_outlasts_the_grace_time_is_cancelled(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a")

@@ -227,7 +227,7 @@ class PublishedGroup:
         heads: The cut.
     """
 
-    redefines = False
+    reordered = False
 
     def __init__(self, worker: PublishingWorker, members: tuple[TableName, ...], heads: Cut) -> None:
         self.worker, self.lake, self.catalog = worker, worker.lake, worker.catalog

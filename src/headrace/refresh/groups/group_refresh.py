@@ -97,6 +97,7 @@ class GroupRefresh:
         self._begun: list[gather_facts.TableState] = []
         self._anew: Redefinitions = NO_REDEFINITIONS
         self._tables: dict[TableName, StreamTable] = {}
+        self._reordered = False
         self._leases: Callable[[], tuple[Lease, ...]] = tuple
 
     def run(self) -> tuple[RefreshResult, ...]:
@@ -130,14 +131,19 @@ class GroupRefresh:
             self._blamed = self._first
         tables = {t.name: t for t in self._catalog.stream_tables()}
         reading = {n: replace(tables[n], sources=one.definition.sources) for n, one in self._anew.items()}
+        self._reordered = any(self._inside(reading[name]) != self._inside(tables[name]) for name in reading)
         self._tables = tables | reading
         self._seen = self._observation.seen_by_all(order.names, order.heads, self._tables)
         return None
 
     @property
-    def redefines(self) -> bool:
-        """Return whether members are defined anew, so that what they read may not be what it was."""
-        return bool(self._anew)
+    def reordered(self) -> bool:
+        """Return whether members that are defined anew read other members than before."""
+        return self._reordered
+
+    def _inside(self, table: StreamTable) -> frozenset[TableName]:
+        """Return the members that a table reads."""
+        return frozenset(self._order.names).intersection(table.sources)
 
     @property
     def parts(self) -> tuple[tuple[TableName, ...], ...]:

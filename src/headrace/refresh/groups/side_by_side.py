@@ -16,8 +16,8 @@ class Together(Protocol):
     """A refresh of stream tables that are published together, such as `GroupRefresh`."""
 
     @property
-    def redefines(self) -> bool:
-        """Return whether members are defined anew, so that what they read may not be what it was."""
+    def reordered(self) -> bool:
+        """Return whether members that are defined anew read other members than before."""
         ...
 
     @property
@@ -106,7 +106,7 @@ class SideBySide:
     def _run(self, task: TableName) -> None:
         """Prepare a task's tables.
 
-        Where some are defined anew, who reads whom may have changed: then the first task prepares all tables.
+        Where members read others than before, as their definitions are new, the first task prepares all tables.
         """
         with self._opening:
             first = not self._opened
@@ -114,7 +114,7 @@ class SideBySide:
                 self._opened = True
                 self._group = self._begin()
                 self._unchanged = self._group.begin()
-                self._whole = self._group.redefines
+                self._whole = self._group.reordered
                 self._ready = self._unchanged is None
         if self._group is None or not self._ready or (self._whole and not first):
             return

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable
+
 import pytest
 
 from headrace.api.facade import Headrace
@@ -114,3 +117,48 @@ def test_readers_outside_are_named_and_stopped_only_by_force(hr: Headrace, ns: s
     assert {r.name: r.mode.value for r in hr.refresh()}[f"{ns}.outside"] == "DIFFERENTIAL"
     assert all_ok(hr, ns)
     hr.cancel_green(f"{ns}.totals")
+
+
+def code_of(act: Callable[[], object]) -> str:
+    with pytest.raises(HeadraceError) as refused:
+        act()
+    return refused.value.code
+
+
+def test_what_makes_no_sense_is_refused_and_changes_nothing(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    lines, totals, green = f"{ns}.lines", f"{ns}.totals", f"{ns}__v2.lines"
+    reads_outside = f"SELECT region AS id, region, total AS amount FROM {ns}.outside"
+    assert code_of(lambda: hr.create_green(f"{ns}.nothing")) == "STREAM_TABLE_NOT_FOUND"
+    assert code_of(lambda: hr.create_green(lines, deployment="v2_previous")) == "INVALID_NAME"
+    assert code_of(lambda: hr.create_green(lines, f"SELECT nothing FROM {ns}.orders")) == "COLUMN_NOT_FOUND"
+    assert code_of(lambda: hr.create_green(lines, reads_outside)) == "CYCLE"
+    assert code_of(lambda: hr.create_green(lines, f"SELECT raise_error('no') AS x FROM {ns}.orders")) != "CYCLE"
+    assert code_of(lambda: hr.promote_green(lines)) == "DEPLOYMENT_NOT_FOUND"
+    assert hr.green_status() == ()
+
+    hr.sql(f"CREATE GREEN STREAM TABLE {lines} IN DEPLOYMENT v2 INITIALIZE FALSE")
+    assert code_of(lambda: hr.promote_green(lines)) == "GREEN_LOADING"
+    assert hr.green_status(lines)[0].state == "loading"
+    hr.refresh(green)
+    assert code_of(lambda: hr.create_green(green)) == "GREEN_OF_GREEN"
+    assert code_of(lambda: hr.create_green(lines, deployment="v3")) == "IN_DEPLOYMENT"
+    assert code_of(lambda: hr.drop_stream_table(lines, cascade=True)) == "IN_DEPLOYMENT"
+    assert code_of(lambda: hr.drop_stream_table(green)) == "IN_DEPLOYMENT"
+    assert code_of(lambda: hr.create_stream_table(green, "SELECT 1 AS x", or_replace=True)) == "IN_DEPLOYMENT"
+    assert code_of(lambda: hr.create_stream_table(f"{ns}.x", f"SELECT * FROM {green}")) == "GREEN_SOURCE"
+    assert code_of(lambda: hr.rollback_green(lines)) == "NOT_PROMOTED"
+    hr.create_green(totals, deployment="v2", initialize=False)
+    assert code_of(lambda: hr.promote_green(lines)) == "DEPLOYMENT_TORN"
+    assert code_of(lambda: hr.cancel_green(lines)) == "DEPLOYMENT_TORN"
+    hr.cancel_green(totals)
+
+    hr.alter_stream_table(lines, schedule="5 minutes")
+    assert code_of(lambda: hr.promote_green(lines)) == "GREEN_OUTDATED"
+    hr.alter_stream_table(lines, clear_schedule=True)
+    assert hr.promote_green(lines, verify=True, rollback_window=dt.timedelta(0)).tables[0].rows_inserted == 0
+    assert code_of(lambda: hr.promote_green(lines)) == "ALREADY_PROMOTED"
+    assert code_of(lambda: hr.rollback_green(lines)) == "ROLLBACK_EXPIRED"
+    hr.maintain()
+    assert hr.green_status() == ()
+    assert all_ok(hr, ns)

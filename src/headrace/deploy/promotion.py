@@ -147,7 +147,7 @@ class Promotion:
             EnvironmentFault: `LEASE_HELD` while one of them is refreshed; retryable.
         """
         chosen = ordered(chosen, self.catalog)
-        refuse_torn(chosen, self.catalog)
+        refuse_torn(chosen, self.catalog, dropped=True)
         names = tuple(green.name for green in chosen)
         self.creator.drop_together(names)
         return names

@@ -48,8 +48,15 @@ def ordered(chosen: Sequence[Green], catalog: Catalog) -> tuple[Green, ...]:
     return tuple(of[name] for name in Dag(catalog.dependencies()).order(of))
 
 
-def refuse_torn(chosen: Sequence[Green], catalog: Catalog) -> None:
+def refuse_torn(chosen: Sequence[Green], catalog: Catalog, *, dropped: bool = False) -> None:
     """Refuse to exchange one of several generations that read each other.
+
+    Likewise to drop one that another reads.
+
+    Args:
+        chosen: What is exchanged or dropped.
+        catalog: The catalog.
+        dropped: Whether it is dropped: then what it reads itself may stay.
 
     Raises:
         UserError: `DEPLOYMENT_TORN`.
@@ -59,7 +66,7 @@ def refuse_torn(chosen: Sequence[Green], catalog: Catalog) -> None:
     rest = {g.name for g in catalog.greens() if g.deployment == deployment} - names
     for reader, sources in catalog.dependencies().items():
         for source in sources:
-            if (reader in names and source in rest) or (reader in rest and source in names):
+            if (reader in names and source in rest and not dropped) or (reader in rest and source in names):
                 raise UserError(
                     "DEPLOYMENT_TORN",
                     f"{reader} reads {source}, so that both change at once or neither.",

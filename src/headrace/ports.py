@@ -47,11 +47,11 @@ class Runner(Protocol):
         sql: str,
         aggregates: Mapping[str, str] | None = None,
         *,
-        few: bool = False,
+        local: bool = False,
     ) -> dict[str, Any]:
         """Run a query once, keep its rows under a name, and return aggregates over them.
 
-        `few` rows are expected, which may be held nearer to who reads them.
+        few rows are expected (`local`), which may be held nearer to who reads them.
         """
         ...
 

@@ -29,6 +29,8 @@ PRIVATE = {"scene", "scenes", "wish", "wishes", "cares", "courier", "circling", 
     "learnt",
     "volume",
     "locators",
+    "near",
+    "collected",
 }
 """Words that once stood in names for a scheduler's state, a table's spec, and the like."""
 

@@ -219,7 +219,9 @@ class Maintained:
         common = Common("shared", "c", "c", frozenset(), readers=2)
         facts = facts_of(self.view, sources, state=1)
         steps = {key: common_step(key, need, changed) for key, need in shared.items()}
-        facts = replace(facts, collected={k: SharedSemijoin(need, common, steps[k], {}) for k, need in shared.items()})
+        facts = replace(
+            facts, shared_semijoins={k: SharedSemijoin(need, common, steps[k], {}) for k, need in shared.items()}
+        )
         for seconds in (full_seconds(facts, self.view), differential_seconds(facts, program)):
             assert 0 < seconds < inf, seconds
         companion = companion_seconds(facts, self.view)
@@ -270,8 +272,8 @@ class Maintained:
         self.executor.keep(f"{name}_change", self.sql(change.change))
         kept = Stored(f"{name}_change", (*columns, WEIGHT))
         rows = self.executor.rows(self.sql(kept))
-        moved = _signed(rows) if change.gains else _checked(rows, columns, change.key)
-        assert not change.gains or {row[-1] for row in rows} <= {1}, f"not only rows that are added: {rows}"
+        moved = _signed(rows) if change.insert_only else _checked(rows, columns, change.key)
+        assert not change.insert_only or {row[-1] for row in rows} <= {1}, f"not only rows that are added: {rows}"
         before = self.stored[name]
         self.executor.keep(name, self.sql(merged_state(stored, kept, change.key)))
         after = self._read(name)

@@ -373,17 +373,17 @@ def test_few_rows_that_follow_from_a_large_change_are_held_the_next_time(
     hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
     expected, materialize = dict[str, bool](), SparkRunner.materialize
 
-    def told(runner: SparkRunner, name: str, *args: Any, few: bool = False) -> dict[str, Any]:
-        expected[name.rpartition("_")[2]] = few
-        return materialize(runner, name, *args, few=few)
+    def told(runner: SparkRunner, name: str, *args: Any, local: bool = False) -> dict[str, Any]:
+        expected[name.rpartition("_")[2]] = local
+        return materialize(runner, name, *args, local=local)
 
     monkeypatch.setattr(SparkRunner, "materialize", told)
-    for few in (False, True, True):  # of large changes it is told by the one before
+    for local in (False, True, True):  # of large changes it is told by the one before
         hr.spark.sql(f"DELETE FROM lake.{ns}.large WHERE v % 3 = 1")
         hr.spark.sql(f"INSERT INTO lake.{ns}.large SELECT id % 5, id FROM range(30000)")
         expected.clear()
         assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
-        assert expected["touched"] is few
+        assert expected["touched"] is local
         assert hr.verify(f"{ns}.s").ok
 
 

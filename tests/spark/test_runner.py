@@ -40,20 +40,20 @@ def on(runner: SparkRunner, *, cluster: bool) -> SparkRunner:
     return other
 
 
-@pytest.mark.parametrize(("cluster", "few"), [(False, False), (True, False), (True, True), (False, True)])
+@pytest.mark.parametrize(("cluster", "local"), [(False, False), (True, False), (True, True), (False, True)])
 @pytest.mark.parametrize(
     "where", ["true", "id > 100", "false", "EXISTS (SELECT 1 FROM range(0) AS r WHERE r.id = x.id)"]
 )
 def test_materializing_computes_once_and_measures_in_the_same_pass(
-    runner: SparkRunner, where: str, cluster: bool, few: bool
+    runner: SparkRunner, where: str, cluster: bool, local: bool
 ) -> None:
     name, runner = temp_name("x"), on(runner, cluster=cluster)
     sql = f"SELECT id FROM range(9) AS x WHERE {where}"
     with runner.jobs("materialize") as group:
-        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, few=few)
+        got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, local=local)
     assert got == ({"n": 9, "top": 8} if where == "true" else {"n": 0, "top": None})
     assert group.jobs is not None
-    assert group.jobs <= (3 if "SELECT" in where else 2) + few
+    assert group.jobs <= (3 if "SELECT" in where else 2) + local
     assert len(runner.run(f"SELECT * FROM {name}")) == got["n"]
     runner.release(name)
     with pytest.raises(HeadraceError, match="TABLE_NOT_FOUND"):
@@ -73,12 +73,12 @@ def test_appending_measures_in_the_same_pass(
     assert lake.rows(f"SELECT count(*), max(b) FROM {table.sql} WHERE a = 'x' OR a IS NULL") == [expected]
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_a_result_can_be_joined_and_united_with_others(runner: SparkRunner, few: bool) -> None:
+@pytest.mark.parametrize("local", [False, True])
+def test_a_result_can_be_joined_and_united_with_others(runner: SparkRunner, local: bool) -> None:
     name = temp_name("x")
     before = runner.session.conf.get("spark.sql.constraintPropagation.enabled", None)
     sql = "SELECT a.id, b.id AS other FROM range(9) a JOIN range(5) b ON a.id = b.id WHERE a.id > 1"
-    runner.materialize(name, sql, {"n": "count(*)"}, few=few)
+    runner.materialize(name, sql, {"n": "count(*)"}, local=local)
     assert runner.session.conf.get("spark.sql.constraintPropagation.enabled", None) == before
     assert "Range" not in runner.scalar(f"EXPLAIN SELECT * FROM {name}")
     united = f"SELECT id FROM (SELECT id FROM {name} UNION ALL SELECT other FROM {name} UNION ALL SELECT 7)"
@@ -121,7 +121,7 @@ FROM range(3)
 def test_few_rows_stay_what_they_are_and_their_plan_ends_with_them(runner: SparkRunner) -> None:
     kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
     name, before = temp_name("x"), set(kept())
-    assert runner.materialize(name, FEW, {"n": "count(*)"}, few=True) == {"n": 3}
+    assert runner.materialize(name, FEW, {"n": "count(*)"}, local=True) == {"n": 3}
     assert set(kept()) <= before
     assert "Range" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
     assert runner.describe(f"SELECT * FROM {name}") == runner.describe(FEW)
@@ -138,7 +138,7 @@ def test_few_rows_stay_what_they_are_and_their_plan_ends_with_them(runner: Spark
 
 def test_what_spark_knows_once_it_has_planned_is_held(runner: SparkRunner) -> None:
     first, second = temp_name("x"), temp_name("x")
-    runner.materialize(first, FEW, {"n": "count(*)"}, few=True)
+    runner.materialize(first, FEW, {"n": "count(*)"}, local=True)
     both = f"SELECT *, 1L AS w FROM {first} WHERE id > 0 UNION ALL SELECT *, -1L FROM {first}"
     with runner.jobs("hold") as group:
         size = runner.hold(second, both, runner.describe(FEW))
@@ -157,7 +157,7 @@ def test_what_spark_knows_once_it_has_planned_is_held(runner: SparkRunner) -> No
 def test_what_is_held_can_be_for_another_session(runner: SparkRunner) -> None:
     first, second, there = temp_name("x"), temp_name("x"), Semantics("Asia/Tokyo", ansi=False)
     sql = "SELECT TIMESTAMP '2026-01-01 00:00:00 UTC' AS at, 1L AS w"
-    runner.materialize(first, sql, {"n": "count(*)"}, few=True)
+    runner.materialize(first, sql, {"n": "count(*)"}, local=True)
     size = runner.hold(second, f"SELECT * FROM {first}", runner.describe(sql), there)
     assert size is not None
     runner.release(first)
@@ -173,7 +173,7 @@ def test_what_is_held_can_be_for_another_session(runner: SparkRunner) -> None:
 
 def test_what_has_to_be_computed_or_converted_is_not_held(runner: SparkRunner) -> None:
     first, second = temp_name("x"), temp_name("x")
-    runner.materialize(first, "SELECT id FROM range(9)", {"n": "count(*)"}, few=True)
+    runner.materialize(first, "SELECT id FROM range(9)", {"n": "count(*)"}, local=True)
     (column,) = runner.describe("SELECT id FROM range(9)")
     for sql in (
         f"SELECT id FROM {first} WHERE id IN (SELECT id FROM range(3))",
@@ -188,13 +188,13 @@ def test_what_has_to_be_computed_or_converted_is_not_held(runner: SparkRunner) -
 
 def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None:
     name = temp_name("x")
-    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS + 1})", few=True)
+    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS + 1})", local=True)
     assert "LocalRelation" not in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
     assert runner.scalar(f"SELECT count(*) FROM {name}") == MOST_ROWS + 1
     assert (runner.literal_count(name), runner.kept_count(name)) == (None, MOST_ROWS + 1)
     runner.release(name)
     assert runner.kept_count(name) is None
-    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS})", few=True)
+    runner.materialize(name, f"SELECT id FROM range({MOST_ROWS})", local=True)
     assert "LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")
     assert runner.kept_count(name) == MOST_ROWS
     runner.release(name)
@@ -206,7 +206,7 @@ def test_more_than_few_rows_are_left_where_they_are(runner: SparkRunner) -> None
 def test_few_rows_that_are_long_are_left_where_they_are(runner: SparkRunner, long: str) -> None:
     name, text = temp_name("x"), "repeat('x', {})"
     for length, held in ((100, True), (MOST_BYTES // 8, False)):
-        runner.materialize(name, f"SELECT {long.format(text.format(length))} AS v FROM range(9)", few=True)
+        runner.materialize(name, f"SELECT {long.format(text.format(length))} AS v FROM range(9)", local=True)
         assert ("LocalRelation" in runner.scalar(f"EXPLAIN EXTENDED SELECT * FROM {name}")) == held
         runner.release(name)
 
@@ -219,7 +219,7 @@ SELECT array_join(transform(sequence(1, 120000), x -> sha2(CAST(x * 10 + id AS S
 
 def test_few_rows_that_spark_does_not_hand_over_are_left_where_they_are(runner: SparkRunner) -> None:
     name = temp_name("x")
-    runner.materialize(name, LONG, few=True)
+    runner.materialize(name, LONG, local=True)
     assert runner.literal_count(name) is None
     assert runner.scalar(f"SELECT count(*) FROM {name}") == 9
     runner.release(name)

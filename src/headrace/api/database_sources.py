@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.config import Settings
     from headrace.events import Events
     from headrace.landing.lander import Lander
-    from headrace.physical.shared_changes import CommonChanges
+    from headrace.physical.shared_changes import SharedChanges
     from headrace.project.declared_sources import SourceStep
     from headrace.sources.capture import Capture
 
@@ -48,7 +48,7 @@ class Sources:
         lazy: LazySpark,
         events: Events,
         settings: Settings,
-        changes: Callable[[], CommonChanges] | None = None,
+        changes: Callable[[], SharedChanges] | None = None,
     ) -> None:
         self._catalog = catalog
         self._lazy = lazy

@@ -119,9 +119,9 @@ def _program(tree: Relation, views: AuxiliaryViews, change: Change) -> DeltaProg
     if views.buffer and isinstance(tree, TopK):
         return top_k_buffer.follow(tree, change)
     at_root = partitions.delta(tree, change) or top_k.at_root(tree, change) or recursive.at_root(tree, change)
-    gains = at_root is None and only_inserts(tree, change)
-    delta = at_root or (change.of(tree) if gains else consolidate(change.of(tree)))
+    insert_only = at_root is None and only_inserts(tree, change)
+    delta = at_root or (change.of(tree) if insert_only else consolidate(change.of(tree)))
     if isinstance(delta, Empty):
         return None
     kept = change.keep("change", delta)
-    return DeltaProgram(tuple(change.steps), TableChange(kept, None, gains=gains))
+    return DeltaProgram(tuple(change.steps), TableChange(kept, None, insert_only=insert_only))

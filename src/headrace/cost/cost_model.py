@@ -150,7 +150,7 @@ def _share(facts: Facts, step: Step) -> float:
     if step.only_if is not None:
         return SELDOM
     if step.semijoin is not None and step.follows:
-        return 1 / facts.collected[step.semijoin].common.readers
+        return 1 / facts.shared_semijoins[step.semijoin].common.readers
     return 1.0
 
 
@@ -164,7 +164,7 @@ def _applying(change: TableChange, work: Work, rows: int, *, direct: bool = Fals
         direct: Whether it is written as it is computed.
     """
     changed = work.add(change.change).rows
-    if change.gains:
+    if change.insert_only:
         values = changed * len(change.change.columns) / WRITE_VALUES_PER_SECOND
         return values if direct else values + changed / APPLY_ROWS_PER_SECOND
     if change.key is not None:

@@ -128,19 +128,19 @@ class TableChange:
     """The change of one stored table.
 
     Args:
-        change: Its columns and WEIGHT, a nonzero integer; no row occurs twice, unless it only `gains`. A cheap function
-            of steps.
+        change: Its columns and WEIGHT, a nonzero integer; no row occurs twice, unless it is `insert_only`. A cheap
+            function of steps.
         key: Columns that identify a row of the table, of those that do not change too, NULL being a value like any
             other: then a key has at most one old row (weight −1) and one new (+1). Empty: the table never has more
             than one row. None: a bag.
         counts: How large it is, where that can be told without computing it.
-        gains: Whether rows are only added: every weight is 1, and equal rows may be listed one by one.
+        insert_only: Whether rows are only added: every weight is 1, and equal rows may be listed one by one.
     """
 
     change: Relation
     key: tuple[str, ...] | None
     counts: Counts | None = None
-    gains: bool = False
+    insert_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from headrace.lake.tables import create_log, create_namespace, create_table, new
 from headrace.landing.mirror_thinning import Thinner
 from headrace.landing.mirrors import Hand, Mirroring, Moved
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
-from headrace.physical.shared_changes import CommonChanges, by_semantics, followers, view_of
+from headrace.physical.shared_changes import SharedChanges, by_semantics, followers, view_of
 from headrace.ports import Runner, Session
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import holding_leases
@@ -93,7 +93,7 @@ class Lander:
         open_capture: Open,
         told: MutableMapping[str, tuple[str, str]],
         patience: float = 0.0,
-        changes: Callable[[], CommonChanges] | None = None,
+        changes: Callable[[], SharedChanges] | None = None,
         defaults: Defaults | None = None,
     ) -> None:
         self.catalog = catalog

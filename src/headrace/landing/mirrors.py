@@ -129,7 +129,7 @@ class Mirroring:
             self._apply_logged(query, view, target, wanted, moved)
             return
         try:
-            measured = self.runner.materialize(view, query, wanted, few=True)
+            measured = self.runner.materialize(view, query, wanted, local=True)
             change = change_of(view, measured, target.identity)
             if not change.rows:
                 return

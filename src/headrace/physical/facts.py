@@ -135,7 +135,7 @@ class Facts:
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
-        collected: Semi-joins with changes that are kept for several readers.
+        shared_semijoins: Semi-joins with changes that are kept for several readers.
     """
 
     name: TableName
@@ -156,7 +156,7 @@ class Facts:
     forced: bool = False
     obstacle: Obstacle | None = None
     tag: str = ""
-    collected: Mapping[Key, SharedSemijoin] = field(default_factory=dict)
+    shared_semijoins: Mapping[Key, SharedSemijoin] = field(default_factory=dict)
 
     @property
     def first_load(self) -> bool:

@@ -134,9 +134,9 @@ class PlanSql:
     def _within(stage: Compute, ranges: str | None) -> Mapping[TableName, str] | None:
         if stage.reduction.keys is None:
             return None
-        if stage.near is None:
+        if stage.semijoin is None:
             raise InternalError("PLAN_INVALID", f"Stage '{stage.title}' reads ranges of no source.")
-        return {stage.near[0]: ranges or UNKNOWN_RANGES}
+        return {stage.semijoin[0]: ranges or UNKNOWN_RANGES}
 
     def _bind(self, leaves: Leaves, within: Mapping[TableName, str] | None = None) -> Bind:
         def bind(leaf: Scan | Stored) -> str:

@@ -30,7 +30,7 @@ from headrace.semantics import Semantics
 from headrace.sources.lakehouse.change_plan import AllRows, AppendRange, ChangePlan
 from headrace.sources.lakehouse.changes_sql import changes_sql
 
-FEW_CHANGED = 20_000
+LOCAL_RELATION_ROWS = 20_000
 """Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
 
 SMALL_APPEND_ROWS = 1_000
@@ -115,7 +115,7 @@ def logged_change(
         streams: All stream tables.
         frontiers: Their frontiers.
     """
-    if rows is None or rows > FEW_CHANGED:
+    if rows is None or rows > LOCAL_RELATION_ROWS:
         return None
     before, after = (version.version for version in span)
     waiting, done = (followers(source, at, streams, frontiers) - {reader} for at in (before, after))
@@ -219,7 +219,7 @@ class _Kept:
     lock: Lock = field(default_factory=Lock)
 
 
-class CommonChanges:
+class SharedChanges:
     """Keeps changes in Spark while they may be read again; safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -287,7 +287,7 @@ class CommonChanges:
         common: Common,
         *,
         measures: Mapping[str, str] | None = None,
-        few: bool = False,
+        local: bool = False,
         sql: Callable[[], str] | None = None,
     ) -> Read:
         """Compute or reuse a shared result under its temporary name; `leave` must follow.
@@ -299,7 +299,7 @@ class CommonChanges:
             about: What it is.
             common: How it is read.
             measures: SQL aggregates over its columns, by result name, the same for whoever reads it.
-            few: Whether its rows are few.
+            local: Whether its rows are few.
             sql: Finds the statement that computes it, should it not be there yet; None: as `common` says.
         """
         view = common.view
@@ -310,7 +310,7 @@ class CommonChanges:
         with kept.lock:
             if not kept.ready:
                 begun = time.perf_counter()
-                found = runner.materialize(view, sql() if sql else common.sql, measures, few=few)
+                found = runner.materialize(view, sql() if sql else common.sql, measures, local=local)
                 kept.read = Read(found, (time.perf_counter() - begun) / (1 + len(common.waiting)))
                 kept.ready = True
         return kept.read

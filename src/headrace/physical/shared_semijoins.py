@@ -22,7 +22,7 @@ BROADCAST_ROWS = 500_000
 """A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
-def collected(
+def shared_semijoins_of(
     facts: Facts,
     needs: Mapping[TableName, Mapping[Key, Need]],
     there: Callable[[str], bool],
@@ -109,7 +109,7 @@ def _kept(
     leaves: dict[LeafKey, str | View] = {(name, Moment.CHANGE): View(kept.view) for name, kept in changes.items()}
     leaves |= {(source.name, Moment.AFTER): source.after for source in facts.sources}
     reduction = reduction_of(step, facts)
-    stage = Compute(step.name, "", step.relation, near=key, reduction=reduction, leaves=leaves, hints=hints)
+    stage = Compute(step.name, "", step.relation, semijoin=key, reduction=reduction, leaves=leaves, hints=hints)
     sql = PlanSql(facts).query(stage)
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
     common = Common(view_named(sql), sql, "", waiting, frozenset(need.fields), len(sharing))

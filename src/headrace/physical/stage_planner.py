@@ -24,7 +24,7 @@ from headrace.physical.leaves import LeafKey, View
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.policy import Policy
 from headrace.physical.program_cache import Asked, rounded
-from headrace.physical.shared_changes import FEW_CHANGED
+from headrace.physical.shared_changes import LOCAL_RELATION_ROWS
 from headrace.physical.shared_semijoins import fit_to_broadcast, reduction_of
 from headrace.physical.stages import OVERWRITE, Compute, Publish, ReadChange, Stage, Write
 from headrace.physical.view_names import change_views, view_name
@@ -54,7 +54,9 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
         frozenset((name, rounded(rows)) for name, rows in sizes(facts).items()),
         rounded(facts.companion_rows),
         failed,
-        frozenset((key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.collected.items()),
+        frozenset(
+            (key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.shared_semijoins.items()
+        ),
     )
 
 
@@ -67,16 +69,16 @@ MUCH = 0.1
 """The share of a source above which its semi-join with a change is not kept: reading them again costs less."""
 
 
-def is_few(facts: Facts) -> bool:
+def fits_local_relation(facts: Facts) -> bool:
     """Return whether so few rows changed that a single task is quicker than several."""
     known = [s.change_rows for s in facts.sources if s.change]
-    return None not in known and sum(rows for rows in known if rows is not None) <= FEW_CHANGED
+    return None not in known and sum(rows for rows in known if rows is not None) <= LOCAL_RELATION_ROWS
 
 
 def large(facts: Facts) -> int | None:
-    """Return the number of changed rows; None if few (`is_few`) or not known."""
+    """Return the number of changed rows; None if few (`fits_local_relation`) or not known."""
     known = [s.change_rows for s in facts.sources if s.change]
-    return None if None in known or is_few(facts) else sum(rows for rows in known if rows is not None)
+    return None if None in known or fits_local_relation(facts) else sum(rows for rows in known if rows is not None)
 
 
 def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
@@ -106,7 +108,7 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
                 policy=policy,
                 only_if=step.only_if,
                 measures=tuple(_count_measures(counted, step.name)),
-                near=step.semijoin,
+                semijoin=step.semijoin,
                 reduction=reduction_of(step, facts),
                 hints=hints,
             )
@@ -127,12 +129,12 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
 
 def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
     """Plan a semi-join that several stream tables share."""
-    shared = facts.collected[key]
+    shared = facts.shared_semijoins[key]
     return Compute(
         name,
         view_name(facts, name),
         shared.step.relation,
-        near=key,
+        semijoin=key,
         common=shared.common,
         reduction=reduction_of(shared.step, facts),
         leaves=shared.leaves,
@@ -168,7 +170,7 @@ def is_direct(facts: Facts, program: DeltaProgram) -> bool:
 
     That is so where rows are only added, and nothing else reads them.
     """
-    return program.state.gains and facts.log is None
+    return program.state.insert_only and facts.log is None
 
 
 def append_stage(facts: Facts, program: DeltaProgram, sql: PlanSql) -> Write:
@@ -309,7 +311,7 @@ def overwrite(table: TableName, query: str, *reads: str) -> Write:
     return Write(table, OVERWRITE, (f"INSERT OVERWRITE {table.sql}\n{query}",), depends_on=frozenset(reads))
 
 
-def publish_stage(facts: Facts, tables: tuple[TableName, ...]) -> Publish:
+def publish_stage(tables: tuple[TableName, ...]) -> Publish:
     """Plan publishing the stored tables that were written."""
     return Publish(tuple(t.within(LAKE) for t in tables))
 

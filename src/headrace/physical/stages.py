@@ -57,7 +57,7 @@ class Compute:
         policy: MATERIALIZE, INLINE, or IF_NONEMPTY.
         only_if: While this relation has no row, the step need not be computed and is empty. None: always needed.
         measures: Pairs (name, SQL aggregate over its columns) that are asked for in the same pass.
-        near: Of a semi-join of a source with a change: the source, and its columns that have the keys.
+        semijoin: Of a semi-join of a source with a change: the source, and its columns that have the keys.
         common: How these are kept for other stream tables as well.
         reduction: What may have it read less of the source.
         leaves: Leaves that are read from elsewhere than those of the refresh.
@@ -71,7 +71,7 @@ class Compute:
     policy: Policy = Policy.MATERIALIZE
     only_if: Relation | None = None
     measures: tuple[tuple[str, str], ...] = ()
-    near: Key | None = None
+    semijoin: Key | None = None
     common: Common | None = None
     reduction: ScanReduction = NO_REDUCTION
     leaves: Leaves = field(default_factory=lambda: NOTHING_ELSE)
@@ -80,8 +80,8 @@ class Compute:
     @property
     def title(self) -> str:
         """Return the text that is shown while the stage runs."""
-        if self.common is not None and self.near is not None:
-            source, columns = self.near
+        if self.common is not None and self.semijoin is not None:
+            source, columns = self.semijoin
             return f"collect {source} near changes by {', '.join(columns)}"
         return f"compute {self.name}"
 
@@ -103,14 +103,12 @@ class Write:
         table: The stored table.
         strategy: A method of `lake.apply_change.Method` in lower case, `overwrite` or `log`.
         sqls: The statements, in order; empty before the size of a change is known.
-        rows_change: By how much the number of rows must change, or None when it is not known beforehand.
         depends_on: Views of the stages that it reads.
     """
 
     table: TableName
     strategy: str
     sqls: tuple[str, ...]
-    rows_change: int | None = None
     depends_on: frozenset[str] = frozenset()
 
     @property

@@ -25,7 +25,7 @@ from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
 from headrace.physical.leaves import Leaves, View
 from headrace.physical.plan_sql import PlanSql
-from headrace.physical.shared_changes import CommonChanges
+from headrace.physical.shared_changes import SharedChanges
 from headrace.physical.stage_planner import NEW_ROWS, OLD_ROWS, STATE_CHANGE
 from headrace.physical.stages import Compute, Stage, Write
 from headrace.physical.view_names import view_name
@@ -65,7 +65,7 @@ class Run:
         catalog: Catalog,
         events: Events,
         catalogs: Callable[[], frozenset[str]],
-        changes: CommonChanges,
+        changes: SharedChanges,
         statistics: SessionStatistics,
     ) -> None:
         self.facts = facts

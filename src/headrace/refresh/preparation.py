@@ -21,8 +21,8 @@ from headrace.names import TableName
 from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
 from headrace.physical.program_cache import Programs
-from headrace.physical.shared_changes import CommonChanges
-from headrace.physical.shared_semijoins import collected
+from headrace.physical.shared_changes import SharedChanges
+from headrace.physical.shared_semijoins import shared_semijoins_of
 from headrace.ports import Runner, Session
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
@@ -108,7 +108,7 @@ class Preparation:
         events: Events,
         clock: Clock,
         defaults: Defaults,
-        changes: CommonChanges,
+        changes: SharedChanges,
         statistics: SessionStatistics,
         observation: Observation,
     ) -> None:
@@ -266,7 +266,10 @@ class Preparation:
         facts = self.changes.worth_it(facts, runner)
         needs, failed = self.statistics.needs(facts.details.semantics), self._off(Strategy.READ_TOGETHER, facts)
         return replace(
-            facts, collected=collected(facts, needs, lambda view: self.changes.is_there(runner, view), failed)
+            facts,
+            shared_semijoins=shared_semijoins_of(
+                facts, needs, lambda view: self.changes.is_there(runner, view), failed
+            ),
         )
 
     def _off(self, strategy: Strategy, facts: Facts) -> frozenset[Key]:

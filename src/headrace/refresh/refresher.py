@@ -10,7 +10,7 @@ from headrace.clock import Clock, SystemClock
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.events import Events
 from headrace.names import TableName
-from headrace.physical.shared_changes import CommonChanges
+from headrace.physical.shared_changes import SharedChanges
 from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.observe import Observation
@@ -50,7 +50,7 @@ class Refresher:
         self.events = events
         self.clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self.changes = CommonChanges()
+        self.changes = SharedChanges()
         self._observation = Observation(catalog, self.defaults)
         self._publishing = Publishing(catalog, events, self.clock)
         self.statistics = statistics = SessionStatistics(plans.memory)

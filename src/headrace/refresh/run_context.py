@@ -14,7 +14,7 @@ from headrace.names import TableName
 from headrace.physical.facts import Facts
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.policy import Policy
-from headrace.physical.shared_changes import CommonChanges
+from headrace.physical.shared_changes import SharedChanges
 from headrace.physical.stages import SparkStage, Write
 from headrace.physical.step_runs import StepRun
 from headrace.ports import Runner
@@ -67,7 +67,7 @@ class RunContext:
     runner: Runner
     catalog: Catalog
     events: Events
-    changes: CommonChanges
+    changes: SharedChanges
     statistics: SessionStatistics
     sql: PlanSql
     outcome: Outcome = field(default_factory=Outcome)

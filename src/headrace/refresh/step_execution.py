@@ -68,7 +68,7 @@ class StepExecution:
         facts, found, dead = self._context.facts, Computed(), DeadSteps(program)
         self._large = stage_planner.large(facts)
         wanted = stage_planner.changed_view(facts, program)
-        columns = () if program.state.gains else facts.details.output
+        columns = () if program.state.insert_only else facts.details.output
         for stage in stage_planner.compute_stages(facts, program):
             match stage:
                 case ReadChange():
@@ -111,14 +111,14 @@ class StepExecution:
     def _step(self, stage: Compute, dead: DeadSteps, found: Computed, columns: tuple[Column, ...] | None) -> None:
         """Run a step of the program; with `columns` it is the change of the state."""
         with self._context.timed(stage, stage.policy) as run:
-            if stage.near is not None and stage.common is not None:  # computed for others, too
-                self._collect_shared(stage, stage.near, stage.common, run)
+            if stage.semijoin is not None and stage.common is not None:  # computed for others, too
+                self._read_shared_semijoin(stage, stage.semijoin, stage.common, run)
             else:
                 run.skipped = Skipped.DEAD if stage.name in dead.steps else self._needless(stage)
                 if not stage.materialized:
                     self._inline(stage, empty=run.skipped is not None)
-                elif stage.near is not None:
-                    self._collect(stage, stage.near, run)
+                elif stage.semijoin is not None:
+                    self._keep_semijoin(stage, stage.semijoin, run)
                 elif columns is not None:
                     found.state = self._measured(stage, columns, run)
                 else:
@@ -144,32 +144,32 @@ class StepExecution:
         stem = view.removeprefix(view_name(self._context.facts, ""))
         return self._results.keep(view, sql, aggregates, stem=stem, large=self._large, run=run)
 
-    # ---- rows near a change
+    # ---- semi-joins with a change
 
-    def _collect(self, stage: Compute, near: Key, run: StepRun) -> None:
-        """Keep a source's rows near a change; stop doing so when it covers much of the source."""
+    def _keep_semijoin(self, stage: Compute, key: Key, run: StepRun) -> None:
+        """Keep a semi-join with a change; stop doing so when it covers much of the source."""
         if run.skipped is None:
-            sql = self._least(stage, near, (*near[1], str(self._context.facts.name)), run)
+            sql = self._least(stage, key, (*key[1], str(self._context.facts.name)), run)
         else:
             sql = self._query(stage, run)
         found = self._keep(stage.view, sql, COUNT, run)
-        self._note_much(near, found["rows"], Strategy.READ_ONCE)
+        self._note_much(key, found["rows"], Strategy.READ_ONCE)
 
-    def _collect_shared(self, stage: Compute, near: Key, common: Common, run: StepRun) -> None:
+    def _read_shared_semijoin(self, stage: Compute, key: Key, common: Common, run: StepRun) -> None:
         """Read a shared semi-join; stop sharing it when it covers much of the source."""
-        least = partial(self._least, stage, near, near[1], run)
-        stem = f"near by {', '.join(near[1])}"
-        found = self._results.read_common(near, common, COUNT, stem=stem, sql=least, run=run)
+        least = partial(self._least, stage, key, key[1], run)
+        stem = f"semijoin by {', '.join(key[1])}"
+        found = self._results.read_common(key, common, COUNT, stem=stem, sql=least, run=run)
         sql = self._context.sql
         sql.inline(stage.view, f"SELECT * FROM {sql.table(common.view)}")
-        self._note_much(near, found["rows"], Strategy.READ_TOGETHER)
+        self._note_much(key, found["rows"], Strategy.READ_TOGETHER)
 
-    def _least(self, stage: Compute, near: Key, asked_as: tuple[str, ...], run: StepRun) -> str:
-        """Write the statement that collects rows near a change and reads the least.
+    def _least(self, stage: Compute, key: Key, asked_as: tuple[str, ...], run: StepRun) -> str:
+        """Write the statement that computes a semi-join and reads the least.
 
         Args:
-            stage: Collects them.
-            near: The source, and the columns by which its rows are near.
+            stage: Computes it.
+            key: The source, and its columns that have the keys.
             asked_as: Under which name it is remembered of the source that its change did not have all of them.
             run: The stage's record.
         """
@@ -178,7 +178,7 @@ class StepExecution:
             column, keys = reduction.keys
             found = ranges_of(column, context.runner.run(context.sql.gaps(stage, keys))[0])
             run.key_ranges, ranges = len(found.ranges), found.condition
-        coverage, source = reduction.coverage, near[0]
+        coverage, source = reduction.coverage, key[0]
         if coverage is not None and asked_as not in context.off(Strategy.READ_CHANGE_ONLY, source):
             run.covered = bool(context.runner.run(context.sql.is_covered(stage, coverage, ranges=ranges))[0][0])
             if run.covered:
@@ -186,7 +186,7 @@ class StepExecution:
             context.statistics.observe(StrategyFailed(Strategy.READ_CHANGE_ONLY, source, asked_as))
         return context.sql.query(stage, ranges=ranges)
 
-    def _note_much(self, near: Key, rows: int, strategy: Strategy) -> None:
-        source, columns = near
+    def _note_much(self, key: Key, rows: int, strategy: Strategy) -> None:
+        source, columns = key
         if rows > stage_planner.MUCH * (self._context.facts.by_name[source].rows or 0):
             self._context.statistics.observe(StrategyFailed(strategy, source, columns))

@@ -71,8 +71,7 @@ class TableWrites:
         if change.query is not None and applied.method not in IN_ONE_STATEMENT:
             self._results.show(change.view, change.query)
             applied = plan_apply(target, replace(change, query=None))
-        growth = change.inserted - change.deleted
-        stage = Write(target.table, applied.method.value.lower(), applied.statements, growth, frozenset({change.view}))
+        stage = Write(target.table, applied.method.value.lower(), applied.statements, frozenset({change.view}))
         with context.timed(stage) as run:
             run.rows = change.inserted + change.deleted
             before = self._before(table)

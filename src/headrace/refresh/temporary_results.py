@@ -10,8 +10,8 @@ from typing import Any
 from headrace.names import TableName
 from headrace.physical.facts import Common
 from headrace.physical.policy import Policy
-from headrace.physical.shared_changes import FEW_CHANGED, About
-from headrace.physical.stage_planner import is_few
+from headrace.physical.shared_changes import LOCAL_RELATION_ROWS, About
+from headrace.physical.stage_planner import fits_local_relation
 from headrace.physical.step_runs import StepRun
 from headrace.refresh.run_context import RunContext
 from headrace.statistics.observations import StepCounted, Strategy, StrategyFailed
@@ -28,7 +28,7 @@ class TemporaryResults:
         self._context = context
         self._views: list[str] = []
         self._common: list[str] = []
-        self._few_changed = is_few(context.facts)
+        self._small_change = fits_local_relation(context.facts)
 
     def close(self) -> None:
         """Free everything."""
@@ -64,11 +64,13 @@ class TemporaryResults:
         context, table = self._context, self._context.facts.name
         self._views.append(view)
         if large is None:
-            with self._expecting(table, stem, view) as few:
-                found = context.runner.materialize(view, sql, aggregates, few=few)
+            with self._expecting(table, stem, view) as local:
+                found = context.runner.materialize(view, sql, aggregates, local=local)
         else:
             most = context.statistics.at_most(table, stem, large)
-            found = context.runner.materialize(view, sql, aggregates, few=most is not None and most <= FEW_CHANGED)
+            found = context.runner.materialize(
+                view, sql, aggregates, local=most is not None and most <= LOCAL_RELATION_ROWS
+            )
             rows = context.runner.kept_count(view)
             if rows is not None and (run is None or run.skipped is None):  # a skipped step tells nothing
                 context.statistics.observe(StepCounted(table, stem, large, rows))
@@ -93,7 +95,7 @@ class TemporaryResults:
         """Read a shared change; compute it first if needed, and charge each reader a share.
 
         Args:
-            about: The source, or the rows of it near changes.
+            about: The source, or its semi-join with changes.
             common: How it is kept.
             measures: SQL aggregates over its columns, by result name.
             stem: As for `keep`.
@@ -105,9 +107,9 @@ class TemporaryResults:
         """
         context, source = self._context, about if isinstance(about, TableName) else about[0]
         self._common.append(common.view)
-        with self._expecting(source, stem, common.view) as few:
+        with self._expecting(source, stem, common.view) as local:
             begun = time.perf_counter()
-            read = context.changes.read(context.runner, about, common, measures=measures, few=few, sql=sql)
+            read = context.changes.read(context.runner, about, common, measures=measures, local=local, sql=sql)
             context.outcome.shared += read.seconds - (time.perf_counter() - begun)
         if run is not None:
             run.readers = common.readers
@@ -118,9 +120,9 @@ class TemporaryResults:
     def _expecting(self, table: TableName, stem: str, view: str) -> Iterator[bool]:
         """Yield whether few rows are expected under a name, by what was observed before."""
         context = self._context
-        few = self._few_changed and (stem,) not in context.off(Strategy.LOCAL_ROWS, table)
-        yield few
-        if few and context.runner.literal_count(view) is None:
+        local = self._small_change and (stem,) not in context.off(Strategy.LOCAL_ROWS, table)
+        yield local
+        if local and context.runner.literal_count(view) is None:
             context.statistics.observe(StrategyFailed(Strategy.LOCAL_ROWS, table, (stem,)))
 
     def _record(self, view: str, run: StepRun | None) -> None:

@@ -169,7 +169,7 @@ class SparkRunner:
         sql: str,
         aggregates: Mapping[str, str] | None = None,
         *,
-        few: bool = False,
+        local: bool = False,
     ) -> dict[str, Any]:
         """Compute a query once and keep its rows as view `name` (memory, then disk).
 
@@ -185,7 +185,7 @@ class SparkRunner:
             sql: The query.
             aggregates: SQL aggregate expressions over the query's columns, by result name; they come out of the
                 same pass. Empty keeps the computing for the first reader on a cluster.
-            few: Whether they are expected to be few: then one process that is all of Spark holds them itself.
+            local: Whether they are expected to be few: then one process that is all of Spark holds them itself.
 
         Returns:
             The aggregates' values by name.
@@ -193,7 +193,7 @@ class SparkRunner:
         from pyspark import StorageLevel
 
         with translated(sql):
-            if few and self._local and (found := self._literal(name, sql, aggregates or {})) is not None:
+            if local and self._local and (found := self._literal(name, sql, aggregates or {})) is not None:
                 return found
             if self._local:
                 return self._detached(name, sql, aggregates or {})

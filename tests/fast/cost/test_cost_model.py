@@ -19,7 +19,7 @@ from headrace.cost.mode_choice import choose
 from headrace.demo import tpch22
 from headrace.names import TableName
 from headrace.physical.facts import Common, Facts, SourceFacts
-from headrace.physical.shared_semijoins import collected
+from headrace.physical.shared_semijoins import shared_semijoins_of
 from headrace.physical.stage_planner import asked
 from headrace.results.refresh_results import Mode
 
@@ -116,7 +116,7 @@ def test_rows_that_several_tables_read_near_a_change_are_charged_to_each_in_equa
     for name in map(table_name, SHARED):
         facts, view = planned[name], views[name]
         alone = asked(facts).of(view)
-        facts = replace(facts, collected=collected(facts, needs, lambda _: False, frozenset()))
+        facts = replace(facts, shared_semijoins=shared_semijoins_of(facts, needs, lambda _: False, frozenset()))
         together = asked(facts).of(view)
         assert alone is not None
         assert together is not None

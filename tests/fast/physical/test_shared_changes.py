@@ -8,7 +8,7 @@ from catalog_kit.samples import ORDERS, REVENUE
 
 from headrace.names import TableName
 from headrace.physical.facts import Common
-from headrace.physical.shared_changes import MOST_BYTES, CommonChanges
+from headrace.physical.shared_changes import MOST_BYTES, SharedChanges
 from headrace.semantics import Semantics
 
 FIRST, SECOND = (TableName("lake", ("shop",), name) for name in ("first", "second"))
@@ -28,7 +28,7 @@ class Views:
         self.letting_go = threading.Event()
         self.made_again = threading.Event()
 
-    def materialize(self, view: str, _sql: str, _measures: object = None, *, few: bool = False) -> dict[str, int]:
+    def materialize(self, view: str, _sql: str, _measures: object = None, *, local: bool = False) -> dict[str, int]:
         self.there.add(view)
         if self.letting_go.is_set():
             self.made_again.set()
@@ -50,7 +50,7 @@ class Views:
 
 def raced(second: str | None) -> Views:
     """`old` is let go, and read again by another thread at that moment."""
-    views, changes = Views(), CommonChanges()
+    views, changes = Views(), SharedChanges()
     changes.read(views, ORDERS, change("old"))
     changes.leave(views, "old", FIRST)
 
@@ -73,9 +73,9 @@ def test_a_change_that_is_read_again_while_it_is_let_go_stays() -> None:
     assert "old" in raced(None).there
 
 
-def handed(views: Views, *, to: tuple[TableName, ...] = (FIRST, SECOND)) -> CommonChanges:
+def handed(views: Views, *, to: tuple[TableName, ...] = (FIRST, SECOND)) -> SharedChanges:
     views.made_again.set()  # no other thread is waited for
-    changes = CommonChanges()
+    changes = SharedChanges()
     changes.hand_over(views, ORDERS, "one", "SELECT 1", (), to)
     return changes
 
@@ -111,7 +111,7 @@ def test_what_was_handed_over_takes_so_much_room_and_no_more() -> None:
 
 def test_it_is_handed_to_consumers_under_their_settings() -> None:
     views, elsewhere = Views(), Semantics("Asia/Tokyo")
-    changes = CommonChanges()
+    changes = SharedChanges()
     changes.hand_over(views, ORDERS, "one", "SELECT 1", (), (FIRST,), elsewhere)
     there = views.under(elsewhere)
     assert (views.there, there.there) == (set(), {"one"})
@@ -127,7 +127,7 @@ def test_what_is_not_known_is_not_handed_over() -> None:
 
 
 def test_every_reader_bears_an_equal_part_of_the_time() -> None:
-    views, changes = Views(), CommonChanges()
+    views, changes = Views(), SharedChanges()
     first, second = (changes.read(views, ORDERS, change("one"), measures={"rows": "count(*)"}) for _ in range(2))
     assert first == second
     assert first.measures == {"rows": 1}

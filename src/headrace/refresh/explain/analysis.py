@@ -90,7 +90,7 @@ def _title(run: StepRun, facts: Facts) -> str:
     match run.stage:
         case ReadChange(source=source):
             return f"change of {source}"
-        case Compute(near=(source, columns)):
+        case Compute(semijoin=(source, columns)):
             return f"rows of {source} near the change, by {', '.join(columns)}"
         case Compute(name=name):
             return TITLES.get(name) or name.replace("_", " ")

@@ -147,7 +147,7 @@ def _full(facts: Facts, choice: Choice, view: CompiledView | None, catalogs: fro
 
 def _stages(mode: Mode, facts: Facts, stages: tuple[Stage, ...]) -> Iterator[Section]:
     """List the stages with how each is kept and what it reads; then their SQL."""
-    every = (*stages, stage_planner.publish_stage(facts, stage_planner.stored(facts)))
+    every = (*stages, stage_planner.publish_stage(stage_planner.stored(facts)))
     numbers = {stage.view: i for i, stage in enumerate(every, 1) if isinstance(stage, ReadChange | Compute)}
     yield f"{mode}: stages", "\n".join(f"{i}. {_outlined(stage, numbers)}" for i, stage in enumerate(every, 1))
     sql = PlanSql(facts)

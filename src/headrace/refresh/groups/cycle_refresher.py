@@ -19,8 +19,8 @@ from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
 from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Facts, SourceFacts
-from headrace.physical.shared_changes import CommonChanges
-from headrace.physical.stage_planner import is_few
+from headrace.physical.shared_changes import SharedChanges
+from headrace.physical.stage_planner import fits_local_relation
 from headrace.ports import Runner, Session
 from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Head
@@ -90,7 +90,7 @@ class CycleRefresher:
     events: Events
     clock: Clock
     defaults: Defaults
-    changes: CommonChanges
+    changes: SharedChanges
     statistics: SessionStatistics
 
     def prepare(self, circle: Circle) -> list[Finished]:
@@ -181,7 +181,7 @@ class CycleRefresher:
         for source in self.changes.worth_it(own, runner).sources:
             if source.common is not None:
                 read.append((source.common.view, own.name))
-                self.changes.read(runner, source.name, source.common, few=is_few(own))
+                self.changes.read(runner, source.name, source.common, local=fits_local_relation(own))
                 source = replace(source, change=source.common.own)
             sources.append(source)
         return replace(own, sources=tuple(sources))

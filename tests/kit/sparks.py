@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 """Option of JVMs in tests: they run much code a few times, and optimising it takes a fifth of the time."""
 
+FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
+"""The same where one JVM runs hundreds of tests: Java then reserves a fifth of its usual space for compiled code, and
+what does not fit is interpreted."""
+
 
 def heard(spark: SparkSession) -> None:
     """Wait until Spark's listeners have heard of all that has run: who counts jobs learns of them a moment later."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
-from kit.sparks import SHORT_LIVED
+from kit.sparks import FOR_A_TIER
 
 import headrace
 from headrace.api.facade import Headrace
@@ -27,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         "spark.sql.catalog.other": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.other.type": "hadoop",
         "spark.sql.catalog.other.warehouse": str(hadoop),
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.driver.extraJavaOptions": FOR_A_TIER,
     }
     return replace(default_settings(root), spark_master="local[2]", spark_options=options)
 

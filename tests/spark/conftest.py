@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kit.sparks import SHORT_LIVED
+from kit.sparks import FOR_A_TIER
 
 from headrace.config import Settings, default_settings
 from headrace.lake.metadata import TableMeta, read_metadata
@@ -46,7 +46,7 @@ def make_settings(root: Path) -> Settings:
     """Settings of the test session; jars come from HEADRACE_JARS_DIR, or are fetched."""
     options = {
         "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.driver.extraJavaOptions": FOR_A_TIER,
         "spark.driver.maxResultSize": "64m",  # what does not fit is met by a test
         f"spark.sql.catalog.{FOREIGN}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{FOREIGN}.type": "hadoop",

@@ -55,7 +55,7 @@ def _shapes(chance: random.Random) -> dict[str, Dag[str]]:
 
 def _figure(shape: str, dag: Dag[str], seconds: Mapping[str, float], known: Mapping[str, float], slots: int) -> Figure:
     begun = time.perf_counter()
-    took = _simulated(dag, seconds, known, slots)
+    took = simulated(dag, seconds, remaining(dag, known), slots)
     deciding = (time.perf_counter() - begun) / len(dag.names) * 1e6
     way, work = max(remaining(dag, seconds).values()), sum(seconds.values()) / slots
     detail = f"{took:.0f} s; longest way {way:.0f} s, work {work:.0f} s; {deciding:.0f} µs per table to decide"
@@ -63,15 +63,29 @@ def _figure(shape: str, dag: Dag[str], seconds: Mapping[str, float], known: Mapp
     return Figure("dispatch", case, took / max(way, work), "x", GOAL, detail=detail)
 
 
-def _simulated(dag: Dag[str], seconds: Mapping[str, float], known: Mapping[str, float], slots: int) -> float:
-    """Seconds until everything is done."""
+def simulated(
+    dag: Dag[str],
+    seconds: Mapping[str, float],
+    left: Mapping[str, float],
+    slots: int,
+    inside: Mapping[str, Dag[str]] | None = None,
+) -> float:
+    """Return the seconds until everything is done.
+
+    Args:
+        dag: What is dispatched.
+        seconds: How long each task takes.
+        left: How long the way from each to the end is thought to take.
+        slots: How many run at once.
+        inside: Tasks of units that have several.
+    """
     dispatch: Dispatch[str] = Dispatch(slots)
-    dispatch.draw(dag, remaining(dag, known))
+    dispatch.draw(dag, left, inside=inside)
     dispatch.add(dag.names)
     now, ends = 0.0, list[tuple[float, str]]()
     while not dispatch.idle:
-        for name in dispatch.start():
-            heapq.heappush(ends, (now + seconds[name], name))
+        for task in dispatch.start():
+            heapq.heappush(ends, (now + seconds[task], task))
         now, done = heapq.heappop(ends)
         dispatch.finish(done)
     return now

@@ -9,18 +9,17 @@ bound is the longest way through the graph, or all work divided by the slots, wh
 from __future__ import annotations
 
 import argparse
-import heapq
 import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.dispatch import simulated
 from bench.measure import Figure, show
 from headrace.graph.critical import remaining, remaining_of_tasks
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Wanted, meetings
 from headrace.graph.units import Units, tasks, units
-from headrace.scheduler.policy.dispatch import Dispatch
 
 LAYERS, WIDTH, SLOTS = 8, 40, 4
 PIPELINES = 20
@@ -84,7 +83,7 @@ def side_by_side(one: Pipeline) -> float:
     """Return the seconds until everything is published, members of a group being tasks of their own."""
     inside = {unit: tasks(one.dag, names) for unit, names in one.cut.members.items() if len(names) > 1}
     left = remaining_of_tasks(one.cut.dag, inside, one.known)
-    return _simulated(one.cut.dag, left, one.seconds, inside)
+    return simulated(one.cut.dag, one.seconds, left, SLOTS, inside)
 
 
 def one_after_the_other(one: Pipeline) -> float:
@@ -93,13 +92,13 @@ def one_after_the_other(one: Pipeline) -> float:
         {unit: sum(times[n] for n in names) for unit, names in one.cut.members.items()}
         for times in (one.seconds, one.known)
     )
-    return _simulated(one.cut.dag, remaining(one.cut.dag, known), took)
+    return simulated(one.cut.dag, took, remaining(one.cut.dag, known), SLOTS)
 
 
 def apart(one: Pipeline) -> float:
     """Return the seconds that it takes without groups."""
     own = Dag({name: [p for p in one.dag.producers(name) if p in one.seconds] for name in one.seconds})
-    return _simulated(own, remaining(own, one.known), one.seconds)
+    return simulated(own, one.seconds, remaining(own, one.known), SLOTS)
 
 
 def _figures(*, uneven: bool) -> list[Figure]:
@@ -119,18 +118,3 @@ def _figures(*, uneven: bool) -> list[Figure]:
 
 def _spread(ratios: Sequence[float]) -> str:
     return f"{ratios[0]:.2f} to {ratios[-1]:.2f}, median {ratios[len(ratios) // 2]:.2f}"
-
-
-def _simulated(
-    dag: Dag[str], left: Mapping[str, float], seconds: Mapping[str, float], inside: Mapping[str, Dag[str]] | None = None
-) -> float:
-    dispatch: Dispatch[str] = Dispatch(SLOTS)
-    dispatch.draw(dag, left, inside=inside)
-    dispatch.add(dag.names)
-    now, ends = 0.0, list[tuple[float, str]]()
-    while not dispatch.idle:
-        for task in dispatch.start():
-            heapq.heappush(ends, (now + seconds[task], task))
-        now, done = heapq.heappop(ends)
-        dispatch.finish(done)
-    return now

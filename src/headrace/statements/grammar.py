@@ -370,33 +370,50 @@ def _statement(script: str, part: Part) -> Statement:
     return SparkStatement(sql=part.text, start=part.start)
 
 
+@dataclass
+class _TableOptions:
+    """Options before the query of a stream table, as far as they are read."""
+
+    schedule: str | None = None
+    refresh_mode: str | None = None
+    initialize: bool = True
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def read(self, reader: _Reader) -> None:
+        """Read the next option.
+
+        Raises:
+            UserError: `SYNTAX_ERROR` where none stands.
+        """
+        if reader.take("SCHEDULE"):
+            self.schedule = reader.string("A schedule")
+        elif reader.take("REFRESH"):
+            reader.need("MODE")
+            self.refresh_mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+        elif reader.take("WITH"):
+            self.properties |= reader.properties()
+        elif reader.take("INITIALIZE"):
+            self.initialize = reader.mode("TRUE", "FALSE") == "TRUE"
+        else:
+            raise reader.fail("AS and a query, or an option, was expected here")
+
+
 def _create(reader: _Reader) -> Statement:
     or_replace = reader.peek(-3).word == "REPLACE"
     if_not_exists = reader.if_not_exists()
     name = reader.table()
-    schedule, mode, initialize = None, "AUTO", True
-    properties: dict[str, str] = {}
+    given = _TableOptions()
     while not reader.take("AS"):
-        if reader.take("SCHEDULE"):
-            schedule = reader.string("A schedule")
-        elif reader.take("REFRESH"):
-            reader.need("MODE")
-            mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
-        elif reader.take("WITH"):
-            properties |= reader.properties()
-        elif reader.take("INITIALIZE"):
-            initialize = reader.mode("TRUE", "FALSE") == "TRUE"
-        else:
-            raise reader.fail("AS and a query, or an option, was expected here")
+        given.read(reader)
     return CreateStreamTable(
         name=name,
         query=reader.query(),
-        schedule=schedule,
-        refresh_mode=mode,
+        schedule=given.schedule,
+        refresh_mode=given.refresh_mode or "AUTO",
         or_replace=or_replace,
         if_not_exists=if_not_exists,
-        properties=properties,
-        initialize=initialize,
+        properties=given.properties,
+        initialize=given.initialize,
     )
 
 
@@ -475,33 +492,23 @@ def _show_create(reader: _Reader) -> Statement:
 
 def _create_green(reader: _Reader) -> Statement:
     name, deployment, query = reader.table(), "green", None
-    schedule, mode, initialize = None, None, True
-    properties: dict[str, str] = {}
+    given = _TableOptions()
     while query is None and not reader.done:
         if reader.take("AS"):
             query = reader.query()
         elif reader.take("IN"):
             reader.need("DEPLOYMENT")
             deployment = reader.name("A name for the deployment")
-        elif reader.take("SCHEDULE"):
-            schedule = reader.string("A schedule")
-        elif reader.take("REFRESH"):
-            reader.need("MODE")
-            mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
-        elif reader.take("WITH"):
-            properties |= reader.properties()
-        elif reader.take("INITIALIZE"):
-            initialize = reader.mode("TRUE", "FALSE") == "TRUE"
         else:
-            raise reader.fail("AS and a query, or an option, was expected here")
+            given.read(reader)
     return CreateGreen(
         name=name,
         deployment=deployment,
         query=query,
-        schedule=schedule,
-        refresh_mode=mode,
-        properties=properties,
-        initialize=initialize,
+        schedule=given.schedule,
+        refresh_mode=given.refresh_mode,
+        properties=given.properties,
+        initialize=given.initialize,
     )
 
 

@@ -11,6 +11,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Status
 from headrace.clock import SystemClock
 from headrace.definitions.details import Details, SourceUse, to_json
+from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.groups.load_plan import held_up, load_plan, lose_columns
 from headrace.semantics import Semantics
@@ -28,9 +29,9 @@ def catalog(tmp_path: Path) -> Catalog:
     return opened
 
 
-def planned(catalog: Catalog, *left_alone: object, name: object = D) -> tuple[str, bool, bool]:
+def planned(catalog: Catalog, *left_alone: TableName, name: TableName = D) -> tuple[str, bool, bool]:
     cut = grouping({t.name: t for t in catalog.stream_tables()}, Defaults())
-    plan = load_plan(cut, name, left_alone)  # type: ignore[arg-type]
+    plan = load_plan(cut, name, frozenset(left_alone))
     assert plan.group in ((), plan.members)
     return "".join(member.table for member in plan.members), bool(plan.group), plan.aligned
 

@@ -122,19 +122,33 @@ class StreamTable:
         return tuple(t for t in (self.name, self.companion, self.log) if t is not None)
 
 
+class Role(StrEnum):
+    """Says what a promotion does with a member of a deployment."""
+
+    EXCHANGE = "exchange"
+    """It is exchanged with the public stream table that it stands beside."""
+
+    NEW = "new"
+    """It becomes a public stream table, of a name that there is none of."""
+
+    DROP = "drop"
+    """It is a public stream table, and is one no longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Green:
-    """A second generation of a stream table: its green, or, after a promotion, its former self.
+    """A member of a deployment: a green, or, after a promotion, what was public before.
 
     Args:
-        name: The stream table that is this generation.
+        name: The stream table that is this member.
         deployment: The deployment that it belongs to.
-        original: The public stream table.
+        original: The public stream table; for one that is new, or was dropped, the name of it.
         blue: What the public one was when this was made, or promoted: generation and settings; another one now means
             that it was altered since.
         created_at: When it was made.
         promoted_at: When it was exchanged with the public one; None before.
         keep_until: How long it is kept after that.
+        role: What a promotion does with it.
     """
 
     name: TableName
@@ -144,6 +158,12 @@ class Green:
     created_at: dt.datetime
     promoted_at: dt.datetime | None = None
     keep_until: dt.datetime | None = None
+    role: Role = Role.EXCHANGE
+
+    @property
+    def public(self) -> bool:
+        """Return whether it is the public stream table itself: to be dropped, or new and promoted."""
+        return self.name == self.original
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -297,8 +297,13 @@ green = sa.Table(
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("promoted_at", UtcTime),
     sa.Column("keep_until", UtcTime),
+    sa.Column("role", sa.String(16), nullable=False, server_default="exchange"),
+    sa.Column("public_name", sa.Text),
 )
-"""Second generations of stream tables: a green before its promotion, the former blue after it."""
+"""Second generations of stream tables: a green before its promotion, the former blue after it.
+
+What is new or dropped stands beside nothing: `blue_id` is its own, and `public_name` says which name it gets or had.
+"""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

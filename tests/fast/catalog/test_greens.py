@@ -10,7 +10,7 @@ from catalog_kit.clock import START
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
 
-from headrace.catalog import Catalog, FrontierMove, Green, NewVersion, Publication, Rename, Status, Stop, Swap
+from headrace.catalog import Catalog, FrontierMove, Green, NewVersion, Publication, Rename, Role, Status, Stop, Swap
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 
@@ -86,3 +86,30 @@ def test_a_table_has_one_green(deployed: Catalog) -> None:
     deployed.publish(Publication(drops=(GREEN,), deletes=(GREEN,)))
     assert deployed.greens() == ()
     assert lake("shop__green.revenue") not in {r.name for r in deployed.relations()}
+
+
+def test_new_tables_and_dropped_ones_are_known_by_their_public_names(deployed: Catalog) -> None:
+    new, public = lake("shop__v2.new"), lake("shop.new")
+    one = Green(new, "v2", public, {}, START, role=Role.NEW)
+    gone = Green(TOP, "v2", TOP, {"generation": 1}, START, role=Role.DROP)
+    deployed.publish(Publication(definitions=(define(new, ORDERS),), greens=(one, gone)))
+    assert deployed.greens() == (BESIDE, gone, one)
+    assert public not in {r.name for r in deployed.relations()}
+
+    was, former = deployed.stream_table(TOP), lake("shop__v2_previous.top")
+    after = (
+        dataclasses.replace(one, name=public, promoted_at=START),
+        dataclasses.replace(gone, name=former, promoted_at=START),
+    )
+    deployed.publish(
+        Publication(
+            definitions=(define(public, ORDERS), define(former, REVENUE)),
+            relation_renames=(Rename(new, public), Rename(TOP, former)),
+            greens=after,
+        )
+    )
+    assert deployed.greens() == (BESIDE, *after)
+    assert deployed.stream_table(former).id == was.id
+    deployed.publish(Publication(drops=(former,), greens_ended=(public,)))
+    assert deployed.greens() == (BESIDE,)
+    assert deployed.stream_table(public).name == public

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.records import Green
+from headrace.catalog.records import Green, Role
 from headrace.catalog.relations import parse_name, relation_ids, stored_name
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
@@ -29,11 +29,12 @@ def read(connection: Connection) -> tuple[Green, ...]:
         Green(
             parse_name(row["name"]),
             row["deployment"],
-            parse_name(row["blue_name"]),
+            parse_name(row["public_name"] or row["blue_name"]),
             row["blue_json"],
             row["created_at"],
             row["promoted_at"],
             row["keep_until"],
+            Role(row["role"]),
         )
         for row in connection.execute(_ALL).mappings()
     )
@@ -50,7 +51,7 @@ def put(connection: Connection, greens: Sequence[Green]) -> None:
     ids = relation_ids(connection, (name for green in greens for name in (green.name, green.original)))
     forget(connection, [ids[green.name] for green in greens])
     try:
-        connection.execute(sa.insert(t.green), [_row(green, ids[green.name], ids[green.original]) for green in greens])
+        connection.execute(sa.insert(t.green), [_row(green, ids) for green in greens])
     except exc.IntegrityError as error:
         raise changed(greens[0].original) from error
 
@@ -58,6 +59,12 @@ def put(connection: Connection, greens: Sequence[Green]) -> None:
 def forget(connection: Connection, ids: Sequence[int]) -> None:
     """Forget second generations, by the ids of their relations."""
     connection.execute(sa.delete(t.green).where(t.green.c.relation_id.in_(ids)))
+
+
+def end(connection: Connection, names: Sequence[TableName]) -> None:
+    """Forget members of deployments that stay the stream tables that they are."""
+    if names:
+        forget(connection, list(relation_ids(connection, names).values()))
 
 
 def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]]) -> None:
@@ -98,13 +105,16 @@ def changed(name: TableName) -> EnvironmentFault:
     )
 
 
-def _row(green: Green, own: int, blue: int) -> dict[str, object]:
+def _row(green: Green, ids: Mapping[TableName, int]) -> dict[str, object]:
+    beside = green.role is Role.EXCHANGE
     return {
-        "relation_id": own,
+        "relation_id": ids[green.name],
         "deployment": green.deployment,
-        "blue_id": blue,
+        "blue_id": ids[green.original if beside else green.name],
         "blue_json": dict(green.blue),
         "created_at": green.created_at,
         "promoted_at": green.promoted_at,
         "keep_until": green.keep_until,
+        "role": green.role.value,
+        "public_name": None if beside else stored_name(green.original),
     }

@@ -128,6 +128,7 @@ class Publication:
         relation_renames: Stream tables that get other names; all else that is published has the new ones, and their
             stored tables are renamed with `renames`.
         greens: Second generations that begin, or are exchanged with the public ones.
+        greens_ended: Members that leave their deployments, and stay the stream tables that they are.
         stops: Stream tables that cannot go on after it.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
@@ -146,6 +147,7 @@ class Publication:
     source_drops: tuple[str, ...] = ()
     relation_renames: tuple[Rename, ...] = ()
     greens: tuple[Green, ...] = ()
+    greens_ended: tuple[TableName, ...] = ()
     stops: tuple[Stop, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 

@@ -60,6 +60,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     greens.rename(connection, [(rename.old, rename.new) for rename in publication.relation_renames])
     definition_writer.define(connection, publication.definitions, record.published_at)
     greens.put(connection, publication.greens)
+    greens.end(connection, publication.greens_ended)
     if publication.drops:
         definition_writer.drop_stream_tables(connection, publication.drops)
     database_sources.drop(connection, publication.source_drops)

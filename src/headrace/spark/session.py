@@ -276,7 +276,10 @@ def catalog_names(session: SparkSession) -> frozenset[str]:
 
 
 def _option_names(session: SparkSession) -> Iterable[str]:
-    """Return names of all options, in one answer of the JVM: iterating over `conf.getAll` takes it 40 ms."""
+    """Return names of all options, in one answer of the JVM.
+
+    Iterating over `conf.getAll` takes 40 ms.
+    """
     if not hasattr(session, "_jsparkSession"):  # over Connect, where `getAll` is one answer
         return session.conf.getAll
     java: Any = session._jsparkSession

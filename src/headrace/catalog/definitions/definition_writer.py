@@ -13,6 +13,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.coordination.notify import wake
 from headrace.catalog.definitions import greens
 from headrace.catalog.definitions.stream_tables import read_streams
+from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.publishing import published_pointers as published
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
 from headrace.catalog.relations import (
@@ -58,8 +59,7 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
         "updated_at": now,
     }
     connection.execute(sa.insert(t.stream_table).values(values))
-    if rows := _dependencies(own, definition, ids):
-        connection.execute(sa.insert(t.dependency), rows)
+    insert_rows(connection, t.dependency, _dependencies(own, definition, ids))
     wake(connection)
     return _one(connection, definition.name)
 
@@ -121,14 +121,9 @@ def _replace(
     kept = [[d for d in definitions if (d.options is None) is none] for none in (True, False)]
     for alike in filter(None, kept):
         rows = [{"of": own[d.name], **_definition_values(d), **cleared, "updated_at": now} for d in alike]
-        columns = [column for column in rows[0] if column != "of"]
-        change = sa.update(t.stream_table).where(t.stream_table.c.relation_id == sa.bindparam("of"))
-        values = {c: sa.bindparam(f"new_{c}", type_=t.stream_table.c[c].type) for c in columns}
-        change = change.values(**values, generation=t.stream_table.c.generation + 1)
-        connection.execute(change, [{k if k == "of" else f"new_{k}": v for k, v in row.items()} for row in rows])
-    dependencies = [row for d in definitions for row in _dependencies(own[d.name], d, ids)]
-    if dependencies:
-        connection.execute(sa.insert(t.dependency), dependencies)
+        again = {"generation": t.stream_table.c.generation + 1}
+        update_rows(connection, t.stream_table, {"of": "relation_id"}, rows, again)
+    insert_rows(connection, t.dependency, [row for d in definitions for row in _dependencies(own[d.name], d, ids)])
 
 
 def alter_stream_table(

@@ -9,6 +9,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.records import Green, Role
 from headrace.catalog.relations import parse_name, relation_ids, stored_name
 from headrace.errors import EnvironmentFault
@@ -51,7 +52,7 @@ def put(connection: Connection, greens: Sequence[Green]) -> None:
     ids = relation_ids(connection, (name for green in greens for name in (green.name, green.original)))
     forget(connection, [ids[green.name] for green in greens])
     try:
-        connection.execute(sa.insert(t.green), [_row(green, ids) for green in greens])
+        insert_rows(connection, t.green, [_row(green, ids) for green in greens])
     except exc.IntegrityError as error:
         raise changed(greens[0].original) from error
 
@@ -79,19 +80,20 @@ def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]])
     """
     if not names:
         return
-    change = sa.update(t.relation).where(t.relation.c.name == sa.bindparam("old"))
-    change = change.values(
-        name=sa.bindparam("new"), table_namespace=sa.bindparam("namespace"), table_name=sa.bindparam("table")
-    )
     rows = [
-        {"old": stored_name(old), "new": stored_name(new), "namespace": new.namespace_text, "table": new.table}
+        {
+            "old": stored_name(old),
+            "name": stored_name(new),
+            "table_namespace": new.namespace_text,
+            "table_name": new.table,
+        }
         for old, new in names
     ]
     try:
-        found = connection.execute(change, rows)
+        found = update_rows(connection, t.relation, {"old": "name"}, rows)
     except exc.IntegrityError as error:
         raise changed(names[0][0]) from error
-    if found.rowcount != len(rows):
+    if found != len(rows):
         raise changed(names[0][0])
 
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing.publication import FrontierMove, invalid
 from headrace.catalog.records import Status
 from headrace.catalog.relations import RelationHead, not_found
@@ -87,8 +88,7 @@ def _check_versions(wanted: FrontierMove, old: Mapping[int, int], known: Mapping
 
 def _write(connection: Connection, stream_ids: Sequence[int], rows: Sequence[Mapping[str, int]]) -> None:
     connection.execute(sa.delete(t.frontier).where(t.frontier.c.stream_id.in_(stream_ids)))
-    if rows:
-        connection.execute(sa.insert(t.frontier), rows)
+    insert_rows(connection, t.frontier, rows)
     active = {"status": Status.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
     connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id.in_(stream_ids)).values(active))
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.many_rows import delete_rows, insert_rows, update_rows
 from headrace.catalog.publishing.pointers import Key, PointerRow, name_of
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 
-_C = t.iceberg_tables.c
+_REPLACING = {c: c for c in ("catalog_name", "table_namespace", "table_name")} | {"expected": "metadata_location"}
 
 
 @dataclass(slots=True)
@@ -30,24 +30,14 @@ class PointerChanges:
 
     def delete(self, catalog: str, key: Key) -> None:
         """Take a row away, if it is there."""
-        self._deletes.append({"c": catalog, "n": key[0], "t": key[1]})
+        self._deletes.append(_place(catalog, key))
 
     def put(self, catalog: str, key: Key, row: PointerRow, *, replacing: PointerRow | None) -> None:
         """Let a row be `row`; `replacing` is what it is now, None when there is none."""
         if replacing is None:
-            self._inserts.append(_inserted(catalog, key, row))
+            self._inserts.append({**_place(catalog, key), **row._asdict()})
             return
-        self._updates.append(
-            {
-                "c": catalog,
-                "n": key[0],
-                "t": key[1],
-                "expected": replacing.metadata_location,
-                "location": row.metadata_location,
-                "previous": row.previous_metadata_location,
-                "kind": row.iceberg_type,
-            }
-        )
+        self._updates.append({**_place(catalog, key), "expected": replacing.metadata_location, **row._asdict()})
 
     def apply(self, connection: Connection) -> None:
         """Write the changes: deletes, updates, inserts.
@@ -55,27 +45,13 @@ class PointerChanges:
         Raises:
             EnvironmentFault: `FOREIGN_WRITER` when a row is no longer what it was said to be.
         """
-        own = (
-            _C.catalog_name == sa.bindparam("c"),
-            _C.table_namespace == sa.bindparam("n"),
-            _C.table_name == sa.bindparam("t"),
-        )
-        if self._deletes:
-            connection.execute(sa.delete(t.iceberg_tables).where(*own), self._deletes)
-        if self._updates:
-            change = sa.update(t.iceberg_tables).where(*own, _C.metadata_location == sa.bindparam("expected"))
-            change = change.values(
-                metadata_location=sa.bindparam("location"),
-                previous_metadata_location=sa.bindparam("previous"),
-                iceberg_type=sa.bindparam("kind"),
-            )
-            if connection.execute(change, self._updates).rowcount != len(self._updates):
-                raise foreign_writer(_names(self._updates))
-        if self._inserts:
-            try:
-                connection.execute(sa.insert(t.iceberg_tables), self._inserts)
-            except exc.IntegrityError as error:
-                raise foreign_writer(_inserted_names(self._inserts)) from error
+        delete_rows(connection, t.iceberg_tables, self._deletes)
+        if update_rows(connection, t.iceberg_tables, _REPLACING, self._updates) != len(self._updates):
+            raise foreign_writer(_names(self._updates))
+        try:
+            insert_rows(connection, t.iceberg_tables, self._inserts)
+        except exc.IntegrityError as error:
+            raise foreign_writer(_names(self._inserts)) from error
 
 
 def foreign_writer(names: list[TableName], detail: str | None = None) -> EnvironmentFault:
@@ -89,20 +65,9 @@ def foreign_writer(names: list[TableName], detail: str | None = None) -> Environ
     )
 
 
-def _inserted(catalog: str, key: Key, row: PointerRow) -> dict[str, object]:
-    return {
-        "catalog_name": catalog,
-        "table_namespace": key[0],
-        "table_name": key[1],
-        "metadata_location": row.metadata_location,
-        "previous_metadata_location": row.previous_metadata_location,
-        "iceberg_type": row.iceberg_type,
-    }
+def _place(catalog: str, key: Key) -> dict[str, object]:
+    return {"catalog_name": catalog, "table_namespace": key[0], "table_name": key[1]}
 
 
 def _names(rows: list[dict[str, object]]) -> list[TableName]:
-    return [name_of((str(r["n"]), str(r["t"]))) for r in rows]
-
-
-def _inserted_names(rows: list[dict[str, object]]) -> list[TableName]:
     return [name_of((str(r["table_namespace"]), str(r["table_name"]))) for r in rows]

@@ -20,6 +20,7 @@ from headrace.catalog.coordination import scheduler_rows
 from headrace.catalog.database import Database
 from headrace.catalog.definitions import definition_writer, greens
 from headrace.catalog.faults import is_certain
+from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import epochs, frontiers, versions
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
@@ -119,8 +120,7 @@ def _add_versions(
             raise invalid(f"{wanted.relation} cannot go from version {relation.head} to version {wanted.version}.")
         after[wanted.relation] = RelationHead(relation.id, wanted.version)
         rows.append(_version_row(wanted, relation.id, record))
-    if rows:
-        connection.execute(sa.insert(t.version), rows)
+    insert_rows(connection, t.version, rows)
     for wanted in new:
         if wanted.table_uuid is not None:
             own = t.relation.c.id == after[wanted.relation].id

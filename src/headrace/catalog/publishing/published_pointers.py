@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.many_rows import delete_rows, insert_rows
 from headrace.catalog.publishing.pointers import Key, key_of, one_of
 from headrace.names import TableName
 
@@ -29,8 +30,7 @@ def write(connection: Connection, before: Mapping[Key, str], after: Mapping[Key,
         for k, location in after.items()
         if before.get(k) != location
     ]
-    if rows:
-        connection.execute(sa.insert(t.published), rows)
+    insert_rows(connection, t.published, rows)
 
 
 def forget(connection: Connection, names: Iterable[TableName]) -> None:
@@ -39,7 +39,4 @@ def forget(connection: Connection, names: Iterable[TableName]) -> None:
 
 
 def _delete(connection: Connection, keys: Iterable[Key]) -> None:
-    rows = [{"n": n, "t": table} for n, table in keys]
-    if rows:
-        own = (_C.table_namespace == sa.bindparam("n"), _C.table_name == sa.bindparam("t"))
-        connection.execute(sa.delete(t.published).where(*own), rows)
+    delete_rows(connection, t.published, [{"table_namespace": n, "table_name": table} for n, table in keys])

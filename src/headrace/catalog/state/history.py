@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from headrace.catalog import schema as t
+from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import versions
 from headrace.catalog.records import HistoryEntry, Outcome, RanAs, Reached
 from headrace.catalog.relations import parse_name, stored_name
@@ -121,7 +122,7 @@ def write(
         _row(e) | {"stream_id": ids.get(e.stream), "publication_id": publication_id, "epoch": of.get(e.stream)}
         for e in entries
     ]
-    connection.execute(sa.insert(t.history), rows)
+    insert_rows(connection, t.history, rows)
 
 
 def _row(entry: HistoryEntry) -> dict[str, object]:

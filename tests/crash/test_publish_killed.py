@@ -19,6 +19,7 @@ from headrace.catalog import (
     Catalog,
     FrontierMove,
     Green,
+    LogChange,
     NewVersion,
     Publication,
     Rename,
@@ -55,7 +56,7 @@ def iceberg(url: str) -> Iceberg:
 def everything(catalog: Catalog) -> tuple[object, ...]:
     with catalog.reading() as reader:
         return (
-            [(s.name, s.query, s.generation, s.status) for s in reader.stream_tables()],
+            [(s.name, s.query, s.generation, s.status, s.log) for s in reader.stream_tables()],
             reader.frontiers(),
             [(v.relation, v.version, v.snapshot_id, v.publication_id) for v in reader.newest_versions().values()],
             [p.uuid for p in reader.publications()],
@@ -87,6 +88,7 @@ def rich_publication(catalog: Catalog, iceberg: Iceberg) -> Publication:
         relation_renames=(Rename(THIRD, RENAMED),),
         greens=(Green(RENAMED, "green", REVENUE, {}, START),),
         stops=(Stop(TOP, "SOURCE_SCHEMA_CHANGED", "a column is gone"),),
+        logs=(LogChange(REVENUE, LOG),),
     )
 
 

@@ -6,7 +6,16 @@ the door, and alone knows SQLAlchemy.
 
 from headrace.catalog.definitions.declared_keys import DeclaredKey
 from headrace.catalog.facade import Catalog
-from headrace.catalog.publishing.publication import FrontierMove, NewVersion, Publication, Rename, Stop, Swap, new_uuid
+from headrace.catalog.publishing.publication import (
+    FrontierMove,
+    LogChange,
+    NewVersion,
+    Publication,
+    Rename,
+    Stop,
+    Swap,
+    new_uuid,
+)
 from headrace.catalog.records import (
     Definition,
     EventRecord,
@@ -52,6 +61,7 @@ __all__ = [
     "HistoryEntry",
     "Json",
     "Lease",
+    "LogChange",
     "Mirror",
     "NewVersion",
     "Observation",

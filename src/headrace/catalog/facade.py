@@ -313,7 +313,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
     ) -> tuple[TableName, ...]:
         """Put `staging` pointers back to their `lake` pointers; staging rows without a lake row go.
 
-        Skips tables under a live lease that is not in `held`, on the stored table itself or on its stream table.
+        Skips tables under a live lease that is not in `held`, on the stored table itself or on its stream table. What
+        was being made for a stream table, and never published, counts as its own.
 
         Args:
             names: The stored tables; all dirty ones when None.

@@ -2,7 +2,7 @@ import pytest
 from catalog_kit.clock import START, ManualClock
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, lake, refresh, see
 
-from headrace.catalog import Catalog, Publication, RefreshMode, RelationKind, Status
+from headrace.catalog import Catalog, LogChange, Publication, RefreshMode, RelationKind, Status
 from headrace.errors import UserError
 from headrace.names import TableName
 
@@ -64,7 +64,7 @@ def test_what_does_not_exist_is_named(catalog: Catalog) -> None:
         lambda: catalog.replace_stream_table(define()),
         lambda: catalog.alter_stream_table(REVENUE, schedule="1 hour"),
         lambda: catalog.stop(REVENUE, "X", "y"),
-        lambda: catalog.set_log_table(REVENUE, None),
+        lambda: catalog.publish(Publication(logs=(LogChange(REVENUE, None),))),
     ):
         with pytest.raises(UserError) as caught:
             act()
@@ -116,9 +116,9 @@ def test_stopping(catalog: Catalog) -> None:
 def test_a_log_can_be_set_and_taken_away(catalog: Catalog) -> None:
     companion, log = lake("_headrace.r_companion"), lake("_headrace.r_log")
     create(catalog, companion=companion)
-    catalog.set_log_table(REVENUE, log)
+    catalog.publish(Publication(logs=(LogChange(REVENUE, log),)))
     assert catalog.stream_table(REVENUE).stored == (REVENUE, companion, log)
-    catalog.set_log_table(REVENUE, None)
+    catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
     assert catalog.stream_table(REVENUE).stored == (REVENUE, companion)
 
 

@@ -113,3 +113,35 @@ def test_new_tables_and_dropped_ones_are_known_by_their_public_names(deployed: C
     deployed.publish(Publication(drops=(former,), greens_ended=(public,)))
     assert deployed.greens() == (BESIDE,)
     assert deployed.stream_table(public).name == public
+
+
+def test_a_table_with_a_green_is_not_dropped_under_it(deployed: Catalog) -> None:
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(Publication(drops=(REVENUE,), deletes=(REVENUE,)))
+    assert refused.value.code == "DEPLOYMENT_CHANGED"
+    assert deployed.find_stream_table(REVENUE) is not None
+    deployed.publish(Publication(drops=(REVENUE, GREEN), deletes=(REVENUE, GREEN)))
+
+
+def test_no_green_of_what_was_dropped_meanwhile(catalog: Catalog) -> None:
+    """TOP reads what was a stream table; its relation stays."""
+    create(catalog, REVENUE, ORDERS)
+    create(catalog, TOP, REVENUE)
+    catalog.drop_stream_table(REVENUE)
+    for original in (REVENUE, lake("shop.never")):
+        beside = dataclasses.replace(BESIDE, original=original)
+        with pytest.raises(HeadraceError) as refused:
+            catalog.publish(Publication(definitions=(define(GREEN, ORDERS),), greens=(beside,)))
+        assert refused.value.code == "DEPLOYMENT_CHANGED"
+
+
+def test_two_generations_that_close_a_cycle_together(deployed: Catalog, iceberg: Iceberg) -> None:
+    """Each was fine when it was looked at: the second one is refused, as a whole."""
+    publication = exchange(iceberg)
+    definitions = (define(REVENUE, TOP), define(PREVIOUS, ORDERS))
+    frontiers = (FrontierMove(PREVIOUS, Frontier({ORDERS: 0})),)
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(dataclasses.replace(publication, definitions=definitions, frontiers=frontiers))
+    assert refused.value.code == "CYCLE"
+    assert "shop.revenue reads shop.top reads shop.revenue" in refused.value.message
+    assert [g.name for g in deployed.greens()] == [GREEN]

@@ -60,6 +60,15 @@ def test_a_lease_on_a_stored_table_alone_protects_it(dirty: Catalog) -> None:
     assert dirty.reset_staging() == (REVENUE,)
 
 
+def test_a_lease_protects_what_is_being_made_for_a_table(dirty: Catalog, iceberg: Iceberg) -> None:
+    made = lake("_headrace.shop_third_0123456789_companion")
+    iceberg.commit(made, "empty")
+    leases = dirty.acquire([resource_of(lake("shop.third"))], "one", TTL)
+    assert made not in dirty.reset_staging()
+    dirty.release(leases)
+    assert dirty.reset_staging() == (made,)
+
+
 def test_our_own_lease_does_not_stop_us(dirty: Catalog) -> None:
     leases = dirty.acquire([resource_of(REVENUE)], "one", TTL)
     assert dirty.reset_staging(held=leases) == (LOG, REVENUE)

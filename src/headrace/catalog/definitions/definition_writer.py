@@ -161,10 +161,12 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`; then none is dropped.
+        EnvironmentFault: `DEPLOYMENT_CHANGED`: there is a green of one of them by now.
     """
     dropped = tuple(_one(connection, name) for name in names)
     ids = [stream.id for stream in dropped]
     greens.forget(connection, ids)
+    greens.refuse_left(connection, ids)
     for table in (t.dependency, t.frontier, t.care, t.epoch):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))

@@ -45,11 +45,16 @@ def put(connection: Connection, greens: Sequence[Green]) -> None:
     """Write second generations down, each in place of what was known of it.
 
     Raises:
-        EnvironmentFault: `DEPLOYMENT_CHANGED` when somebody else has made one of the same table meanwhile.
+        EnvironmentFault: `DEPLOYMENT_CHANGED` when somebody else has made one of the same table meanwhile, or has
+            dropped that.
     """
     if not greens:
         return
     ids = relation_ids(connection, (name for green in greens for name in (green.name, green.original)))
+    streams = sa.select(t.stream_table.c.relation_id)
+    there = set(connection.execute(streams.where(t.stream_table.c.relation_id.in_(ids.values()))).scalars())
+    if gone := next((g.original for g in greens if not {ids.get(g.name), ids.get(_beside(g))} <= there), None):
+        raise changed(gone)
     forget(connection, [ids[green.name] for green in greens])
     try:
         insert_rows(connection, t.green, [_row(green, ids) for green in greens])
@@ -66,6 +71,19 @@ def end(connection: Connection, names: Sequence[TableName]) -> None:
     """Forget members of deployments that stay the stream tables that they are."""
     if names:
         forget(connection, list(relation_ids(connection, names).values()))
+
+
+def refuse_left(connection: Connection, ids: Sequence[int]) -> None:
+    """Refuse to drop public stream tables of which second generations would be left.
+
+    Raises:
+        EnvironmentFault: `DEPLOYMENT_CHANGED`.
+    """
+    left = connection.execute(
+        sa.select(_BLUE.c.name).join(t.green, t.green.c.blue_id == _BLUE.c.id).where(_BLUE.c.id.in_(ids))
+    )
+    if found := left.scalars().first():
+        raise changed(parse_name(found))
 
 
 def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]]) -> None:
@@ -107,16 +125,20 @@ def changed(name: TableName) -> EnvironmentFault:
     )
 
 
+def _beside(green: Green) -> TableName:
+    """Return the stream table that a member stands beside; itself where it has none."""
+    return green.original if green.role is Role.EXCHANGE else green.name
+
+
 def _row(green: Green, ids: Mapping[TableName, int]) -> dict[str, object]:
-    beside = green.role is Role.EXCHANGE
     return {
         "relation_id": ids[green.name],
         "deployment": green.deployment,
-        "blue_id": ids[green.original if beside else green.name],
+        "blue_id": ids[_beside(green)],
         "blue_json": dict(green.blue),
         "created_at": green.created_at,
         "promoted_at": green.promoted_at,
         "keep_until": green.keep_until,
         "role": green.role.value,
-        "public_name": None if beside else stored_name(green.original),
+        "public_name": None if green.role is Role.EXCHANGE else stored_name(green.original),
     }

@@ -86,6 +86,19 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class LogChange:
+    """Where a stream table keeps its change log from then on.
+
+    Args:
+        stream: The stream table.
+        log: The change log; None when it keeps none any more.
+    """
+
+    stream: TableName
+    log: TableName | None
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """A stream table that cannot go on, and why.
 
@@ -130,6 +143,7 @@ class Publication:
         greens: Second generations that begin, or are exchanged with the public ones.
         greens_ended: Members that leave their deployments, and stay the stream tables that they are.
         stops: Stream tables that cannot go on after it.
+        logs: Stream tables that begin to keep a change log, or end it.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
 
@@ -149,6 +163,7 @@ class Publication:
     greens: tuple[Green, ...] = ()
     greens_ended: tuple[TableName, ...] = ()
     stops: tuple[Stop, ...] = ()
+    logs: tuple[LogChange, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 
 

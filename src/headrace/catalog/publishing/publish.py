@@ -22,6 +22,7 @@ from headrace.catalog.definitions import definition_writer, greens
 from headrace.catalog.faults import is_certain
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import epochs, frontiers, versions
+from headrace.catalog.publishing.generation_cycles import refuse_cycles
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord, RanAs
@@ -60,8 +61,11 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     ours = known_pointers(connection, publication)
     greens.rename(connection, [(rename.old, rename.new) for rename in publication.relation_renames])
     definition_writer.define(connection, publication.definitions, record.published_at)
+    for change in publication.logs:
+        definition_writer.set_log(connection, change.stream, record.published_at, change.log)
     greens.put(connection, publication.greens)
     greens.end(connection, publication.greens_ended)
+    refuse_cycles(connection, publication)
     if publication.drops:
         definition_writer.drop_stream_tables(connection, publication.drops)
     database_sources.drop(connection, publication.source_drops)

@@ -1,18 +1,24 @@
-"""Recovery: resets `staging` pointers of unpublished refreshes to those of `lake`."""
+"""Recovery: resets `staging` pointers of unpublished refreshes to those of `lake`.
+
+Companions and change logs that nobody owns were being made for a stream table, and are called after it. Somebody is at
+it as long as he holds a lease on a stream table that they may be called after.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from headrace.catalog import schema as t
 from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges
 from headrace.catalog.records import Lease, resource_of
-from headrace.names import LAKE, STAGING, TableName
+from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 
 
 def reset_staging(
@@ -44,10 +50,18 @@ def _busy(
     Nobody can begin to until the transaction ends.
     """
     resources = {name: {resource_of(name)} for name in names}
+    owned = set[TableName]()
     for stream in read_streams(connection):
         for stored in stream.stored:
             if stored in resources:
+                owned.add(stored)
                 resources[stored].add(resource_of(stream.name))
+    if unowned := [n for n in names if n not in owned and n.namespace == (SYSTEM_NAMESPACE,)]:
+        for resource in connection.execute(sa.select(t.lease.c.resource).where(t.lease.c.owner.is_not(None))).scalars():
+            stem = "_".join(resource.split(".")[1:])
+            for name in unowned:
+                if name.table.startswith(f"{stem}_"):
+                    resources[name].add(resource)
     ours = {(x.resource, x.token) for x in held}
     locked = leasing.lock(connection, set().union(*resources.values()), now)
     taken = {x.resource for x in locked if leasing.is_live(x, now) and (x.resource, x.token) not in ours}

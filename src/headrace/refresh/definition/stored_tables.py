@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog, Publication, Swap
+from headrace.catalog import Catalog, LogChange, Publication, Swap
 from headrace.definitions.details import from_json
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
@@ -55,16 +55,13 @@ class StoredTables:
         return tuple(n for n in dict.fromkeys(sources) if n in streams and streams[n].log is None)
 
     def start_logs(self, names: Iterable[TableName]) -> None:
-        """Start change logs from the versions the tables are at; the callers hold their leases.
-
-        A log is published before it is announced: whoever finds it announced finds it complete from then on.
-        """
+        """Start change logs from the versions the tables are at; the callers hold their leases."""
         for name in names:
             suffix = new_suffix()
             log = stored_names(name, suffix).log
             self.make_log(log, from_json(self.catalog.stream_table(name).details).output, suffix)
-            self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),)))
-            self.catalog.set_log_table(name, log.within(LAKE))
+            begun = LogChange(name, log.within(LAKE))
+            self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),), logs=(begun,)))
 
     def _run(self, *statements: str) -> None:
         runner = self.session.runner()

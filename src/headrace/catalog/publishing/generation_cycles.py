@@ -1,0 +1,42 @@
+"""Refuses generations by which stream tables would read each other.
+
+Looked at in the publication itself: of two that close a cycle together, neither can know of the other before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from headrace.catalog import schema as t
+from headrace.catalog.publishing.publication import Publication
+from headrace.catalog.relations import parse_name
+from headrace.graph.dag import Dag, cycle_error
+from headrace.names import TableName
+
+_READER, _SOURCE = t.relation.alias("reader"), t.relation.alias("source")
+_READS = (
+    sa.select(_READER.c.name, _SOURCE.c.name)
+    .select_from(t.dependency)
+    .join(_READER, _READER.c.id == t.dependency.c.stream_id)
+    .join(_SOURCE, _SOURCE.c.id == t.dependency.c.source_id)
+)
+
+
+def refuse_cycles(connection: Connection, publication: Publication) -> None:
+    """Refuse a publication of second generations whose definitions close a cycle.
+
+    Raises:
+        UserError: `CYCLE`, naming the path.
+    """
+    if not publication.greens:
+        return
+    reads: defaultdict[TableName, list[TableName]] = defaultdict(list)
+    for reader, source in connection.execute(_READS):
+        reads[parse_name(reader)].append(parse_name(source))
+    graph = Dag(reads)
+    for definition in publication.definitions:
+        if definition.name in graph and (path := graph.cycle(through=definition.name)):
+            raise cycle_error(path)

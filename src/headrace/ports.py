@@ -59,8 +59,12 @@ class Runner(Protocol):
         """Append a query's rows to a table by column names; return aggregates over them."""
         ...
 
-    def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
-        """Drop snapshots from a table's metadata; their files stay. False where the session cannot."""
+    def forget(self, table: TableName, snapshots: Collection[int], *, files: bool = False) -> bool:
+        """Drop snapshots, and files only they use if asked; False if the session cannot."""
+        ...
+
+    def purge(self, metadata_location: str, table: TableName) -> bool:
+        """Delete all files of a table that no catalog has; False if the session cannot."""
         ...
 
     def kept_count(self, name: str) -> int | None:

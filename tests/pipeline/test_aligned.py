@@ -32,12 +32,12 @@ def test_older_versions_are_read_until_they_agree(hr: Headrace, ns: str) -> None
     assert rows(hr, f"{ns}.d") == {(1, 10, 1), (2, 20, 1)}
     (info,) = hr.status([f"{ns}.d"])
     assert info.trails == {f"{ns}.b": 1}
-    hr.maintain(older_than=dt.timedelta(0))  # keeps what may yet be read
+    hr.maintain([f"{ns}.{name}" for name in "bcd"], older_than=dt.timedelta(0))  # keeps what may yet be read
     hr.sql(f"INSERT INTO {ns}.a VALUES (3, 30)")
     hr.refresh([f"{ns}.b", f"{ns}.c"])
     hr.sql(f"INSERT INTO {ns}.a VALUES (4, 40)")
     hr.refresh(f"{ns}.b")  # b is ahead again
-    hr.maintain(older_than=dt.timedelta(0))
+    hr.maintain([f"{ns}.{name}" for name in "bcd"], older_than=dt.timedelta(0))
     result = hr.refresh(f"{ns}.d")
     assert result.mode.value == "DIFFERENTIAL"
     assert rows(hr, f"{ns}.d") == {(1, 11, 1), (2, 20, 1), (3, 30, 1)}

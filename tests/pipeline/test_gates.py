@@ -40,7 +40,7 @@ def test_a_source_is_held_back_until_its_gate_opens(hr: Headrace, ns: str) -> No
     assert count(hr, f"{ns}.late") == 2
     hr.refresh(f"{ns}.b", full=True)
     assert count(hr, f"{ns}.b") == 2
-    hr.maintain(older_than=dt.timedelta(0))  # keeps what the gate needs
+    hr.maintain([f"{ns}.b", f"{ns}.late"], older_than=dt.timedelta(0))  # keeps what the gate needs
     assert all(v.ok for v in hr.verify([f"{ns}.b", f"{ns}.late"]))
     hr.open_gate(f"{ns}.a")
     hr.refresh()

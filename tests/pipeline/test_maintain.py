@@ -34,9 +34,10 @@ def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
         hr.refresh([f"{ns}.a", f"{ns}.fast"])
     [log] = [t.log for t in hr._catalog.stream_tables() if str(t.name) == f"{ns}.a"]
     before = snapshots(hr, f"{ns}.a")
-    planned = hr.maintain(older_than=NOW, dry_run=True)
+    names = [f"{ns}.{name}" for name in ("a", "fast", "slow")]
+    planned = hr.maintain(names, older_than=NOW, dry_run=True)
     assert snapshots(hr, f"{ns}.a") == before
-    done = hr.maintain(older_than=NOW)
+    done = hr.maintain(names, older_than=NOW)
     assert [r.action for r in done] == [r.action for r in planned]
     # slow still stands at the first version: its snapshot, the change log since then and the source's pin must stay
     assert snapshots(hr, f"{ns}.a") < before
@@ -44,7 +45,7 @@ def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CALL lake.system.expire_snapshots(table => '{ns}.t', older_than => TIMESTAMP '2100-01-01')")
     assert hr.refresh(f"{ns}.slow").mode is Mode.DIFFERENTIAL
     assert all(v.ok for v in hr.verify([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"]))
-    hr.maintain(older_than=NOW)
+    hr.maintain(names, older_than=NOW)
     assert hr.spark.table(f"lake.{log}").count() == 0
     hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
     hr.refresh([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"])
@@ -60,11 +61,11 @@ def test_what_a_killed_process_still_commits_is_not_published(
         hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES ({number})")
         hr.refresh(f"{ns}.a")
     late = commits_late(monkeypatch, f"`{ns}`.`a`", f"INSERT INTO staging.{ns}.a VALUES (7)")
-    (told,) = [r for r in hr.maintain(older_than=NOW) if r.name == f"{ns}.a" and r.action == "skipped"]
+    (told,) = [r for r in hr.maintain(f"{ns}.a", older_than=NOW) if r.action == "skipped"]
     assert late
     assert "written by somebody else" in told.detail
     assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
-    assert not [r for r in hr.maintain(older_than=NOW) if r.action == "skipped"]
+    assert not [r for r in hr.maintain(f"{ns}.a", older_than=NOW) if r.action == "skipped"]
     assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
 
 
@@ -73,7 +74,7 @@ def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: st
     hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
     hr.drop_stream_table(f"{ns}.b")
-    assert "drop_log" in [r.action for r in hr.maintain(older_than=NOW)]
+    assert "drop_log" in [r.action for r in hr.maintain(f"{ns}.a", older_than=NOW)]
     hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1)")
     assert [r.mode for r in hr.refresh([f"{ns}.a", f"{ns}.b"])] == [Mode.DIFFERENTIAL, Mode.DIFFERENTIAL]
@@ -81,9 +82,13 @@ def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: st
 
 
 def test_ages_that_endanger_readers_are_refused(hr: Headrace) -> None:
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="INVALID_OPTION"):
         hr.maintain(orphans_older_than=dt.timedelta(hours=1))
-    assert caught.value.code == "INVALID_OPTION"
+
+
+def test_what_is_no_stream_table_is_not_maintained(hr: Headrace, ns: str) -> None:
+    with pytest.raises(UserError, match="STREAM_TABLE_NOT_FOUND"):
+        hr.maintain([f"{ns}.nothing"])
 
 
 def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None:

@@ -97,7 +97,7 @@ def test_snapshots_of_a_mirror_that_is_written_all_the_time_stay_few(
         assert sorted(tuple(r) for r in hr.sql(f"SELECT * FROM lake.{source}.visits").collect()) == expected
         with pytest.raises(UserError, match="HISTORY_EXPIRED"):
             hr.at(_publications(hr)[6]).table(f"{source}.visits").collect()
-        hr.maintain(older_than=dt.timedelta(0))
+        hr.maintain([f"{ns}.fast", f"{ns}.slow", f"{source}.visits"], older_than=dt.timedelta(0))
         assert all(v.ok for v in hr.verify([f"{ns}.fast", f"{ns}.slow"]))
     for name in ("fast", "slow"):
         hr.drop_stream_table(f"{ns}.{name}")

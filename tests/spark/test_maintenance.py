@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -75,10 +75,33 @@ def test_what_expired_and_was_not_published_can_be_expired_again(lake, fresh: Ca
 
 
 class Lost:
-    """Files are missing before anything was done."""
+    """A session over Spark Connect; files are missing before anything was done."""
 
     def run(self, sql: str) -> list[object]:
         raise EnvironmentFault("FILE_MISSING", "A file is missing.")
+
+    def forget(self, table: TableName, snapshots: Collection[int], *, files: bool = False) -> bool:
+        return False
+
+    def purge(self, metadata_location: str, table: TableName) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("classic", [True, False])
+def test_files_of_expired_snapshots_go(lake, fresh: Callable[..., TableName], classic: bool) -> None:
+    table = fresh("staging")
+    ids = made(lake, table)
+    folder = Path(lake.meta(table).location.removeprefix("file:"))
+    run_tasks([compact(table)], lake.runner, lambda: lake.meta(table))
+    before = len(list(folder.rglob("*.parquet")))
+    task = expire(table, ids)
+    if classic:
+        run_tasks([task], lake.runner, lambda: lake.meta(table))
+    else:
+        lake.runner.run(task.sql)
+    assert not set(lake.meta(table).snapshots) & set(ids)
+    assert not list(folder.rglob(f"snap-{ids[0]}-*"))
+    assert len(list(folder.rglob("*.parquet"))) < before
 
 
 def test_forgotten_snapshots_leave_their_files(lake, fresh: Callable[..., TableName]) -> None:

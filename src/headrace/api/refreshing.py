@@ -181,6 +181,7 @@ class RefreshVerbs(ProjectHandle):
 
     def maintain(
         self,
+        names: str | Names | None = None,
         *,
         older_than: dt.timedelta = dt.timedelta(days=7),
         orphans_older_than: dt.timedelta = dt.timedelta(days=3),
@@ -191,15 +192,20 @@ class RefreshVerbs(ProjectHandle):
         Whatever a frontier needs is kept.
 
         Args:
+            names: Stream tables or mirrors, one or several; or (None) all, with the files of what was dropped.
             older_than: Snapshots younger than this stay.
             orphans_older_than: Unreferenced files younger than this stay.
             dry_run: Say what would be done.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, `INVALID_OPTION`.
         """
         from headrace.api.schedules.project_defaults import defaults_of
         from headrace.deploy.expired_generations import drop_expired
         from headrace.refresh.maintenance import maintain
 
-        if not dry_run:
+        wanted = None if names is None else self._names([names] if isinstance(names, str) else names)
+        if not dry_run and wanted is None:
             engine = self._engine()
             drop_expired(self._catalog, engine.creator, engine.refresher.clock.now())
         return maintain(
@@ -208,5 +214,6 @@ class RefreshVerbs(ProjectHandle):
             older_than=older_than,
             orphans_older_than=orphans_older_than,
             dry_run=dry_run,
+            names=wanted,
             defaults=defaults_of(self.settings),
         )

@@ -73,6 +73,14 @@ class Runner(Protocol):
         """Run one statement."""
         ...
 
+    def forget(self, table: TableName, snapshots: Collection[int], *, files: bool = False) -> bool:
+        """Drop snapshots, and files only they use if asked; False if the session cannot."""
+        ...
+
+    def purge(self, metadata_location: str, table: TableName) -> bool:
+        """Delete all files of a table that no catalog has; False if the session cannot."""
+        ...
+
 
 def plan_maintenance(
     table: TableName, meta: TableMeta, *, needed: Set[int], now: dt.datetime, policy: Policy | None = None
@@ -141,14 +149,21 @@ def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = N
     return Task(Chore.REMOVE_ORPHANS, table, _call(table, "remove_orphan_files", arguments), commits=False)
 
 
-def purge(metadata_location: str) -> tuple[str, ...]:
-    """Return the statements that remove all files of a table no catalog has any more."""
+def purge(runner: Runner, metadata_location: str) -> None:
+    """Remove all files of a table no catalog has any more.
+
+    Args:
+        runner: Removes them.
+        metadata_location: Its newest metadata file.
+
+    Raises:
+        EnvironmentFault: `FILE_MISSING`.
+    """
     table = TableName(STAGING, (SYSTEM_NAMESPACE,), f"purge_{uuid.uuid4().hex}")
-    return (
-        f"CREATE NAMESPACE IF NOT EXISTS {quote(STAGING)}.{quote(SYSTEM_NAMESPACE)}",
-        _call(table, "register_table", f"metadata_file => {string_literal(metadata_location)}"),
-        f"DROP TABLE {table.sql} PURGE",
-    )
+    runner.run(f"CREATE NAMESPACE IF NOT EXISTS {quote(STAGING)}.{quote(SYSTEM_NAMESPACE)}")
+    if not runner.purge(metadata_location, table):
+        runner.run(_call(table, "register_table", f"metadata_file => {string_literal(metadata_location)}"))
+        runner.run(f"DROP TABLE {table.sql} PURGE")
 
 
 def _call(table: TableName, procedure: str, arguments: str) -> str:
@@ -170,7 +185,8 @@ def run_tasks(tasks: Iterable[Task], runner: Runner, read: Callable[[], TableMet
     committed = False
     for task in tasks:
         try:
-            runner.run(task.sql)
+            if not (task.snapshots and runner.forget(task.table, task.snapshots, files=True)):
+                runner.run(task.sql)
         except EnvironmentFault as error:
             if error.code != "FILE_MISSING" or not task.snapshots or task.snapshots & read().snapshots.keys():
                 raise

@@ -7,11 +7,12 @@ refreshed is left for the next time: maintenance is never in the way.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
+from headrace.catalog.relations import not_found
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.maintenance_tasks import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
@@ -64,6 +65,7 @@ def maintain(
     older_than: dt.timedelta,
     orphans_older_than: dt.timedelta,
     dry_run: bool,
+    names: Collection[TableName] | None = None,
     wanted: Callable[[TableName], bool] = lambda _: True,
     defaults: Defaults | None = None,
 ) -> tuple[MaintenanceResult, ...]:
@@ -75,11 +77,12 @@ def maintain(
         older_than: Snapshots replaced more recently than this stay readable.
         orphans_older_than: Unreferenced files younger than this stay; at least a day.
         dry_run: Only say what is due.
+        names: Stream tables and mirrors to maintain; None for all, and for the files of what was dropped.
         wanted: Asked before each stream table whether it is its turn.
         defaults: What the project wants where a stream table says nothing.
 
     Raises:
-        UserError: `INVALID_OPTION` for ages that would delete what running readers use.
+        UserError: `INVALID_OPTION` for ages that would delete what running readers use; `STREAM_TABLE_NOT_FOUND`.
     """
     if older_than < dt.timedelta(0) or orphans_older_than < dt.timedelta(days=1):
         raise UserError(
@@ -89,8 +92,11 @@ def maintain(
         )
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
     needs, results = needs_of(catalog, defaults or Defaults()), []
-    stored: tuple[StreamTable | Mirror, ...] = (*needs.tables.values(), *needs.mirrors.values())
-    for table in stored:
+    stored: dict[TableName, StreamTable | Mirror] = {**needs.tables, **needs.mirrors}
+    for name in names or ():
+        if name not in stored:
+            raise not_found(name)
+    for table in (stored[name] for name in (stored if names is None else dict.fromkeys(names))):
         if not wanted(table.name):
             continue
         try:
@@ -100,8 +106,9 @@ def maintain(
             if error.code not in BUSY:
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
-    results += _remove_dropped(catalog, session, older_than, dry_run)
-    return (*results, *_pins(catalog, session, needs, dry_run))
+    if names is None:
+        results += _remove_dropped(catalog, session, older_than, dry_run)
+    return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
 
 
 def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
@@ -194,7 +201,7 @@ def _remove_dropped(
     for gone in catalog.retired(dt.datetime.now(dt.UTC) - older_than):
         if not dry_run:
             try:
-                _run_all(session.runner(), purge(gone.metadata_location))
+                purge(session.runner(), gone.metadata_location)
             except HeadraceError as error:
                 results.append(MaintenanceResult(gone.name, "skipped", error.message))
                 continue
@@ -203,9 +210,12 @@ def _remove_dropped(
     return results
 
 
-def _pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
+def _pins(
+    catalog: Catalog, session: Session, needs: Needs, readers: Collection[TableName], dry_run: bool
+) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, against expiry."""
-    sources = sorted({s for t in needs.tables.values() for s in t.sources} - needs.streams - needs.mirrors.keys())
+    read = {s for name in readers if name in needs.tables for s in needs.tables[name].sources}
+    sources = sorted(read - needs.streams - needs.mirrors.keys())
     heads = Cut(catalog, session.location)
     there = heads.versions(sources)
     results = []

@@ -19,7 +19,7 @@ from headrace.names import TableName, quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.checkpoints import counted, free
 from headrace.spark.errors import translated
-from headrace.spark.expire_snapshots import forget
+from headrace.spark.iceberg_deletion import forget, purge
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
 
@@ -257,19 +257,38 @@ class SparkRunner:
             frame.observe(watch, measures).writeTo(table.sql).append()
             return _observed(watch, frame, measures)
 
-    def forget(self, table: TableName, snapshots: Collection[int]) -> bool:
-        """Drop snapshots from an Iceberg table's metadata, not their files.
+    def forget(self, table: TableName, snapshots: Collection[int], *, files: bool = False) -> bool:
+        """Drop snapshots from an Iceberg table's metadata, without a Spark job.
 
         Returns False where that is not possible.
 
         Args:
             table: The table.
             snapshots: By id; none of them is current or has a name.
+            files: Whether the files that only they use are deleted, too.
         """
         if not self.classic:
             return False
         with translated():
-            forget(self.session, table, snapshots)
+            forget(self.session, table, snapshots, files=files)
+        return True
+
+    def purge(self, metadata_location: str, table: TableName) -> bool:
+        """Delete all files of a table that no catalog has any more, without a Spark job.
+
+        Returns False where that is not possible.
+
+        Args:
+            metadata_location: Its newest metadata file.
+            table: A name to register it under meanwhile, in a namespace that exists.
+
+        Raises:
+            EnvironmentFault: `FILE_MISSING`.
+        """
+        if not self.classic:
+            return False
+        with translated():
+            purge(self.session, metadata_location, table)
         return True
 
     def literal_count(self, name: str) -> int | None:

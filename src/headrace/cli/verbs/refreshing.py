@@ -72,6 +72,7 @@ def verify(asked: Invocation, names: tuple[str, ...]) -> None:
 
 
 @click.command()
+@options.names
 @click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Snapshots younger than this stay.")
 @click.option(
     "--orphans-older-than",
@@ -82,19 +83,23 @@ def verify(asked: Invocation, names: tuple[str, ...]) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
 @pass_invocation
-def maintain(asked: Invocation, older_than: str, orphans_older_than: str, dry_run: bool) -> None:
+def maintain(
+    asked: Invocation, names: tuple[str, ...], older_than: str, orphans_older_than: str, dry_run: bool
+) -> None:
     """Expire snapshots, compact files, trim change logs, remove orphan files.
 
-    Whatever a stream table still needs is kept.
+    Of the named stream tables and mirrors, or of all and of what was dropped. Whatever a stream table still needs is
+    kept.
 
     \b
     Examples:
       headrace maintain --dry-run
+      headrace maintain shop.revenue
       headrace maintain --older-than 36h --orphans-older-than 7d
     """
     ages = parse_age(older_than), parse_age(orphans_older_than)
     with asked.open() as hr, spinning(asked, hr.events, "Maintaining tables"):
-        results = hr.maintain(older_than=ages[0], orphans_older_than=ages[1], dry_run=dry_run)
+        results = hr.maintain(names or None, older_than=ages[0], orphans_older_than=ages[1], dry_run=dry_run)
     show(asked, [result.as_dict() for result in results], lambda: render.maintenance(results))
 
 

@@ -52,7 +52,7 @@ def green_infos(
             now,
             threshold,
         )
-        return tuple(state.info(green) for green in chosen)
+        return tuple(state.info(green) for green in chosen if {green.name, green.original} <= state.tables.keys())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,15 @@ from headrace.deploy.column_changes import broken_readers, stops
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
 from headrace.deploy.exchange import Exchange, Half, Pair
 from headrace.deploy.generation_names import green_name, previous_name
-from headrace.deploy.readiness import ordered, refuse_altered, refuse_apart, refuse_torn, refuse_unready
+from headrace.deploy.readiness import (
+    already_exchanged,
+    ordered,
+    refuse_altered,
+    refuse_apart,
+    refuse_changed,
+    refuse_torn,
+    refuse_unready,
+)
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
 from headrace.reasons import FullReason
@@ -80,7 +88,7 @@ class Promotion:
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         if done := next((g for g in chosen if g.promoted_at is not None), None):
-            raise _already(done)
+            raise already_exchanged(done)
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog)
@@ -121,16 +129,14 @@ class Promotion:
         for green in chosen:
             _refuse_late(green, self.clock.now())
         refuse_torn(chosen, self.catalog)
-        tables = {t.name: t for t in self.catalog.stream_tables()}
-        for green in chosen:
-            refuse_altered(green, tables)
+        self._refuse_changed(chosen)
         if broken := self._broken(chosen):
             raise _readers_broken(broken)
-        self.catalog.unpause([green.name for green in chosen])
         after = [
             replace(g, name=green_name(g.original, g.deployment), promoted_at=None, keep_until=None) for g in chosen
         ]
         result = self._exchange(chosen, after, FullReason.ROLLED_BACK, ())
+        self.catalog.unpause([green.name for green in after])
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
     def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
@@ -149,7 +155,7 @@ class Promotion:
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog, dropped=True)
         names = tuple(green.name for green in chosen)
-        self.creator.drop_together(names)
+        self.creator.drop_together(names, still=lambda: refuse_changed(chosen, self.catalog.greens()))
         return names
 
     # ---- steps
@@ -213,8 +219,8 @@ class Promotion:
 
     def _bring_together(self, chosen: Sequence[Green]) -> None:
         """Refresh both generations against one cut; public tables that cannot be stay behind."""
-        self._refuse_changed(chosen)
         heads, cut = self.creator.refresher.heads(), self._grouping()
+        self._refuse_changed(chosen)
         greens = {cut.units.unit_of[g.name] for g in chosen}
         public = {cut.units.unit_of[g.original] for g in chosen}
         # what lies between them and the root sources, too: or they would reflect these at different ages
@@ -227,11 +233,10 @@ class Promotion:
 
     def _refuse_changed(self, chosen: Sequence[Green]) -> None:
         """Refuse, under the leases, what somebody else has exchanged or altered meanwhile."""
-        now = {g.name: g for g in self.catalog.greens()}
-        tables = {t.name: t for t in self.catalog.stream_tables()}
+        with self.catalog.reading() as reader:
+            refuse_changed(chosen, reader.greens())
+            tables = {t.name: t for t in reader.stream_tables()}
         for green in chosen:
-            if now.get(green.name) != green:
-                raise _already(green)
             refuse_altered(green, tables)
 
     def _grouping(self) -> Grouping:
@@ -240,7 +245,9 @@ class Promotion:
         return grouping(tables, self.creator.refresher.defaults, databases)
 
     def _broken(self, chosen: Sequence[Green]) -> tuple[BrokenReader, ...]:
-        tables = {t.name: t for t in self.catalog.stream_tables()}
+        with self.catalog.reading() as reader:
+            refuse_changed(chosen, reader.greens())
+            tables = {t.name: t for t in reader.stream_tables()}
         after = {g.original: from_json(tables[g.name].details).output for g in chosen}
         return broken_readers(tables, after, {g.original for g in chosen})
 
@@ -312,14 +319,6 @@ def _refuse_late(green: Green, now: dt.datetime) -> None:
             f"The promotion of {green.original} could be taken back until {green.keep_until:%Y-%m-%d %H:%M:%S} UTC.",
             hint="Give it its former definition: `headrace deploy create`, then promote that.",
         )
-
-
-def _already(green: Green) -> UserError:
-    return UserError(
-        "ALREADY_PROMOTED",
-        f"The generations of {green.original} have been exchanged already.",
-        hint="`headrace deploy status` shows where its deployment stands; `headrace deploy rollback` takes it back.",
-    )
 
 
 def _readers_broken(broken: Sequence[BrokenReader]) -> UserError:

@@ -43,9 +43,15 @@ def find(catalog: Catalog, *, name: TableName | None = None, deployment: str | N
 
 
 def ordered(chosen: Sequence[Green], catalog: Catalog) -> tuple[Green, ...]:
-    """Return second generations, producers first."""
-    of = {g.name: g for g in chosen}
-    return tuple(of[name] for name in Dag(catalog.dependencies()).order(of))
+    """Return second generations, producers first.
+
+    Raises:
+        UserError: `ALREADY_PROMOTED`.
+        EnvironmentFault: `DEPLOYMENT_CHANGED`.
+    """
+    of, graph = {g.name: g for g in chosen}, Dag(catalog.dependencies())
+    refuse_changed(chosen, catalog.greens())  # after the graph was read, which else might lack one of them
+    return tuple(of[name] for name in graph.order(of))
 
 
 def refuse_torn(chosen: Sequence[Green], catalog: Catalog, *, dropped: bool = False) -> None:
@@ -85,6 +91,7 @@ def refuse_unready(chosen: Sequence[Green], catalog: Catalog) -> None:
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         loaded, roots = reader.newest_versions(), RootVersions(reader)
+        refuse_changed(chosen, reader.greens())
         for green in chosen:
             refuse_altered(green, tables)
             if (trouble := _trouble(tables[green.name], scheduling.get(green.name, SchedulingState()))) is not None:
@@ -104,6 +111,41 @@ def refuse_unready(chosen: Sequence[Green], catalog: Catalog) -> None:
                     hint=f"Wait for the scheduler, or run `headrace refresh {green.name}`.",
                     retryable=True,
                 )
+
+
+def refuse_changed(chosen: Sequence[Green], now: Sequence[Green]) -> None:
+    """Refuse second generations that somebody else has exchanged, or dropped, meanwhile.
+
+    Args:
+        chosen: The generations, as they were when they were looked up.
+        now: All there are.
+
+    Raises:
+        UserError: `ALREADY_PROMOTED`.
+        EnvironmentFault: `DEPLOYMENT_CHANGED`, retryable.
+    """
+    there = {(g.original, g.deployment): g for g in now}
+    for green in chosen:
+        found = there.get((green.original, green.deployment))
+        if found is not None and (found.promoted_at is None) != (green.promoted_at is None):
+            raise already_exchanged(green)
+        if found != green:
+            raise EnvironmentFault(
+                "DEPLOYMENT_CHANGED",
+                f"{green.name} was {'dropped' if found is None else 'changed'} by somebody else just now; nothing was "
+                "changed by this.",
+                hint="Look at `headrace deploy status`, then try again.",
+                retryable=True,
+            )
+
+
+def already_exchanged(green: Green) -> UserError:
+    """Return the error for generations that were exchanged already."""
+    return UserError(
+        "ALREADY_PROMOTED",
+        f"The generations of {green.original} have been exchanged already.",
+        hint="`headrace deploy status` shows where its deployment stands; `headrace deploy rollback` takes it back.",
+    )
 
 
 def refuse_altered(green: Green, tables: Mapping[TableName, StreamTable]) -> None:

@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 
 GREEN, PREVIOUS = lake("shop__green.revenue"), lake("shop__green_previous.revenue")
+THIRD = lake("shop.third")
 BESIDE = Green(GREEN, "green", REVENUE, {"generation": 1}, START)
 
 
@@ -145,3 +146,15 @@ def test_two_generations_that_close_a_cycle_together(deployed: Catalog, iceberg:
     assert refused.value.code == "CYCLE"
     assert "shop.revenue reads shop.top reads shop.revenue" in refused.value.message
     assert [g.name for g in deployed.greens()] == [GREEN]
+
+
+def test_two_greens_that_are_going_to_read_each_other(deployed: Catalog) -> None:
+    """The green of one reads the other's original, as it was made first."""
+    deployed.publish(Publication(drops=(GREEN,), deletes=(GREEN,)))
+    deployed.publish(Publication(definitions=(define(GREEN, THIRD),), greens=(BESIDE,)))
+    create(deployed, THIRD, ORDERS)
+    other = lake("shop__green.third")
+    beside = dataclasses.replace(BESIDE, name=other, original=THIRD)
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(Publication(definitions=(define(other, GREEN),), greens=(beside,)))
+    assert refused.value.code == "CYCLE"

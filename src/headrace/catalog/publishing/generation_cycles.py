@@ -1,6 +1,7 @@
 """Refuses generations by which stream tables would read each other.
 
-Looked at in the publication itself: of two that close a cycle together, neither can know of the other before.
+Looked at in the publication itself: of two that close a cycle together, neither can know of the other before. A green
+that was defined before another one of its deployment still reads the public table, and is going to read the other one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.definitions import greens
 from headrace.catalog.publishing.publication import Publication
 from headrace.catalog.relations import parse_name
 from headrace.graph.dag import Dag, cycle_error
@@ -33,9 +35,12 @@ def refuse_cycles(connection: Connection, publication: Publication) -> None:
     """
     if not publication.greens:
         return
+    waiting = [g for g in greens.read(connection) if g.promoted_at is None]
+    of, members = {g.name: g.deployment for g in waiting}, {(g.deployment, g.original): g.name for g in waiting}
     reads: defaultdict[TableName, list[TableName]] = defaultdict(list)
-    for reader, source in connection.execute(_READS):
-        reads[parse_name(reader)].append(parse_name(source))
+    for texts in connection.execute(_READS):
+        reader, source = map(parse_name, texts)
+        reads[reader].append(members.get((of.get(reader, ""), source), source))
     graph = Dag(reads)
     for definition in publication.definitions:
         if definition.name in graph and (path := graph.cycle(through=definition.name)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -150,14 +150,22 @@ class Creator:
                 hint=f"Drop those first, or write DROP STREAM TABLE {name} CASCADE.",
             )
         refuse_deployed(self.catalog, doomed)
-        self.drop_together(doomed)
+        self.drop_together(doomed, still=partial(refuse_deployed, self.catalog, doomed))
         return tuple(doomed)
 
-    def drop_together(self, doomed: Sequence[TableName]) -> None:
-        """Drop stream tables in one transaction, whoever reads them."""
-        tables = [self.catalog.stream_table(n) for n in doomed]
+    def drop_together(self, doomed: Sequence[TableName], *, still: Callable[[], None] = lambda: None) -> None:
+        """Drop stream tables in one transaction, whoever reads them.
+
+        Args:
+            doomed: The stream tables.
+            still: Raises, under the leases, where they are not to be dropped any more.
+        """
+        for name in doomed:
+            self.catalog.stream_table(name)
         with holding_leases(self.catalog, [resource_of(n) for n in doomed]) as leases:
-            stored = tuple(t for table in tables for t in table.stored)
+            still()
+            # only now: an exchange may just have given one of them what another one stored
+            stored = tuple(t for name in doomed for t in self.catalog.stream_table(name).stored)
             self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
 
     def refresh_group(
@@ -212,6 +220,7 @@ class Creator:
         logless = self.tables.logless(sources_of(details))
         created = (spec.name, *((companion,) if companion else ()))
         with holding_leases(self.catalog, [resource_of(n) for n in (spec.name, *logless)]) as leases:
+            self.catalog.reset_staging((spec.name,), held=leases())  # what a process that was killed has left
             try:
                 self.tables.start_logs(logless)
                 self.tables.make(names.state, details.output, suffix)

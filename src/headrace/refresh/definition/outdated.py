@@ -39,7 +39,8 @@ class Outdated:
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
         of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
-        recomputed does not store, or it has left its cycle.
+        recomputed does not store, or it has left its cycle. A green that reads a public table of which there is a green
+        in its deployment by now, too.
 
         Args:
             table: The stream table.
@@ -49,11 +50,21 @@ class Outdated:
             UserError: `FUNCTION_INVALID`: it calls functions, and they cannot be loaded.
         """
         details = from_json(table.details)
-        if self.is_old(details, keys or SourceKeys(self.catalog)):
+        if self.is_old(details, keys or SourceKeys(self.catalog)) or not self._redirects(details).keys().isdisjoint(
+            table.sources
+        ):
             return True
         if details.cyclic and not Dag(self.catalog.dependencies()).component(table.name):
             return True
         return table.companion is None and needs_companion(details, table.refresh_mode)
+
+    def _redirects(self, details: Details) -> dict[TableName, TableName]:
+        """Return what a green reads in whose place: the greens of its deployment as they are now."""
+        if not details.deployment:
+            return {}
+        greens = [g for g in self.catalog.greens() if g.deployment == details.deployment]
+        own = {g.original: g.name for g in greens if g.promoted_at is None and g.name != g.original}
+        return own if own.items() & details.redirects.items() else {}  # a former generation stays by itself
 
     def is_old(self, details: Details, keys: SourceKeys) -> bool:
         """Return whether what a stream table was compiled from is not that any more."""
@@ -84,7 +95,7 @@ class Outdated:
             plans=self.plans,
             namespace=details.namespace,
             semantics=details.semantics,
-            redirects=details.redirects,
+            redirects={**details.redirects, **self._redirects(details)},
             deployment=details.deployment,
             staged=staged,
         )

@@ -1,0 +1,162 @@
+"""What makes no sense is answered alike in Python, SQL and on the command line, and changes nothing; no JVM starts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from catalog_kit.clock import START
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.samples import ORDERS, lake, refresh, see
+from click.testing import CliRunner
+
+import headrace
+from headrace.api.facade import Headrace
+from headrace.catalog import Catalog, Definition, Green, Publication
+from headrace.cli.main import app
+from headrace.definitions.details import Details, SourceUse, to_json
+from headrace.deploy.blue_settings import settings_of
+from headrace.errors import HeadraceError
+from headrace.names import LAKE, TableName
+from headrace.project.new_project import init_project
+from headrace.semantics import Semantics
+
+ALONE, LOADING, BEHIND, FAILED = (lake(f"shop.{name}") for name in ("alone", "loading", "behind", "failed"))
+ALTERED, PROMOTED, EXPIRED = (lake(f"shop.{name}") for name in ("altered", "promoted", "expired"))
+CHANGED, READ, READER, TORN = (lake(f"shop.{name}") for name in ("changed", "read", "reader", "torn"))
+KEPT = {PROMOTED: START + dt.timedelta(days=9000), EXPIRED: START, CHANGED: START + dt.timedelta(days=9000)}
+"""Until when what was promoted can be taken back."""
+
+
+def green_of(name: TableName) -> TableName:
+    return lake(f"shop__{name.table}{'_previous' if name in KEPT else ''}.{name.table}")
+
+
+def defined(name: TableName, source: TableName = ORDERS, deployment: str = "") -> Definition:
+    query = f"SELECT * FROM {source}"
+    details = Details(query, (), Semantics(), (), (SourceUse(source, ()),), {}, (), None, deployment=deployment)
+    return Definition(name, query, (source,), details=to_json(details))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stream table for everything that can stand against a promotion, or against taking one back."""
+    root = init_project(tmp_path_factory.mktemp("refused") / "shop").root
+    url = f"sqlite:///{root / 'headrace.db'}"
+    Catalog.open(url).close()
+    iceberg = Iceberg(url)
+    iceberg.commit(lake("shop__taken.alone"), "theirs", catalog=LAKE)
+    public = (ALONE, LOADING, BEHIND, FAILED, ALTERED, PROMOTED, EXPIRED, CHANGED, READ, READER, TORN)
+    with Catalog.open(url) as catalog:
+        for name in public:
+            catalog.publish(Publication(definitions=(defined(name, READ if name == READER else ORDERS),)))
+        see(catalog)
+        rest = [n for n in public if n != READER]
+        catalog.publish(refresh(catalog, iceberg, 1, *rest))
+        catalog.publish(refresh(catalog, iceberg, 1, READER, sources=(READ,)))
+        for name in public[1:]:
+            if name != READER:
+                put(catalog, iceberg, name)
+        second = green_of(lake("shop.torn")), lake("shop__torn.reader")
+        beside = Green(second[1], "torn", READER, settings_of(catalog.stream_table(READER)), START)
+        catalog.publish(Publication(definitions=(defined(second[1], second[0], "torn"),), greens=(beside,)))
+        catalog.publish(refresh(catalog, iceberg, 3, second[1], sources=(second[0],)))
+        see(catalog, snapshot=2)
+        catalog.publish(refresh(catalog, iceberg, 4, BEHIND))
+        catalog.stop(green_of(FAILED), "QUERY_FAILED", "its query fails")
+        for name in (ALTERED, CHANGED):
+            catalog.alter_stream_table(name, schedule="5 minutes")
+    return root
+
+
+def put(catalog: Catalog, iceberg: Iceberg, name: TableName) -> None:
+    """Give a stream table a second generation in a deployment of its own."""
+    other = green_of(name)
+    beside = Green(other, name.table, name, settings_of(catalog.stream_table(name)), START)
+    if name in KEPT:
+        beside = Green(other, name.table, name, beside.blue, START, promoted_at=START, keep_until=KEPT[name])
+    catalog.publish(Publication(definitions=(defined(other, deployment=name.table),), greens=(beside,)))
+    if name != LOADING:
+        catalog.publish(refresh(catalog, iceberg, 2, other))
+
+
+CASES = (
+    ("create", ALONE, "v2_previous", "INVALID_NAME"),
+    ("create", lake("shop.nothing"), "v2", "STREAM_TABLE_NOT_FOUND"),
+    ("create", ORDERS, "v2", "STREAM_TABLE_NOT_FOUND"),
+    ("create", green_of(LOADING), "v2", "GREEN_OF_GREEN"),
+    ("create", green_of(PROMOTED), "v2", "GREEN_OF_GREEN"),
+    ("create", LOADING, "v2", "IN_DEPLOYMENT"),
+    ("create", PROMOTED, "v2", "IN_DEPLOYMENT"),
+    ("create", ALONE, "taken", "TABLE_EXISTS"),
+    ("promote", ALONE, None, "DEPLOYMENT_NOT_FOUND"),
+    ("promote", lake("shop.nothing"), None, "DEPLOYMENT_NOT_FOUND"),
+    ("promote", None, "nothing", "DEPLOYMENT_NOT_FOUND"),
+    ("promote", LOADING, None, "GREEN_LOADING"),
+    ("promote", None, "behind", "GREEN_BEHIND"),
+    ("promote", FAILED, None, "GREEN_FAILED"),
+    ("promote", ALTERED, None, "GREEN_OUTDATED"),
+    ("promote", PROMOTED, None, "ALREADY_PROMOTED"),
+    ("promote", TORN, None, "DEPLOYMENT_TORN"),
+    ("promote", READER, None, "DEPLOYMENT_TORN"),
+    ("rollback", ALONE, None, "DEPLOYMENT_NOT_FOUND"),
+    ("rollback", None, "behind", "NOT_PROMOTED"),
+    ("rollback", EXPIRED, None, "ROLLBACK_EXPIRED"),
+    ("rollback", CHANGED, None, "GREEN_OUTDATED"),
+    ("cancel", ALONE, None, "DEPLOYMENT_NOT_FOUND"),
+    ("cancel", None, "nothing", "DEPLOYMENT_NOT_FOUND"),
+    ("cancel", TORN, None, "DEPLOYMENT_TORN"),
+)
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "deployment", "code"), CASES, ids=[f"{c[0]}-{c[1] or c[2]}-{c[3]}" for c in CASES]
+)
+def test_refused_alike_and_nothing_changed(
+    project: Path, verb: str, name: TableName | None, deployment: str | None, code: str
+) -> None:
+    with Catalog.open(f"sqlite:///{project / 'headrace.db'}") as catalog:
+        before = everything(catalog)
+        with headrace.open(project) as hr:
+            for act in (in_python(hr, verb, name, deployment), in_sql(hr, verb, name, deployment)):
+                with pytest.raises(HeadraceError) as refused:
+                    act()
+                assert refused.value.code == code, refused.value
+                assert refused.value.hint
+        printed = CliRunner().invoke(app, ["-p", str(project), "--json", *on_the_command_line(verb, name, deployment)])
+        assert printed.exit_code == 1, printed.output
+        assert json.loads(printed.stderr)["error"]["code"] == code
+        assert "Traceback" not in printed.output
+        assert everything(catalog) == before
+
+
+def everything(catalog: Catalog) -> object:
+    with catalog.reading() as reader:
+        tables = [(t.name, t.query, t.generation, t.status) for t in reader.stream_tables()]
+        return tables, reader.greens(), reader.pointers(), reader.frontiers(), reader.publications(1)
+
+
+def in_python(hr: Headrace, verb: str, name: TableName | None, deployment: str | None) -> Callable[[], object]:
+    text = None if name is None else str(name)
+    if verb == "create":
+        return lambda: hr.create_green(text or "", deployment=deployment or "")
+    if verb == "promote":
+        return lambda: hr.promote_all_green(deployment or "") if text is None else hr.promote_green(text, force=True)
+    act = hr.rollback_green if verb == "rollback" else hr.cancel_green
+    return lambda: act(text, deployment=deployment)
+
+
+def in_sql(hr: Headrace, verb: str, name: TableName | None, deployment: str | None) -> Callable[[], object]:
+    if verb == "create":
+        return lambda: hr.sql(f"CREATE GREEN STREAM TABLE {name} IN DEPLOYMENT {deployment}")
+    what = f"DEPLOYMENT {deployment}" if name is None else f"GREEN STREAM TABLE {name}"
+    return lambda: hr.sql(f"{verb.upper()} {what}")
+
+
+def on_the_command_line(verb: str, name: TableName | None, deployment: str | None) -> list[str]:
+    if verb == "create":
+        return ["deploy", "create", str(name), "--deployment", str(deployment)]
+    return ["deploy", verb, *(["--all", str(deployment)] if name is None else [str(name)])]

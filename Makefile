@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -46,6 +46,9 @@ demo: setup ## Build a TPC-H lakehouse with seven stream tables in ./demo-projec
 
 demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, followed live by stream tables
 	@$(WITH_JAVA) $(BIN)/headrace demo postgres demo-postgres
+
+demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy, promoted, taken back, under a reader's eyes
+	@$(WITH_JAVA) $(BIN)/headrace demo deploy demo-deploy
 
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
 test: fresh-durations check test-fast test-histories test-spark test-crash ## Everything CI runs
@@ -93,5 +96,5 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv demo-project demo-postgres build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

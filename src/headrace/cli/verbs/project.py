@@ -56,34 +56,39 @@ def doctor(asked: Invocation, spark: bool) -> None:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[postgres] [FOLDER]")
-@click.option("--scale", type=click.FloatRange(0.001, 10), default=0.1, show_default=True, help="TPC-H scale factor.")
+@click.argument("words", nargs=-1, metavar="[postgres|deploy] [FOLDER]")
+@click.option("--scale", type=click.FloatRange(0.001, 10), help="TPC-H scale factor: 0.1, with deploy 0.05.")
 @click.option("--rounds", type=click.IntRange(1, 50), default=5, show_default=True, help="Rounds of changes.")
 @click.option(
     "--seconds", type=click.IntRange(1, 3600), default=20, show_default=True, help="With postgres: how long to follow."
 )
 @pass_invocation
-def demo(asked: Invocation, words: tuple[str, ...], scale: float, rounds: int, seconds: int) -> None:
+def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds: int, seconds: int) -> None:
     """Build a TPC-H lakehouse with stream tables, then change, refresh and verify it.
 
     `demo postgres` is the second act: a private PostgreSQL with a shop under load, captured, and stream tables that
-    follow it live.
+    follow it live. `demo deploy` changes a query of a running pipeline: builds the new version beside it, promotes it,
+    and takes it back, while a reader counts what it sees: old whole, new whole, mixed, missing.
 
     \b
     Examples:
       headrace demo
       headrace demo /tmp/tpch --scale 0.01 --rounds 2
       headrace demo postgres
+      headrace demo deploy --scale 0.01
     """
-    from headrace.cli.verbs import demonstration, demonstration_postgres
+    from headrace.cli.verbs import demonstration, demonstration_deploy, demonstration_postgres
 
-    postgres = words[:1] == ("postgres",)
-    if len(words) > 1 + postgres:
+    act, folders = (words[0], words[1:]) if words[:1] in (("postgres",), ("deploy",)) else ("project", words)
+    if len(folders) > 1:
         raise click.UsageError("One folder is enough.")
-    if postgres:
-        right = demonstration_postgres.demonstrate(asked, Path(words[1] if words[1:] else "demo-postgres"), seconds)
+    folder = Path(folders[0] if folders else f"demo-{act}")
+    if act == "postgres":
+        right = demonstration_postgres.demonstrate(asked, folder, seconds)
+    elif act == "deploy":
+        right = demonstration_deploy.demonstrate(asked, folder, scale or 0.05)
     else:
-        right = demonstration.demonstrate(asked, Path(words[0] if words else "demo-project"), scale, rounds)
+        right = demonstration.demonstrate(asked, folder, scale or 0.1, rounds)
     if not right:
         raise click.exceptions.Exit(FAILED)
 

@@ -134,18 +134,48 @@ class FuseResolved(Event):
 
 @dataclass(frozen=True, slots=True)
 class Promoted(Event):
-    """Greens of a deployment have taken the place of public stream tables."""
+    """Greens of a deployment have taken the place of public stream tables.
+
+    `automatic` where a scheduler promoted them, as its conditions held.
+    """
 
     deployment: str
     tables: tuple[str, ...]
+    automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionRefused(Event):
+    """A deployment that was to promote itself was refused; told once for each reason."""
+
+    deployment: str
+    code: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RolledBack(Event):
-    """A promotion was taken back: former generations are public again."""
+    """A promotion was taken back: former generations are public again.
+
+    `reason` where a scheduler took it back: what went wrong while it was watched.
+    """
 
     deployment: str
     tables: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFailed(Event):
+    """Something went wrong with what was promoted, within its watch, and it was not taken back.
+
+    `refused` says why not; it is "" where the watch was only to tell.
+    """
+
+    deployment: str
+    tables: tuple[str, ...]
+    reason: str
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +283,20 @@ def fields_of(event: Event) -> dict[str, object]:
 
 DECISIONS: Mapping[str, type[Event]] = {
     kind_of(kind): kind
-    for kind in (Paused, Resumed, FuseResolved, Promoted, RolledBack, GateClosed, GateOpened, WatermarkAdvanced)
+    for kind in (
+        Paused,
+        Resumed,
+        FuseResolved,
+        Promoted,
+        PromotionRefused,
+        RolledBack,
+        WatchFailed,
+        GateClosed,
+        GateOpened,
+        WatermarkAdvanced,
+    )
 }
-"""What users decide. It is written to the log of events by who decides, in whatever process."""
+"""What users, or one scheduler for all, decide. Written to the log of events by who decides, in whatever process."""
 
 
 def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:

@@ -164,6 +164,8 @@ class PublishingWorker:
         self.fails = fails
         self.ran: list[tuple[str, ...]] = []
         self.maintained: list[str] = []
+        self.deployed = 0
+        self.deploys: Callable[[], None] = lambda: None
         self.at_once = 0
         self.most_at_once = 0
         self.cancelled = threading.Event()
@@ -184,6 +186,10 @@ class PublishingWorker:
         for table in self.catalog.stream_tables():
             if wanted(table.name):
                 self.maintained.append(table.name.table)
+
+    def deploy(self) -> None:
+        self.deployed += 1
+        self.deploys()
 
     def cancel(self, members: Sequence[TableName]) -> None:
         self.cancelled.set()

@@ -162,3 +162,43 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(hr: Headrace, ns: st
     hr.maintain()
     assert hr.green_status() == ()
     assert all_ok(hr, ns)
+
+
+def test_schedulers_promote_by_themselves_and_take_back_what_they_watch(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    check = f"SELECT region FROM {ns}.totals WHERE total > 30"
+    assert code_of(lambda: hr.auto_promote("green", {})) == "DEPLOYMENT_NOT_FOUND"
+    hr.create_green(
+        f"{ns}.totals",
+        f"""SELECT region, CAST(sum(amount) * 2 AS DECIMAL(22,2)) AS total, count(*) AS n
+        FROM {ns}.lines GROUP BY region""",
+        auto_promote={"check_small": check, "watch": "1 hour", "lag_threshold": "1 minute"},
+    )
+    assert code_of(lambda: hr.auto_promote("green", {"check": f"SELECT x FROM {ns}.totals"})) == "COLUMN_NOT_FOUND"
+    hr.run(once=True)  # the public table has no such rows, the green has
+    (info,) = hr.green_status(f"{ns}.totals")
+    assert (info.state, info.watched_until) == ("converged", None)
+    assert info.refused is not None
+    assert info.refused.startswith("CHECK_FAILED: Check small finds 1 row(s)")
+
+    hr.sql(f"ALTER DEPLOYMENT green AUTO PROMOTE (check_small = '{check} + 10', watch = '1 hour')")
+    hr.run(once=True)
+    (info,) = hr.green_status(f"{ns}.totals")
+    assert (info.state, info.on_trouble, info.auto_promote) == ("promoted", "rollback", None)
+    assert rows(hr, f"{ns}.totals") == [("EU", 30, 2), ("US", 40, 1)]
+
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (9, 'US', 1.00)")
+    hr.refresh()
+    hr.run(once=True)
+    assert rows(hr, f"{ns}.totals") == [("EU", 15, 2), ("US", 21, 2)]
+    entry = hr.history(f"{ns}.totals")[0]
+    assert "check small finds 1 row(s)" in (entry.detail or "")
+    assert [e.event for e in hr.event_log() if e.event in ("promoted", "promotion_refused", "rolled_back")][-3:] == [
+        "promotion_refused",
+        "promoted",
+        "rolled_back",
+    ]
+    hr.run(once=True)
+    assert hr.green_status(f"{ns}.totals")[0].state == "converged"
+    assert all_ok(hr, ns)
+    hr.cancel_green(f"{ns}.totals")

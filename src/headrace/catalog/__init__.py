@@ -5,6 +5,7 @@ the door, and alone knows SQLAlchemy.
 """
 
 from headrace.catalog.definitions.declared_keys import DeclaredKey
+from headrace.catalog.definitions.deployments import AutoDeployment
 from headrace.catalog.facade import Catalog
 from headrace.catalog.publishing.publication import (
     FrontierMove,
@@ -48,6 +49,7 @@ from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, So
 from headrace.catalog.sources.source_health import SourceFailure
 
 __all__ = [
+    "AutoDeployment",
     "Catalog",
     "DatabaseSource",
     "DeclaredKey",

@@ -10,6 +10,7 @@ from headrace.catalog.coordination import leases as _leases
 from headrace.catalog.coordination.scheduler_catalog import SchedulerCatalog
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
 from headrace.catalog.definitions import definition_writer as _writer
+from headrace.catalog.definitions.deployment_catalog import DeploymentCatalog
 from headrace.catalog.definitions.key_catalog import KeyCatalog
 from headrace.catalog.opening import prepare
 from headrace.catalog.publishing import pointers as _pointers
@@ -42,7 +43,7 @@ from headrace.events import Events
 from headrace.names import TableName
 
 
-class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog):
+class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, DeploymentCatalog):
     """The durable truth of one project; safe to use from several threads.
 
     Every method is one transaction. Use `reading()` where several answers must agree with each other.

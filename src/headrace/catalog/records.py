@@ -149,6 +149,7 @@ class Green:
         promoted_at: When it was exchanged with the public one; None before.
         keep_until: How long it is kept after that.
         role: What a promotion does with it.
+        watch: How the public one is watched after that, in the deploying room's own form; None when it is not.
     """
 
     name: TableName
@@ -159,6 +160,7 @@ class Green:
     promoted_at: dt.datetime | None = None
     keep_until: dt.datetime | None = None
     role: Role = Role.EXCHANGE
+    watch: Json | None = None
 
     @property
     def public(self) -> bool:

@@ -15,7 +15,22 @@ from sqlalchemy.engine import Dialect
 VERSION_TABLE = "hr_schema_revision"
 """Where Alembic notes the revision; not its default name, for the database may be shared."""
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+)
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
 
@@ -299,11 +314,25 @@ green = sa.Table(
     sa.Column("keep_until", UtcTime),
     sa.Column("role", sa.String(16), nullable=False, server_default="exchange"),
     sa.Column("public_name", sa.Text),
+    sa.Column("watch_json", JSON),
+    sa.Column("load_json", JSON),
 )
 """Second generations of stream tables: a green before its promotion, the former blue after it.
 
 What is new or dropped stands beside nothing: `blue_id` is its own, and `public_name` says which name it gets or had.
 """
+
+deployment = sa.Table(
+    "hr_deployment",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("conditions_json", JSON, nullable=False),
+    sa.Column("set_at", UtcTime, nullable=False),
+    sa.Column("tried_at", UtcTime),
+    sa.Column("refused_code", sa.String(64)),
+    sa.Column("refused_reason", sa.Text),
+)
+"""Deployments that are to promote themselves, until they are promoted."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -24,6 +24,7 @@ from headrace.events import (
     Notice,
     Paused,
     Promoted,
+    PromotionRefused,
     RefreshFailed,
     RefreshFinished,
     RefreshStarted,
@@ -36,6 +37,7 @@ from headrace.events import (
     StageStarted,
     Suspended,
     Waiting,
+    WatchFailed,
     WatermarkAdvanced,
 )
 
@@ -171,9 +173,16 @@ def news(event: Event) -> str | None:
         case FuseResolved():
             return f"{event.table}: its fuse was resolved: {event.resolution}"
         case Promoted():
-            return f"Promoted {', '.join(event.tables)} of deployment {event.deployment}."
+            by = ", as its conditions held" if event.automatic else ""
+            return f"Promoted {', '.join(event.tables)} of deployment {event.deployment}{by}."
+        case PromotionRefused():
+            return f"Deployment {event.deployment} was not promoted: {event.reason} [{event.code}]"
         case RolledBack():
-            return f"Took back the promotion of {', '.join(event.tables)}."
+            why = f", as {event.reason}" if event.reason else ""
+            return f"Took back the promotion of {', '.join(event.tables)}{why}."
+        case WatchFailed():
+            kept = f"; it was not taken back. {event.refused}" if event.refused else ""
+            return f"Since the promotion of {', '.join(event.tables)}: {event.reason}{kept}"
         case GateClosed():
             return f"Held back: {', '.join(event.sources)}."
         case GateOpened():

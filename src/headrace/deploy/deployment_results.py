@@ -75,6 +75,25 @@ class PromotionResult(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class LoadProgress(Record):
+    """How far the first load of a second generation is.
+
+    Args:
+        stage: The stage that runs; None where none does.
+        stages: Stages that have ended, with the seconds that each took.
+        seconds: Since when it has been loaded, or for how long it was.
+        rows_written: Rows written so far, which nobody sees yet.
+        rows_public: Rows of the public table, for comparison.
+    """
+
+    stage: str | None
+    stages: Mapping[str, float]
+    seconds: float
+    rows_written: int | None
+    rows_public: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class GreenInfo(Record):
     """A stream table of a deployment.
 
@@ -92,9 +111,15 @@ class GreenInfo(Record):
         changes: What differs in the definition.
         altered: What was altered of the public table since; it cannot be promoted then.
         held_by: Closed gates, a blown fuse, a pause, skipped changes.
-        seconds: Time its refreshes took.
+        seconds: Time its last 200 refreshes took, those that failed included.
         bytes: Size of what it stores, as far as its metadata tell.
         keep_until: How long a promotion can be taken back.
+        refreshes: How many of these succeeded.
+        progress: How far its first load is; None once it is loaded, or before that begins.
+        auto_promote: Conditions on which its deployment promotes itself; None where it does not.
+        refused: Why that was refused when it was tried last.
+        watched_until: Until when the promotion is watched; None where it is not.
+        on_trouble: `rollback` or `tell`, when something goes wrong within that.
     """
 
     name: str
@@ -113,3 +138,9 @@ class GreenInfo(Record):
     seconds: float = 0.0
     bytes: int | None = None
     keep_until: dt.datetime | None = None
+    refreshes: int = 0
+    progress: LoadProgress | None = None
+    auto_promote: Mapping[str, str] | None = None
+    refused: str | None = None
+    watched_until: dt.datetime | None = None
+    on_trouble: str | None = None

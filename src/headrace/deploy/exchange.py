@@ -145,6 +145,7 @@ class Exchange:
         *,
         reason: FullReason,
         stops: tuple[Stop, ...] = (),
+        why: str = "",
     ) -> tuple[PublicationRecord, float]:
         """Make an exchange visible.
 
@@ -154,11 +155,12 @@ class Exchange:
             leases: Leases on all of them.
             reason: `PROMOTED` or `ROLLED_BACK`.
             stops: Readers outside that cannot go on.
+            why: What led to it, for the history.
 
         Returns:
             The publication, and how many seconds its transaction took.
         """
-        publication = self._publication(halves, greens, leases(), reason, stops)
+        publication = self._publication(halves, greens, leases(), reason, stops, why)
         begin = time.perf_counter()
         make_visible(self.catalog, publication)
         seconds = time.perf_counter() - begin
@@ -214,6 +216,7 @@ class Exchange:
         leases: tuple[Lease, ...],
         reason: FullReason,
         stops: tuple[Stop, ...],
+        why: str,
     ) -> Publication:
         each = [half for pair in halves for half in pair]
         renames = tuple(Rename(h.state.table.name, h.name) for h in each if h.name != h.state.table.name)
@@ -221,7 +224,7 @@ class Exchange:
             swaps=tuple(swap for half in each for swap in _swaps(half)),
             versions=tuple(_version(half) for half in each if half.moved),
             frontiers=tuple(move for half in each if (move := _frontier_move(half, halves)) is not None),
-            history=tuple(self._entry(half, halves, reason) for half in each),
+            history=tuple(self._entry(half, halves, reason, why) for half in each),
             leases=leases,
             definitions=tuple(_definition(half) for half in each),
             renames=renames,
@@ -230,7 +233,7 @@ class Exchange:
             stops=stops,
         )
 
-    def _entry(self, half: Half, halves: Sequence[tuple[Half, Half]], reason: FullReason) -> HistoryEntry:
+    def _entry(self, half: Half, halves: Sequence[tuple[Half, Half]], reason: FullReason, why: str) -> HistoryEntry:
         move, now = _frontier_move(half, halves), self.clock.now()
         meta = half.outcome.written.get(half.state.table.name)
         before = half.state.newest.row_count if half.state.newest else None
@@ -240,7 +243,7 @@ class Exchange:
             finished_at=now,
             mode=RanAs.FULL,
             reason=reason.value,
-            reason_detail=reason.sentence,
+            reason_detail=f"{reason.sentence}: {why}" if why else reason.sentence,
             rows_inserted=half.outcome.inserted,
             rows_deleted=half.outcome.deleted,
             rows_after=meta.row_count if meta is not None else before,

@@ -6,30 +6,32 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.catalog import Catalog, Green, Outcome, SchedulingState, Status, StreamTable, Version, resource_of
+from headrace.catalog import (
+    AutoDeployment,
+    Catalog,
+    Green,
+    Json,
+    Outcome,
+    SchedulingState,
+    Status,
+    StreamTable,
+    Version,
+    resource_of,
+)
 from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import from_json
 from headrace.deploy.blue_settings import altered
-from headrace.deploy.deployment_results import GreenInfo
-from headrace.deploy.root_versions import RootVersions, behind
+from headrace.deploy.deployment_results import GreenInfo, LoadProgress
+from headrace.deploy.root_versions import RootVersions, behind, behind_seconds, within_threshold
+from headrace.deploy.unattended.promotion_conditions import parse_conditions, texts_of
+from headrace.deploy.unattended.watch import watch_from_json
 from headrace.lake.metadata import TableMeta
-from headrace.names import LAKE, TableName
+from headrace.names import LAKE, STAGING, TableName
 from headrace.refresh.cut.cut import metadata
 
 
-@dataclass(frozen=True, slots=True)
-class LagThreshold:
-    """How far a green may be behind its public stream table and still count as converged.
-
-    Args:
-        seconds: For so long.
-    """
-
-    seconds: float = 0.0
-
-
 def green_infos(
-    catalog: Catalog, chosen: Sequence[Green], now: dt.datetime, threshold: LagThreshold
+    catalog: Catalog, chosen: Sequence[Green], now: dt.datetime, lag_threshold: dt.timedelta | None = None
 ) -> tuple[GreenInfo, ...]:
     """Return where second generations stand; reads the catalog only.
 
@@ -37,7 +39,8 @@ def green_infos(
         catalog: The catalog.
         chosen: The generations.
         now: The time.
-        threshold: What counts as converged.
+        lag_threshold: A green that is behind for no longer counts as converged; None for what the conditions say on
+            which its deployment promotes itself.
     """
     scheduling = catalog.scheduling_states()
     with catalog.reading() as reader:
@@ -49,8 +52,10 @@ def green_infos(
             frozenset(reader.gates()),
             frozenset(x.resource for x in reader.leases() if x.owner is not None and x.expires_at > now),
             RootVersions(reader),
+            {d.name: d for d in reader.auto_deployments()},
+            reader.green_loads(),
             now,
-            threshold,
+            lag_threshold,
         )
         return tuple(state.info(green) for green in chosen if {green.name, green.original} <= state.tables.keys())
 
@@ -66,8 +71,10 @@ class _DeploymentState:
     gated: frozenset[TableName]
     leased: frozenset[str]
     roots: RootVersions
+    auto: Mapping[str, AutoDeployment]
+    loads: Mapping[TableName, Json]
     now: dt.datetime
-    threshold: LagThreshold
+    lag_threshold: dt.timedelta | None
 
     def info(self, green: Green) -> GreenInfo:
         """Return where one generation stands."""
@@ -76,12 +83,14 @@ class _DeploymentState:
         lag = behind(roots, self.roots.of(green.original))
         loaded = green.name in self.newest and table.status is not Status.NEW
         seconds = self._lag_seconds(lag, green)
-        converged = loaded and (not lag or (seconds or 0.0) <= self.threshold.seconds)
+        converged = loaded and within_threshold(lag, seconds, self._threshold(green))
         state, detail = self._state(green, table, loaded=loaded, converged=converged)
         rows, rows_public = (
             self.newest[n].row_count if n in self.newest else None for n in (green.name, green.original)
         )
         entries = self.reader.history(green.name, 200)
+        auto = self.auto.get(green.deployment)
+        watch = None if green.watch is None else watch_from_json(green.watch)
         return GreenInfo(
             name=str(green.original),
             green=str(green.name),
@@ -96,9 +105,43 @@ class _DeploymentState:
             changes=_changes(table, public),
             altered=altered(green.blue, public),
             held_by=self._held(table, roots),
-            seconds=round(sum(e.seconds for e in entries if e.outcome is Outcome.OK), 3),
+            seconds=round(sum(e.seconds for e in entries), 3),
+            refreshes=sum(e.outcome is Outcome.OK for e in entries),
+            progress=None if loaded else self._progress(green, rows_public),
             bytes=self._bytes(table),
             keep_until=green.keep_until,
+            auto_promote=None if auto is None else texts_of(auto.conditions),
+            refused=None
+            if auto is None or auto.refused_code is None
+            else f"{auto.refused_code}: {auto.refused_reason}",
+            watched_until=None if watch is None else watch.until,
+            on_trouble=None if watch is None else watch.on_trouble,
+        )
+
+    def _threshold(self, green: Green) -> float:
+        """Return for how many seconds it may be behind and be converged all the same."""
+        if self.lag_threshold is not None:
+            return self.lag_threshold.total_seconds()
+        auto = self.auto.get(green.deployment)
+        if auto is None:
+            return 0.0
+        return parse_conditions(texts_of(auto.conditions)).options.lag_threshold.total_seconds()
+
+    def _progress(self, green: Green, rows_public: int | None) -> LoadProgress | None:
+        """Return how far its load is that is under way, or was cut short; None where none has begun."""
+        if (noted := self.loads.get(green.name)) is None:
+            return None
+        begun = dt.datetime.fromisoformat(noted["begun"])
+        under_way = resource_of(green.name) in self.leased
+        ended = self.now if under_way else dt.datetime.fromisoformat(noted["noted"])
+        staged = self.reader.pointers(STAGING, [green.name])
+        rows = [metadata(pointer.metadata_location).row_count for pointer in staged.values()]
+        return LoadProgress(
+            stage=noted["stage"] if under_way else None,
+            stages=noted["ended"],
+            seconds=round((ended - begun).total_seconds(), 1),
+            rows_written=next(iter(rows), None),
+            rows_public=rows_public,
         )
 
     def _state(self, green: Green, table: StreamTable, *, loaded: bool, converged: bool) -> tuple[str, str | None]:
@@ -128,12 +171,10 @@ class _DeploymentState:
 
     def _lag_seconds(self, lag: Mapping[TableName, int], green: Green) -> float | None:
         """Return since when the oldest version is missing that the public table reflects."""
-        if not lag:
-            return 0.0 if green.name in self.newest else None
-        roots = self.roots.of(green.name)
-        missing = self.reader.versions_at({root: roots[root].oldest + 1 for root in lag})
-        since = min((v.committed_at for v in missing.values()), default=None)
-        return None if since is None else round((self.now - since).total_seconds(), 1)
+        if green.name not in self.newest:
+            return None
+        seconds = behind_seconds(self.reader, self.roots.of(green.name), lag, self.now)
+        return None if seconds is None else round(seconds, 1)
 
     def _bytes(self, table: StreamTable) -> int | None:
         metas = [metadata(p.metadata_location) for p in self.reader.pointers(LAKE, table.stored).values()]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from headrace.catalog import Catalog, Green, resource_of
 from headrace.clock import Clock
@@ -16,6 +15,8 @@ from headrace.deploy.column_changes import broken_readers, stops
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
 from headrace.deploy.exchange import Exchange, Half, Pair
 from headrace.deploy.generation_names import green_name, previous_name
+from headrace.deploy.promotion_checks import refuse_failing
+from headrace.deploy.promotion_options import PromotionOptions
 from headrace.deploy.readiness import (
     already_exchanged,
     ordered,
@@ -25,6 +26,7 @@ from headrace.deploy.readiness import (
     refuse_torn,
     refuse_unready,
 )
+from headrace.deploy.unattended.watch import watch_of
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
 from headrace.reasons import FullReason
@@ -38,25 +40,6 @@ TRIES = 4
 
 PATIENCE = 60.0
 """Seconds to wait for refreshes of what is exchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromotionOptions:
-    """How a promotion is to be made.
-
-    Args:
-        force: Stop readers outside that miss columns.
-        verify: Refuse unless generations of one definition have the same rows.
-        dry_run: Only say what would happen.
-        rollback_window: How long the former generation is kept.
-        keep_fresh: Whether it is refreshed meanwhile.
-    """
-
-    force: bool = False
-    verify: bool = False
-    dry_run: bool = False
-    rollback_window: dt.timedelta = dt.timedelta(hours=24)
-    keep_fresh: bool = True
 
 
 class Promotion:
@@ -84,7 +67,7 @@ class Promotion:
 
         Raises:
             UserError: `ALREADY_PROMOTED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `GREEN_FAILED`, `READERS_BROKEN`,
-                `GREEN_DIFFERS`.
+                `CHECK_FAILED`, `GREEN_DIFFERS`.
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         if done := next((g for g in chosen if g.promoted_at is not None), None):
@@ -92,7 +75,7 @@ class Promotion:
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog)
-        refuse_unready(chosen, self.catalog)
+        refuse_unready(chosen, self.catalog, self.clock.now(), how.lag_threshold)
         broken = self._broken(chosen)
         if broken and not (how.force or how.dry_run):
             raise _readers_broken(broken)
@@ -100,25 +83,28 @@ class Promotion:
             tables = tuple(self._exchanged(green) for green in chosen)
             return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True)
         now = self.clock.now()
+        watch = watch_of(how, now)
         after = [
             replace(
                 g,
                 name=previous_name(g.original, g.deployment),
                 promoted_at=now,
                 keep_until=now + how.rollback_window,
+                watch=None if watch is None else watch.to_json(),
             )
             for g in chosen
         ]
-        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify)
+        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify, checks=how.checks)
         if not how.keep_fresh:
             self.catalog.pause([green.name for green in after])
         return replace(result, seconds=round(time.monotonic() - begin, 3), keep_until=after[0].keep_until)
 
-    def roll_back(self, chosen: Sequence[Green]) -> PromotionResult:
+    def roll_back(self, chosen: Sequence[Green], why: str = "") -> PromotionResult:
         """Put former generations back in the place of the public stream tables.
 
         Args:
             chosen: The former generations, of one deployment.
+            why: Why, for the history; "" where somebody asked for it.
 
         Raises:
             UserError: `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `READERS_BROKEN`.
@@ -133,9 +119,10 @@ class Promotion:
         if broken := self._broken(chosen):
             raise _readers_broken(broken)
         after = [
-            replace(g, name=green_name(g.original, g.deployment), promoted_at=None, keep_until=None) for g in chosen
+            replace(g, name=green_name(g.original, g.deployment), promoted_at=None, keep_until=None, watch=None)
+            for g in chosen
         ]
-        result = self._exchange(chosen, after, FullReason.ROLLED_BACK, ())
+        result = self._exchange(chosen, after, FullReason.ROLLED_BACK, (), why=why)
         self.catalog.unpause([green.name for green in after])
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
@@ -168,9 +155,11 @@ class Promotion:
         broken: Sequence[BrokenReader],
         *,
         verify: bool = False,
+        checks: Mapping[str, str] | None = None,
+        why: str = "",
     ) -> PromotionResult:
         for last in [False] * (TRIES - 1) + [True]:
-            self._bring_together(chosen)
+            failed = self._bring_together(chosen, tolerant=reason is FullReason.ROLLED_BACK)
             resources = [resource_of(n) for g in chosen for n in (g.original, g.name)]
             with holding_leases(self.catalog, resources, patience=PATIENCE) as leases:
                 self._refuse_changed(chosen)
@@ -179,9 +168,11 @@ class Promotion:
                     with self.catalog.reading() as reader:
                         cut = refuse_apart(chosen, reader, {g.original: units.members(g.original) for g in chosen})
                 except HeadraceError as error:
-                    if error.code != "NO_COMMON_CUT" or last:
-                        raise
+                    if error.code != "NO_COMMON_CUT" or last or failed is not None:
+                        raise failed or error from None
                     continue
+                if checks:
+                    refuse_failing(checks, {g.original: g.name for g in chosen}, self.exchange.session)
                 pairs = [
                     Pair(
                         green,
@@ -203,6 +194,7 @@ class Promotion:
                         leases,
                         reason=reason,
                         stops=stops(broken, tables),
+                        why=why,
                     )
                 except BaseException:
                     self.exchange.put_back(pairs, leases())
@@ -217,19 +209,30 @@ class Promotion:
             )
         raise AssertionError("the last try returns or raises")
 
-    def _bring_together(self, chosen: Sequence[Green]) -> None:
-        """Refresh both generations against one cut; public tables that cannot be stay behind."""
+    def _bring_together(self, chosen: Sequence[Green], *, tolerant: bool) -> HeadraceError | None:
+        """Refresh both generations against one cut; public tables that cannot be stay behind.
+
+        Args:
+            chosen: The second generations.
+            tolerant: Let these stay behind as well, as a fuse that has blown on both sides leaves them at one cut.
+
+        Returns:
+            Why a second generation stayed behind.
+        """
+        failed: HeadraceError | None = None
         heads, cut = self.creator.refresher.heads(), self._grouping()
         self._refuse_changed(chosen)
         greens = {cut.units.unit_of[g.name] for g in chosen}
         public = {cut.units.unit_of[g.original] for g in chosen}
         # what lies between them and the root sources, too: or they would reflect these at different ages
         for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
-            if unit in greens:
+            try:
                 self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
-                continue
-            with suppress(HeadraceError):
-                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
+            except HeadraceError as error:
+                if unit in greens and not tolerant:
+                    raise
+                failed = failed or (error if unit in greens else None)
+        return failed
 
     def _refuse_changed(self, chosen: Sequence[Green]) -> None:
         """Refuse, under the leases, what somebody else has exchanged or altered meanwhile."""

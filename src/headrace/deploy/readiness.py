@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 
 from headrace.catalog import Catalog, Green, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.deploy.blue_settings import altered
-from headrace.deploy.root_versions import RootVersions, at_one_cut, behind
+from headrace.deploy.root_versions import RootVersions, at_one_cut, behind, behind_seconds, within_threshold
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.graph.dag import Dag
 from headrace.names import TableName
@@ -80,8 +81,16 @@ def refuse_torn(chosen: Sequence[Green], catalog: Catalog, *, dropped: bool = Fa
                 )
 
 
-def refuse_unready(chosen: Sequence[Green], catalog: Catalog) -> None:
+def refuse_unready(
+    chosen: Sequence[Green], catalog: Catalog, now: dt.datetime, lag_threshold: dt.timedelta = dt.timedelta(0)
+) -> None:
     """Refuse greens that are not loaded, failed, behind, or outdated.
+
+    Args:
+        chosen: The greens.
+        catalog: The catalog.
+        now: The time.
+        lag_threshold: Those that are behind for no longer are not refused.
 
     Raises:
         UserError: `GREEN_OUTDATED`, `GREEN_FAILED`.
@@ -103,7 +112,10 @@ def refuse_unready(chosen: Sequence[Green], catalog: Catalog) -> None:
                     hint=f"Wait for the scheduler, or run `headrace refresh {green.name}`.",
                     retryable=True,
                 )
-            if late := behind(roots.of(green.name), roots.of(green.original)):
+            own = roots.of(green.name)
+            late = behind(own, roots.of(green.original))
+            seconds = behind_seconds(reader, own, late, now)
+            if not within_threshold(late, seconds, lag_threshold.total_seconds()):
                 listed = ", ".join(f"{number} version(s) of {root}" for root, number in sorted(late.items()))
                 raise EnvironmentFault(
                     "GREEN_BEHIND",

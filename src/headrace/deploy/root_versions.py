@@ -5,6 +5,7 @@ Two generations stand at one cut exactly when they agree on these, whatever numb
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -78,6 +79,30 @@ def behind(green: Roots, blue: Roots) -> dict[TableName, int]:
     """Return by how many versions of which root sources one generation is behind another."""
     missing = {root: blue[root].newest - own.oldest for root, own in green.items() if root in blue}
     return {root: number for root, number in missing.items() if number > 0}
+
+
+def behind_seconds(reader: Reader, green: Roots, missing: Mapping[TableName, int], now: dt.datetime) -> float | None:
+    """Return for how long a generation has lacked a version that the other one reflects.
+
+    Args:
+        reader: The state of the catalog.
+        green: Versions of root sources that it reflects.
+        missing: By how many versions of which it is behind.
+        now: The time.
+
+    Returns:
+        0 where it is not behind; None where the versions are not kept any more.
+    """
+    if not missing:
+        return 0.0
+    oldest = reader.versions_at({root: green[root].oldest + 1 for root in missing})
+    since = min((version.committed_at for version in oldest.values()), default=None)
+    return None if since is None else max(0.0, (now - since).total_seconds())
+
+
+def within_threshold(missing: Mapping[TableName, int], seconds: float | None, threshold: float) -> bool:
+    """Return whether a generation that lacks versions for so long counts as converged."""
+    return not missing or (seconds is not None and threshold > 0 and seconds <= threshold)
 
 
 def at_one_cut(one: Roots, other: Roots) -> bool:

@@ -28,6 +28,7 @@ from headrace.refresh.groups.grouping import Grouping
 from headrace.refresh.held_leases import new_owner, owner_is_dead
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.scheduler.cycle_summary import planned
+from headrace.scheduler.deployments import Deployments
 from headrace.scheduler.failures import note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
@@ -133,6 +134,7 @@ class Scheduler:
         self.spark = LostSpark(events, worker.restart)
         self._outage = Outage(events)
         self._decisions = Decisions(catalog, events, rules.poll)
+        self._deployments = Deployments(catalog, worker, events, rules.poll, self.spark)
         self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
 
     def plan(self) -> tuple[Planned, ...]:
@@ -166,6 +168,7 @@ class Scheduler:
                 for run in self._running.values():  # there are none, unless the loop broke
                     run.work.abandon()
                 self.spark.end()
+                self._deployments.end()
                 self._idle.end()
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
@@ -196,10 +199,13 @@ class Scheduler:
                 drained_at = self._drain(drained_at)
             elif not (once and told):
                 told = self._consider(told, once)
-                self._maintain_if_quiet()
+                self._beside(once)
             for task in () if self.spark.away or self._outage.lasts else self._dispatch.start():
                 self._begin(pool, task)
             if self._dispatch.idle and (once or stopping.is_set()):
+                if once and not stopping.is_set() and self.catalog.has_unattended():
+                    self._deployments.step()  # by what was refreshed just now
+                    self._decisions.tell(at_once=True)
                 return
             self._enforce_timeouts()
             self._journal.write()
@@ -467,7 +473,11 @@ class Scheduler:
     def _undisturbed(self) -> bool:
         return self._dispatch.idle and not self._over.is_set()
 
-    def _maintain_if_quiet(self) -> None:
+    def _beside(self, once: bool) -> None:
+        """See to deployments, and maintain while it is quiet."""
+        if not once:
+            with suppress(HeadraceError):  # an outage of the catalog is told where it is looked at
+                self._deployments.consider()
         try:
             self._idle.consider()
         except HeadraceError as error:

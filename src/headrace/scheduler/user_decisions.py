@@ -45,9 +45,14 @@ class Decisions:
             self._after = None
             self.tell()
 
-    def tell(self) -> None:
-        """Emit the decisions since the last call; an outage is reported elsewhere."""
-        if self._after is not None and (not self.reads_out or time.monotonic() < self._look_after):
+    def tell(self, *, at_once: bool = False) -> None:
+        """Emit the decisions since the last call; an outage is reported elsewhere.
+
+        Args:
+            at_once: Also when the log was looked at just now.
+        """
+        soon = time.monotonic() < self._look_after and not at_once
+        if self._after is not None and (not self.reads_out or soon):
             return
         with suppress(HeadraceError):
             if self._after is None:

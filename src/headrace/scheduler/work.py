@@ -52,6 +52,14 @@ class Worker(Protocol):
         """
         ...
 
+    def deploy(self) -> None:
+        """Promote deployments whose conditions hold; roll back watched ones that fail.
+
+        Raises:
+            HeadraceError: What went wrong with the catalog, or with Spark itself.
+        """
+        ...
+
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop what runs for these tables; their refresh fails soon."""
         ...

@@ -33,11 +33,12 @@ SHOW_CREATE = "  SHOW CREATE STREAM TABLE namespace.table, …"
 
 DEPLOYMENT = """  CREATE GREEN STREAM TABLE namespace.table [IN DEPLOYMENT name]
     [SCHEDULE '1 minute'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
-    [AS SELECT …]
-  PROMOTE {GREEN STREAM TABLE namespace.table | DEPLOYMENT name} [FORCE] [VERIFY] [DRY RUN]
+    [AUTO PROMOTE [(key = value, …)]] [AS SELECT …]
+  ALTER DEPLOYMENT name {AUTO PROMOTE [(key = value, …)] | NO AUTO PROMOTE}
+  PROMOTE {GREEN STREAM TABLE namespace.table | DEPLOYMENT name} [FORCE] [VERIFY] [DRY RUN] [WITH (key = value, …)]
   ROLLBACK {GREEN STREAM TABLE namespace.table | DEPLOYMENT name}
   CANCEL {GREEN STREAM TABLE namespace.table | DEPLOYMENT name}
-  SHOW DEPLOYMENTS"""
+  SHOW DEPLOYMENTS [WITH (lag_threshold = '1 minute')]"""
 
 CREATE_SOURCE = "\n".join(kind.create_form for kind in KINDS)
 

@@ -162,6 +162,15 @@ class CreateGreen(Statement):
     refresh_mode: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     initialize: bool = True
+    auto_promote: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDeployment(Statement):
+    """ALTER DEPLOYMENT; None for NO AUTO PROMOTE."""
+
+    deployment: str
+    auto_promote: dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,11 +183,14 @@ class EndGreen(Statement):
     force: bool = False
     verify: bool = False
     dry_run: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowDeployments(Statement):
     """SHOW DEPLOYMENTS."""
+
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,13 +504,15 @@ def _show_create(reader: _Reader) -> Statement:
 
 def _create_green(reader: _Reader) -> Statement:
     name, deployment, query = reader.table(), "green", None
-    given = _TableOptions()
+    given, auto_promote = _TableOptions(), None
     while query is None and not reader.done:
         if reader.take("AS"):
             query = reader.query()
         elif reader.take("IN"):
             reader.need("DEPLOYMENT")
             deployment = reader.name("A name for the deployment")
+        elif reader.take("AUTO"):
+            auto_promote = _conditions(reader)
         else:
             given.read(reader)
     return CreateGreen(
@@ -509,19 +523,50 @@ def _create_green(reader: _Reader) -> Statement:
         refresh_mode=given.refresh_mode,
         properties=given.properties,
         initialize=given.initialize,
+        auto_promote=auto_promote,
     )
+
+
+def _conditions(reader: _Reader) -> dict[str, str]:
+    reader.need("PROMOTE")
+    return reader.properties() if reader.peek().text == "(" else {}
+
+
+def _alter_deployment(reader: _Reader) -> Statement:
+    deployment = reader.name("A deployment")
+    if reader.take("NO"):
+        reader.need("AUTO")
+        reader.need("PROMOTE")
+        return AlterDeployment(deployment=deployment, auto_promote=None)
+    reader.need("AUTO")
+    return AlterDeployment(deployment=deployment, auto_promote=_conditions(reader))
+
+
+def _show_deployments(reader: _Reader) -> Statement:
+    return ShowDeployments(properties=reader.properties() if reader.take("WITH") else {})
 
 
 def _end_green(verb: str, reader: _Reader) -> Statement:
     of_table = reader.peek(-1).word == "TABLE"
     name, deployment = (reader.table(), None) if of_table else (None, reader.name("A deployment"))
-    asked = {"FORCE": False, "VERIFY": False, "DRY": False}
+    asked, properties = {"FORCE": False, "VERIFY": False, "DRY": False}, dict[str, str]()
     while verb == "PROMOTE" and not reader.done:
+        if reader.take("WITH"):
+            properties |= reader.properties()
+            continue
         asked[reader.mode(*asked)] = True
         if reader.peek(-1).word == "DRY":
             reader.need("RUN")
     force, verify, dry_run = asked.values()
-    return EndGreen(verb=verb, name=name, deployment=deployment, force=force, verify=verify, dry_run=dry_run)
+    return EndGreen(
+        verb=verb,
+        name=name,
+        deployment=deployment,
+        force=force,
+        verify=verify,
+        dry_run=dry_run,
+        properties=properties,
+    )
 
 
 def _create_source(reader: _Reader) -> Statement:
@@ -656,7 +701,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("ROLLBACK", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "ROLLBACK")),
     (("CANCEL", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "CANCEL")),
     (("CANCEL", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "CANCEL")),
-    (("SHOW", "DEPLOYMENTS"), "", forms.DEPLOYMENT, lambda _: ShowDeployments()),
+    (("ALTER", "DEPLOYMENT"), "", forms.DEPLOYMENT, _alter_deployment),
+    (("SHOW", "DEPLOYMENTS"), "", forms.DEPLOYMENT, _show_deployments),
     (("CREATE", "SOURCE"), "", forms.CREATE_SOURCE, _create_source),
     (("ALTER", "SOURCE"), "", forms.ALTER_SOURCE, _alter_source),
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError, place_at
+from headrace.errors import HeadraceError, UserError, place_at
 from headrace.names import quote
 from headrace.statements import grammar as st
 
 if TYPE_CHECKING:
     from headrace.api.facade import Headrace
+
+PROMOTION_KEYWORDS = ("rollback_window", "keep_fresh", "lag_threshold", "checks", "watch", "on_trouble")
 
 
 def run_statement(hr: Headrace, statement: st.Statement, script: str) -> Any:
@@ -127,7 +129,12 @@ def _create_green(hr: Headrace, statement: st.CreateGreen, script: str) -> Any:
             options=statement.properties or None,
             deployment=statement.deployment,
             initialize=statement.initialize,
+            auto_promote=statement.auto_promote,
         )
+
+
+def _alter_deployment(hr: Headrace, statement: st.AlterDeployment, script: str) -> Any:
+    return hr.auto_promote(statement.deployment, statement.auto_promote)
 
 
 def _end_green(hr: Headrace, statement: st.EndGreen, script: str) -> Any:
@@ -137,14 +144,25 @@ def _end_green(hr: Headrace, statement: st.EndGreen, script: str) -> Any:
         return hr.rollback_green(name, deployment=deployment)
     if statement.verb == "CANCEL":
         return hr.cancel_green(name, deployment=deployment)
-    force, verify, dry_run = statement.force, statement.verify, statement.dry_run
+    from headrace.deploy.promotion_options import parse_promotion_options
+
+    how = parse_promotion_options(statement.properties)
+    asked: dict[str, Any] = {key: getattr(how, key) for key in PROMOTION_KEYWORDS}
+    asked |= {"force": how.force or statement.force, "verify": how.verify or statement.verify}
     if name is not None:
-        return hr.promote_green(name, force=force, verify=verify, dry_run=dry_run)
-    return hr.promote_all_green(deployment or "", force=force, verify=verify, dry_run=dry_run)
+        return hr.promote_green(name, dry_run=statement.dry_run, **asked)
+    return hr.promote_all_green(deployment or "", dry_run=statement.dry_run, **asked)
 
 
 def _show_deployments(hr: Headrace, statement: st.ShowDeployments, script: str) -> Any:
-    return hr.green_status()
+    from headrace.deploy.promotion_options import duration
+
+    if unknown := set(statement.properties) - {"lag_threshold"}:
+        raise UserError(
+            "INVALID_OPTION", f"SHOW DEPLOYMENTS has no option {', '.join(sorted(unknown))}.", hint="Use lag_threshold."
+        )
+    threshold = statement.properties.get("lag_threshold")
+    return hr.green_status(lag_threshold=None if threshold is None else duration("lag_threshold", threshold))
 
 
 def _create_source(hr: Headrace, statement: st.CreateSource, script: str) -> Any:
@@ -229,6 +247,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ShowStreamTables: _show,
     st.ShowCreateStreamTable: _show_create,
     st.CreateGreen: _create_green,
+    st.AlterDeployment: _alter_deployment,
     st.EndGreen: _end_green,
     st.ShowDeployments: _show_deployments,
     st.CreateSource: _create_source,

@@ -158,3 +158,26 @@ def test_two_greens_that_are_going_to_read_each_other(deployed: Catalog) -> None
     with pytest.raises(HeadraceError) as refused:
         deployed.publish(Publication(definitions=(define(other, GREEN),), greens=(beside,)))
     assert refused.value.code == "CYCLE"
+
+
+def test_conditions_and_watches_are_kept_until_they_end(deployed: Catalog) -> None:
+    assert not deployed.has_unattended()
+    deployed.set_auto_promote("green", {"with": {"window": "02:00-04:00"}})
+    assert deployed.has_unattended()
+    deployed.note_refusal("green", "CHECK_FAILED", "No.")
+    (armed,) = deployed.auto_deployments()
+    assert (armed.conditions, armed.refused_code) == ({"with": {"window": "02:00-04:00"}}, "CHECK_FAILED")
+    deployed.set_auto_promote("green", {"with": {}})
+    assert deployed.auto_deployments()[0].tried_at is None
+    promoted = dataclasses.replace(BESIDE, promoted_at=START, watch={"until": "then"})
+    deployed.publish(Publication(greens=(promoted,)))
+    assert deployed.auto_deployments() == ()
+    assert deployed.greens() == (promoted,)
+    assert deployed.has_unattended()
+    deployed.end_watch("green", START + dt.timedelta(seconds=1))  # of another promotion
+    assert deployed.has_unattended()
+    deployed.end_watch("green", START)
+    assert not deployed.has_unattended()
+    deployed.note_load(GREEN, {"begun": "now"})
+    deployed.note_load(REVENUE, {"begun": "now"})  # which is no second generation
+    assert deployed.green_loads() == {GREEN: {"begun": "now"}}

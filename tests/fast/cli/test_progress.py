@@ -18,6 +18,7 @@ from headrace.events import (
     Notice,
     Paused,
     Promoted,
+    PromotionRefused,
     RefreshFailed,
     RefreshFinished,
     RefreshStarted,
@@ -26,6 +27,7 @@ from headrace.events import (
     StageFinished,
     StageStarted,
     Waiting,
+    WatchFailed,
     WatermarkAdvanced,
 )
 
@@ -49,6 +51,17 @@ FAILED = RefreshFailed("shop.b", "DIVIDE_BY_ZERO", "Division by zero.")
         (FuseResolved("shop.b", "skip"), "shop.b: its fuse was resolved: skip"),
         (Promoted("green", ("shop.b",)), "Promoted shop.b of deployment green."),
         (RolledBack("green", ("shop.b",)), "Took back the promotion of shop.b."),
+        (
+            Promoted("green", ("shop.b",), automatic=True),
+            "Promoted shop.b of deployment green, as its conditions held.",
+        ),
+        (RolledBack("green", ("shop.b",), "its fuse blew"), "Took back the promotion of shop.b, as its fuse blew."),
+        (PromotionRefused("green", "E", "No."), "Deployment green was not promoted: No. [E]"),
+        (WatchFailed("green", ("shop.b",), "it fails"), "Since the promotion of shop.b: it fails"),
+        (
+            WatchFailed("green", ("shop.b",), "it fails", "E: no"),
+            "Since the promotion of shop.b: it fails; it was not taken back. E: no",
+        ),
         (GateClosed(("shop.a",)), "Held back: shop.a."),
         (GateOpened(("shop.a",)), "Open: shop.a."),
         (WatermarkAdvanced("shop.a", "2026-03-01T06:00:00+00:00"), "shop.a: complete up to 2026-03-01T06:00:00+00:00"),

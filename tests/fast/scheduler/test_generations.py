@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import threading
+
+import pytest
 from catalog_kit.samples import create, lake
+from kit.pipelines import Lake, PublishingWorker, scheduler
+from kit.waiting import until
 
 from headrace.catalog import Catalog
+from headrace.errors import EnvironmentFault
+from headrace.events import Event, Events, Notice, Promoted, fields_of
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule.options import DEPLOY_POOL
+from headrace.scheduler import deployments
+from headrace.scheduler.work import RunSummary
 
 GREEN = {"deployment": "green"}
+
+
+def test_deployments_are_seen_to_while_there_are_any(
+    lake_: Lake, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployments, "EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(deployments, "AGAIN_SECONDS", 0.02)
+    worker, events, notices = PublishingWorker(lake_, catalog), Events(), list[Event]()
+    assert run_once(catalog, worker).failed == 0
+    assert worker.deployed == 0
+    catalog.set_auto_promote("green", {})
+    promoted = Promoted("green", ("s.b",), automatic=True)
+    worker.deploys = lambda: catalog.write_events([(dt.datetime.now(dt.UTC), "promoted", fields_of(promoted))])
+    events.subscribe(notices.append)
+    scheduler(catalog, worker, events, poll=60.0).run(threading.Event(), once=True)
+    assert worker.deployed == 1
+    assert notices.count(promoted) == 1
+    notices.clear()
+
+    def breaks() -> None:
+        raise EnvironmentFault("DISK_FULL", "No space is left.")
+
+    worker.deploys, stop = breaks, threading.Event()
+    thread = threading.Thread(target=lambda: scheduler(catalog, worker, events).run(stop), daemon=True)
+    thread.start()
+    until(lambda: worker.deployed > 4)
+    stop.set()
+    thread.join(60)
+    assert [n.message for n in notices if isinstance(n, Notice)] == [
+        "Deployments are left alone for now. [DISK_FULL] No space is left."
+    ]
+
+
+def run_once(catalog: Catalog, worker: PublishingWorker) -> RunSummary:
+    return scheduler(catalog, worker).run(threading.Event(), once=True)
 
 
 def units(catalog: Catalog) -> set[frozenset[str]]:

@@ -9,6 +9,7 @@ import pytest
 from headrace.errors import UserError
 from headrace.statements.grammar import (
     AdvanceWatermark,
+    AlterDeployment,
     AlterStreamTable,
     CreateGreen,
     CreateStreamTable,
@@ -254,6 +255,21 @@ def test_one_statement_means_one(sql: str) -> None:
         ("ROLLBACK DEPLOYMENT v2", EndGreen(verb="ROLLBACK", deployment="v2")),
         ("CANCEL GREEN STREAM TABLE a.b", EndGreen(verb="CANCEL", name=("a", "b"))),
         ("SHOW DEPLOYMENTS", ShowDeployments()),
+        ("SHOW DEPLOYMENTS WITH (lag_threshold = '1 m')", ShowDeployments(properties={"lag_threshold": "1 m"})),
+        (
+            "CREATE GREEN STREAM TABLE a.b AUTO PROMOTE IN DEPLOYMENT v2",
+            CreateGreen(name=("a", "b"), deployment="v2", auto_promote={}),
+        ),
+        (
+            "ALTER DEPLOYMENT v2 AUTO PROMOTE (window = '02:00-04:00', verify = true)",
+            AlterDeployment(deployment="v2", auto_promote={"window": "02:00-04:00", "verify": "true"}),
+        ),
+        ("ALTER DEPLOYMENT v2 AUTO PROMOTE", AlterDeployment(deployment="v2", auto_promote={})),
+        ("ALTER DEPLOYMENT v2 NO AUTO PROMOTE", AlterDeployment(deployment="v2", auto_promote=None)),
+        (
+            "PROMOTE DEPLOYMENT v2 VERIFY WITH (watch = '1 hour')",
+            EndGreen(verb="PROMOTE", deployment="v2", verify=True, properties={"watch": "1 hour"}),
+        ),
     ],
 )
 def test_deployments(text: str, statement: Statement) -> None:

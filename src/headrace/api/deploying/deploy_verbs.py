@@ -17,9 +17,13 @@ from headrace.schedule.options import parse_options
 if TYPE_CHECKING:
     from headrace.catalog import Green
     from headrace.deploy.deployment_results import GreenInfo, PromotionResult
-    from headrace.deploy.promotion import Promotion, PromotionOptions
+    from headrace.deploy.promotion import Promotion
+    from headrace.deploy.promotion_options import PromotionOptions
+    from headrace.deploy.unattended.promotion_conditions import PromotionConditions
 
 DAY = dt.timedelta(hours=24)
+NO_LAG = dt.timedelta(0)
+NO_CONDITIONS: Mapping[str, str] = {}
 
 
 class DeployVerbs(ProjectHandle):
@@ -34,6 +38,7 @@ class DeployVerbs(ProjectHandle):
         options: Mapping[str, str] | None = None,
         deployment: str = "green",
         initialize: bool = True,
+        auto_promote: Mapping[str, str] | None = None,
     ) -> RefreshResult | None:
         """Build a second generation of a stream table beside the running one, and load it.
 
@@ -48,6 +53,8 @@ class DeployVerbs(ProjectHandle):
             options: As for `create_stream_table`; None keeps them.
             deployment: What is promoted together.
             initialize: Load it now; else a scheduler, or the next refresh, does.
+            auto_promote: Have schedulers promote the deployment on these conditions, as `auto_promote` does; give them
+                with the last of its greens.
 
         Returns:
             The first load; None when `initialize` is off.
@@ -57,9 +64,12 @@ class DeployVerbs(ProjectHandle):
                 what is wrong with the query; nothing was created then.
         """
         from headrace.deploy.create_green import GreenSpec, create_green
+        from headrace.deploy.load_journal import noting_loads
 
         if options is not None:
             parse_options(options)
+        if auto_promote is not None:
+            self._parsed(auto_promote)
         wanted = GreenSpec(
             self._name(name),
             deployment,
@@ -69,34 +79,78 @@ class DeployVerbs(ProjectHandle):
             options,
             initialize,
         )
-        engine = self._engine()
-        return create_green(
-            wanted,
-            catalog=self._catalog,
-            session=self._lazy,
-            plans=engine.views,
-            creator=engine.creator,
-            clock=SystemClock(),
-        )
+        engine, clock = self._engine(), SystemClock()
+        with noting_loads(self._catalog, self.events, clock):
+            loaded = create_green(
+                wanted,
+                catalog=self._catalog,
+                session=self._lazy,
+                plans=engine.views,
+                creator=engine.creator,
+                clock=clock,
+            )
+        if auto_promote is not None:
+            self.auto_promote(deployment, auto_promote)
+        return loaded
+
+    def auto_promote(self, deployment: str = "green", conditions: Mapping[str, str] | None = NO_CONDITIONS) -> None:
+        """Have schedulers promote a deployment as soon as conditions hold; or not any more.
+
+        That is: all its greens have converged, the window is open, and the promotion is not refused. A refusal is told
+        once as an event, stands in `green_status`, and is tried again every minute. The promotion ends it.
+
+        Args:
+            deployment: The deployment.
+            conditions: Texts by key; None to leave promoting to users again. `window`: when, `02:00-04:00` of each day
+                in UTC, or `FROM/UNTIL`. `check`, or `check_NAME`: queries of rows that must not be; they name public
+                tables in full, for which the greens are read. `verify`, `force`, `lag_threshold`, `rollback_window`,
+                `keep_fresh`, `watch`, `on_trouble`: as for `promote_green`.
+
+        Raises:
+            UserError: `DEPLOYMENT_NOT_FOUND`, `NOTHING_TO_PROMOTE`, `INVALID_OPTION`, or what is wrong with a check.
+        """
+        from headrace.deploy.promotion_checks import refuse_invalid
+        from headrace.deploy.unattended.promotion_conditions import conditions_to_json
+
+        chosen = self._chosen(None, deployment)
+        if conditions is None:
+            self._catalog.set_auto_promote(deployment, None)
+            return
+        options = self._parsed(conditions).options
+        greens = {green.original: green.name for green in chosen if green.promoted_at is None}
+        if not greens:
+            raise UserError(
+                "NOTHING_TO_PROMOTE",
+                f"All of deployment {deployment} was promoted already.",
+                hint=f"`headrace deploy status --all {deployment}` shows where it stands.",
+            )
+        refuse_invalid(options.checks, greens, self._lazy)
+        self._catalog.set_auto_promote(deployment, conditions_to_json(conditions))
+
+    def _parsed(self, conditions: Mapping[str, str]) -> PromotionConditions:
+        from headrace.deploy.unattended.promotion_conditions import parse_conditions
+
+        return parse_conditions(conditions)
 
     def green_status(
-        self, name: str | None = None, *, deployment: str | None = None, lag_threshold: dt.timedelta = dt.timedelta(0)
+        self, name: str | None = None, *, deployment: str | None = None, lag_threshold: dt.timedelta | None = None
     ) -> tuple[GreenInfo, ...]:
         """Tell where deployments stand; reads the catalog only.
 
         Args:
             name: A stream table; None for all.
             deployment: A deployment; None for all.
-            lag_threshold: A green that is behind for no longer counts as converged.
+            lag_threshold: A green that is behind for no longer counts as converged; None for the one on which its
+                deployment promotes itself.
 
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`.
         """
-        from headrace.deploy.green_status import LagThreshold, green_infos
+        from headrace.deploy.green_status import green_infos
 
         greens = self._catalog.greens() if name is None and deployment is None else self._chosen(name, deployment)
         now = dt.datetime.now(dt.UTC)
-        return green_infos(self._catalog, greens, now, LagThreshold(lag_threshold.total_seconds()))
+        return green_infos(self._catalog, greens, now, lag_threshold)
 
     def promote_green(
         self,
@@ -107,6 +161,10 @@ class DeployVerbs(ProjectHandle):
         dry_run: bool = False,
         rollback_window: dt.timedelta = DAY,
         keep_fresh: bool = True,
+        lag_threshold: dt.timedelta = NO_LAG,
+        checks: Mapping[str, str] = NO_CONDITIONS,
+        watch: dt.timedelta | None = None,
+        on_trouble: str = "rollback",
     ) -> PromotionResult:
         """Put a green in the place of its public stream table, in one transaction.
 
@@ -121,15 +179,22 @@ class DeployVerbs(ProjectHandle):
             dry_run: Check, and tell what would happen.
             rollback_window: How long the former generation is kept.
             keep_fresh: Whether it is refreshed meanwhile, so that taking the promotion back is quick.
+            lag_threshold: A green that is behind for no longer is ready.
+            checks: By name, queries of rows that must not be; they name public tables in full, for which the greens
+                are read.
+            watch: For so long schedulers look out for a blown fuse, failing checks and failed refreshes.
+            on_trouble: What they do then: `rollback`, or `tell`, which is an event only.
 
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`, `DEPLOYMENT_TORN`, `ALREADY_PROMOTED`, `GREEN_OUTDATED`, `GREEN_FAILED`,
-                `READERS_BROKEN`, `GREEN_DIFFERS`.
+                `READERS_BROKEN`, `CHECK_FAILED`, `GREEN_DIFFERS`, `INVALID_OPTION`.
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
-        from headrace.deploy.promotion import PromotionOptions
+        from headrace.deploy.promotion_options import PromotionOptions
 
-        how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
+        how = PromotionOptions(
+            force, verify, dry_run, rollback_window, keep_fresh, lag_threshold, checks, watch, on_trouble
+        )
         return self._promote(self._chosen(name, None), how)
 
     def promote_all_green(
@@ -141,14 +206,20 @@ class DeployVerbs(ProjectHandle):
         dry_run: bool = False,
         rollback_window: dt.timedelta = DAY,
         keep_fresh: bool = True,
+        lag_threshold: dt.timedelta = NO_LAG,
+        checks: Mapping[str, str] = NO_CONDITIONS,
+        watch: dt.timedelta | None = None,
+        on_trouble: str = "rollback",
     ) -> PromotionResult:
         """Put all greens of a deployment in the place of their public stream tables.
 
         Arguments and errors are those of `promote_green`.
         """
-        from headrace.deploy.promotion import PromotionOptions
+        from headrace.deploy.promotion_options import PromotionOptions
 
-        how = PromotionOptions(force, verify, dry_run, rollback_window, keep_fresh)
+        how = PromotionOptions(
+            force, verify, dry_run, rollback_window, keep_fresh, lag_threshold, checks, watch, on_trouble
+        )
         return self._promote(self._chosen(None, deployment), how)
 
     def rollback_green(self, name: str | None = None, *, deployment: str | None = None) -> PromotionResult:
@@ -205,9 +276,6 @@ class DeployVerbs(ProjectHandle):
         return find(self._catalog, name=None if name is None else self._name(name), deployment=deployment)
 
     def _promotion(self) -> Promotion:
-        from headrace.deploy.exchange import Exchange
-        from headrace.deploy.promotion import Promotion
+        from headrace.api.deploying.promoting import promotion_of
 
-        engine, clock = self._engine(), SystemClock()
-        exchange = Exchange(self._catalog, self._lazy, engine.refresher, self.events, clock)
-        return Promotion(self._catalog, engine.creator, exchange, clock)
+        return promotion_of(self._engine().creator, self._lazy)

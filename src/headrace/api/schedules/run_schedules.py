@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from headrace.api.schedules.project_defaults import defaults_of
 from headrace.catalog import Catalog
+from headrace.clock import SystemClock
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.deploy.load_journal import noting_loads
 from headrace.errors import UserError
 from headrace.events import Events
 from headrace.observability.event_hook import Hook, load_hook
@@ -26,6 +28,7 @@ from headrace.scheduler.rules import Rules
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
+    from headrace.deploy.unattended.deployer import Deployer
     from headrace.names import TableName
     from headrace.ports import Session
     from headrace.refresh.cut.cut import Cut
@@ -39,6 +42,7 @@ class EngineWorker:
     def __init__(self, creator: Creator, session: Session) -> None:
         self._creator = creator
         self._session = session
+        self._deployer: Deployer | None = None
 
     def heads(self) -> Cut:
         """Return a new cut."""
@@ -68,6 +72,14 @@ class EngineWorker:
             wanted=wanted,
             defaults=refresher.defaults,
         )
+
+    def deploy(self) -> None:
+        """Promote deployments whose conditions hold; roll back watched ones that fail."""
+        from headrace.api.deploying.promoting import deployer_of
+
+        if self._deployer is None:
+            self._deployer = deployer_of(self._creator, self._session)
+        self._deployer.step()
 
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop the Spark jobs that run for these tables; there are none before Spark was started."""
@@ -122,7 +134,7 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     stop_requested = stopping or threading.Event()
-    with _telling(settings, events):
+    with _telling(settings, events), noting_loads(catalog, events, SystemClock()):
         if not once:
             with (
                 _signals(stop_requested),

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.notify import wake
-from headrace.catalog.definitions import greens
+from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.publishing import published_pointers as published
@@ -167,6 +167,7 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     ids = [stream.id for stream in dropped]
     greens.forget(connection, ids)
     greens.refuse_left(connection, ids)
+    deployments.forget_empty(connection)
     for table in (t.dependency, t.frontier, t.care, t.epoch):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))

@@ -9,8 +9,9 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.definitions import deployments
 from headrace.catalog.many_rows import insert_rows, update_rows
-from headrace.catalog.records import Green, Role
+from headrace.catalog.records import Green, Json, Role
 from headrace.catalog.relations import parse_name, relation_ids, stored_name
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
@@ -36,13 +37,29 @@ def read(connection: Connection) -> tuple[Green, ...]:
             row["promoted_at"],
             row["keep_until"],
             Role(row["role"]),
+            row["watch_json"],
         )
         for row in connection.execute(_ALL).mappings()
     )
 
 
+def loads(connection: Connection) -> dict[TableName, Json]:
+    """Return how far second generations are that are being loaded, or were; by name."""
+    query = sa.select(t.relation.c.name, t.green.c.load_json).join(t.green, t.green.c.relation_id == t.relation.c.id)
+    return {parse_name(row[0]): row[1] for row in connection.execute(query.where(t.green.c.load_json.is_not(None)))}
+
+
+def note_load(connection: Connection, name: TableName, progress: Json) -> None:
+    """Write down how far the load of a second generation is; nothing for another table."""
+    own = sa.select(t.relation.c.id).where(t.relation.c.name == stored_name(name)).scalar_subquery()
+    connection.execute(sa.update(t.green).where(t.green.c.relation_id == own).values(load_json=dict(progress)))
+
+
 def put(connection: Connection, greens: Sequence[Green]) -> None:
     """Write second generations down, each in place of what was known of it.
+
+    A promotion ends the conditions on which its deployment was to promote itself, so that one that is taken back is
+    not made again at once.
 
     Raises:
         EnvironmentFault: `DEPLOYMENT_CHANGED` when somebody else has made one of the same table meanwhile, or has
@@ -60,6 +77,7 @@ def put(connection: Connection, greens: Sequence[Green]) -> None:
         insert_rows(connection, t.green, [_row(green, ids) for green in greens])
     except exc.IntegrityError as error:
         raise changed(greens[0].original) from error
+    deployments.forget(connection, {green.deployment for green in greens if green.promoted_at is not None})
 
 
 def forget(connection: Connection, ids: Sequence[int]) -> None:
@@ -141,4 +159,5 @@ def _row(green: Green, ids: Mapping[TableName, int]) -> dict[str, object]:
         "keep_until": green.keep_until,
         "role": green.role.value,
         "public_name": None if green.role is Role.EXCHANGE else stored_name(green.original),
+        "watch_json": None if green.watch is None else dict(green.watch),
     }

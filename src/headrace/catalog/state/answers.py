@@ -66,5 +66,7 @@ class Answers:
     dirty_staging = _alone(Reader.dirty_staging)
     foreign_writes = _alone(Reader.foreign_writes)
     greens = _alone(Reader.greens)
+    auto_deployments = _alone(Reader.auto_deployments)
+    green_loads = _alone(Reader.green_loads)
     gates = _alone(Reader.gates)
     watermark_groups = _alone(Reader.watermark_groups)

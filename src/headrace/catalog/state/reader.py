@@ -15,13 +15,15 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.leases import lease_of
-from headrace.catalog.definitions import greens
+from headrace.catalog.definitions import deployments, greens
+from headrace.catalog.definitions.deployments import AutoDeployment
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import pointers, versions
 from headrace.catalog.records import (
     ForeignWrite,
     Green,
     HistoryEntry,
+    Json,
     Lease,
     Pointer,
     PublicationRecord,
@@ -83,6 +85,14 @@ class Reader:
     def greens(self) -> tuple[Green, ...]:
         """Return second generations of stream tables, by deployment and name."""
         return greens.read(self._connection)
+
+    def auto_deployments(self) -> tuple[AutoDeployment, ...]:
+        """Return deployments that are to promote themselves, by name."""
+        return deployments.read(self._connection)
+
+    def green_loads(self) -> dict[TableName, Json]:
+        """Return how far second generations are that are being loaded, or were; by name."""
+        return greens.loads(self._connection)
 
     def gates(self) -> dict[TableName, Gate]:
         """Return the closed gates, by source."""

@@ -28,12 +28,38 @@ def greens(found: Sequence[GreenInfo]) -> Iterator[RenderableType]:
         table.add_row(*(escape(cell) for cell in cells))
     yield table
     for info in found:
-        notes = [*([info.detail] if info.detail else []), *info.changes, *info.held_by]
+        notes = [*([info.detail] if info.detail else []), *_progress(info), *info.changes, *info.held_by]
         notes += [f"{what} of the public table changed since" for what in info.altered]
+        if info.lag_versions and info.lag_seconds is not None:
+            notes.append(f"behind for {fmt.span(info.lag_seconds)}")
+        if info.refreshes:
+            size = "" if info.bytes is None else f", {fmt.size(info.bytes)} stored"
+            notes.append(f"{fmt.count(info.refreshes)} refreshes took {fmt.seconds(info.seconds)}{size}")
         if info.keep_until is not None:
             notes.append(f"can be taken back until {fmt.moment(info.keep_until)}")
+        if info.watched_until is not None:
+            then = "is taken back" if info.on_trouble == "rollback" else "it is told"
+            notes.append(f"watched until {fmt.moment(info.watched_until)}; {then} on trouble")
         if notes:
             yield escape(f"{info.name}: {'; '.join(notes)}")
+    for name, info in {info.deployment: info for info in found if info.auto_promote is not None}.items():
+        conditions = ", ".join(f"{key} = {text}" for key, text in (info.auto_promote or {}).items())
+        yield escape(f"Deployment {name} promotes itself{f' ({conditions})' if conditions else ''}.")
+        if info.refused:
+            yield escape(f"  refused when tried last: {info.refused}")
+
+
+def _progress(info: GreenInfo) -> Iterator[str]:
+    """Yield how far a first load is."""
+    if (load := info.progress) is None:
+        return
+    if load.stage is not None:
+        yield f"in stage {load.stage}"
+    ended = ", ".join(f"{stage} {fmt.seconds(seconds)}" for stage, seconds in load.stages.items())
+    if ended:
+        yield f"stages: {ended}"
+    rows = "" if load.rows_written is None else f", {fmt.count(load.rows_written)} rows written"
+    yield f"{fmt.seconds(load.seconds)} so far{rows}"
 
 
 def promotion(result: PromotionResult) -> Iterator[RenderableType]:

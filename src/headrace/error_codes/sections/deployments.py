@@ -79,10 +79,31 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "CHECK_FAILED",
+        message="A check of a promotion does not pass.",
+        cause="Its query finds rows that must not be among those of the greens, or cannot be run.",
+        remedy="Run the check over the greens to see the rows; mend the greens, or leave the check out.",
+        retry="no",
+    ),
+    ErrorCode(
+        "PROMOTION_WINDOW_OVER",
+        message="A deployment that was to promote itself within a window of time has not done so.",
+        cause="A green was not loaded, behind or failed, the promotion was refused, or no scheduler ran.",
+        remedy="`headrace deploy status` tells why; set new conditions with `headrace deploy auto`, or promote it.",
+        retry="no",
+    ),
+    ErrorCode(
         "ALREADY_PROMOTED",
         message="The generations have been exchanged already, perhaps by another process just now.",
         cause="A promotion, or its roll-back, was asked for twice.",
         remedy="`headrace deploy status` shows where the deployment stands.",
+        retry="no",
+    ),
+    ErrorCode(
+        "NOTHING_TO_PROMOTE",
+        message="A deployment that was promoted already was to promote itself.",
+        cause="It has no greens any more, only what was public before.",
+        remedy="Make new greens, or take the promotion back.",
         retry="no",
     ),
     ErrorCode(

@@ -1,0 +1,70 @@
+"""Has deployments promoted and taken back that nobody attends, beside the refreshes."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from headrace.catalog import Catalog
+from headrace.errors import HeadraceError
+from headrace.events import Events, Notice
+from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.work import Worker
+
+EVERY_SECONDS = 1.0
+"""Time between two looks at deployments, at least."""
+
+AGAIN_SECONDS = 30.0
+"""After something went wrong with the catalog or with Spark itself, it is tried again then."""
+
+
+class Deployments:
+    """Sees to deployments in a thread of its own, as a promotion waits for refreshes.
+
+    Args:
+        catalog: The catalog.
+        worker: Promotes and takes back.
+        events: Told when something goes wrong.
+        poll: Seconds between two looks.
+        spark: Told while it is used.
+    """
+
+    def __init__(self, catalog: Catalog, worker: Worker, events: Events, poll: float, spark: LostSpark) -> None:
+        self._catalog = catalog
+        self._worker = worker
+        self._events = events
+        self._every = max(poll, EVERY_SECONDS)
+        self._spark = spark
+        self._ask_after = 0.0
+        self._told = ""
+        self._thread: threading.Thread | None = None
+
+    def consider(self) -> None:
+        """Begin if there are deployments to see to; one small query where there are none.
+
+        Raises:
+            HeadraceError: The catalog does not answer.
+        """
+        if time.monotonic() < self._ask_after or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._ask_after = time.monotonic() + self._every
+        if self._catalog.has_unattended():
+            self._thread = threading.Thread(target=self.step, name="headrace-deployments", daemon=True)
+            self._thread.start()
+
+    def step(self) -> None:
+        """Promote and roll back now; emit each kind of error once."""
+        try:
+            with self._spark.using():
+                self._worker.deploy()
+            self._told = ""
+        except HeadraceError as error:
+            self._ask_after = time.monotonic() + AGAIN_SECONDS
+            if self._told != error.code:
+                self._events.emit(Notice(f"Deployments are left alone for now. [{error.code}] {error.message}"))
+            self._told = error.code
+
+    def end(self) -> None:
+        """Wait for the promotion that is being made."""
+        if self._thread is not None:
+            self._thread.join()

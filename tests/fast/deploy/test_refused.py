@@ -102,6 +102,8 @@ CASES = (
     ("promote", PROMOTED, None, "ALREADY_PROMOTED"),
     ("promote", TORN, None, "DEPLOYMENT_TORN"),
     ("promote", READER, None, "DEPLOYMENT_TORN"),
+    ("auto", None, "nothing", "DEPLOYMENT_NOT_FOUND"),
+    ("auto", None, "promoted", "NOTHING_TO_PROMOTE"),
     ("rollback", ALONE, None, "DEPLOYMENT_NOT_FOUND"),
     ("rollback", None, "behind", "NOT_PROMOTED"),
     ("rollback", EXPIRED, None, "ROLLBACK_EXPIRED"),
@@ -145,6 +147,8 @@ def in_python(hr: Headrace, verb: str, name: TableName | None, deployment: str |
         return lambda: hr.create_green(text or "", deployment=deployment or "")
     if verb == "promote":
         return lambda: hr.promote_all_green(deployment or "") if text is None else hr.promote_green(text, force=True)
+    if verb == "auto":
+        return lambda: hr.auto_promote(deployment or "")
     act = hr.rollback_green if verb == "rollback" else hr.cancel_green
     return lambda: act(text, deployment=deployment)
 
@@ -152,6 +156,8 @@ def in_python(hr: Headrace, verb: str, name: TableName | None, deployment: str |
 def in_sql(hr: Headrace, verb: str, name: TableName | None, deployment: str | None) -> Callable[[], object]:
     if verb == "create":
         return lambda: hr.sql(f"CREATE GREEN STREAM TABLE {name} IN DEPLOYMENT {deployment}")
+    if verb == "auto":
+        return lambda: hr.sql(f"ALTER DEPLOYMENT {deployment} AUTO PROMOTE")
     what = f"DEPLOYMENT {deployment}" if name is None else f"GREEN STREAM TABLE {name}"
     return lambda: hr.sql(f"{verb.upper()} {what}")
 
@@ -159,4 +165,6 @@ def in_sql(hr: Headrace, verb: str, name: TableName | None, deployment: str | No
 def on_the_command_line(verb: str, name: TableName | None, deployment: str | None) -> list[str]:
     if verb == "create":
         return ["deploy", "create", str(name), "--deployment", str(deployment)]
+    if verb == "auto":
+        return ["deploy", "auto", str(deployment)]
     return ["deploy", verb, *(["--all", str(deployment)] if name is None else [str(name)])]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from headrace.catalog import Catalog, Green, resource_of
+from headrace.catalog import Catalog, Green, Lease, resource_of
 from headrace.clock import Clock
 from headrace.definitions.details import from_json
 from headrace.deploy.blue_settings import settings_of
@@ -33,7 +33,7 @@ from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
 from headrace.refresh.definition.create import Creator
 from headrace.refresh.groups.grouping import Grouping, grouping
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import holding_leases_in_turn
 
 TRIES = 4
 """How often generations are brought to one cut before giving up; in between, others may have moved one of them."""
@@ -158,11 +158,13 @@ class Promotion:
         checks: Mapping[str, str] | None = None,
         why: str = "",
     ) -> PromotionResult:
+        tolerant = reason is FullReason.ROLLED_BACK
         for last in [False] * (TRIES - 1) + [True]:
-            failed = self._bring_together(chosen, tolerant=reason is FullReason.ROLLED_BACK)
+            self._bring_together(chosen, tolerant=tolerant)
             resources = [resource_of(n) for g in chosen for n in (g.original, g.name)]
-            with holding_leases(self.catalog, resources, patience=PATIENCE) as leases:
-                self._refuse_changed(chosen)
+            with holding_leases_in_turn(self.catalog, resources, patience=PATIENCE) as leases:
+                # once more, as somebody may have been faster; under the leases it is little, and nobody is
+                failed = self._bring_together(chosen, tolerant=tolerant, held=leases)
                 units = self._grouping()
                 try:
                     with self.catalog.reading() as reader:
@@ -209,12 +211,15 @@ class Promotion:
             )
         raise AssertionError("the last try returns or raises")
 
-    def _bring_together(self, chosen: Sequence[Green], *, tolerant: bool) -> HeadraceError | None:
+    def _bring_together(
+        self, chosen: Sequence[Green], *, tolerant: bool, held: Callable[[], tuple[Lease, ...]] = tuple
+    ) -> HeadraceError | None:
         """Refresh both generations against one cut; public tables that cannot be stay behind.
 
         Args:
             chosen: The second generations.
             tolerant: Let these stay behind as well, as a fuse that has blown on both sides leaves them at one cut.
+            held: Leases that the caller holds.
 
         Returns:
             Why a second generation stayed behind.
@@ -227,8 +232,10 @@ class Promotion:
         # what lies between them and the root sources, too: or they would reflect these at different ages
         for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
             try:
-                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE)
+                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE, held=held)
             except HeadraceError as error:
+                if error.code == "CUT_OVERTAKEN":  # whoever was waited for has seen more
+                    continue
                 if unit in greens and not tolerant:
                     raise
                 failed = failed or (error if unit in greens else None)

@@ -1,7 +1,8 @@
-"""Leases are given back, also when the catalog does not answer just then."""
+"""Leases are given back, also when the catalog does not answer, and those of busy tables are taken in turn."""
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import holding_leases, holding_leases_in_turn
 
 
 def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +34,31 @@ def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, mo
         while catalog.leases()[0].owner is not None:
             assert time.monotonic() < end
             time.sleep(0.01)
+
+
+def test_of_busy_tables_leases_are_taken_one_after_the_other(tmp_path: Path) -> None:
+    all_ = ["table:a", "table:b", "table:c"]
+    with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}") as catalog:
+        taken: list[str] = []
+
+        def take() -> None:
+            with holding_leases_in_turn(catalog, all_, patience=60) as leases:
+                taken.extend(lease.resource for lease in leases())
+
+        waits = threading.Thread(target=take)
+        with holding_leases(catalog, ["table:b"]):
+            waits.start()
+            end = time.monotonic() + 60
+            while not any(lease.resource == "table:a" and lease.owner for lease in catalog.leases()):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            with pytest.raises(EnvironmentFault, match="LEASE_HELD"), holding_leases(catalog, ["table:a"]):
+                pass
+            assert taken == []
+        waits.join(60)
+        assert taken == all_
+        assert [lease.owner for lease in catalog.leases()] == [None] * 3
+        with holding_leases(catalog, ["table:c"]):
+            with pytest.raises(EnvironmentFault, match="LEASE_HELD"), holding_leases_in_turn(catalog, all_, patience=0):
+                pass
+            assert [lease.resource for lease in catalog.leases() if lease.owner] == ["table:c"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from headrace.catalog import Catalog, Green, Publication, StreamTable, Swap, resource_of
+from headrace.catalog import Catalog, Green, Lease, Publication, StreamTable, Swap, resource_of
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json, to_json
 from headrace.errors import HeadraceError, UserError
@@ -176,6 +176,7 @@ class Creator:
         full: Collection[TableName] = (),
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+        held: Callable[[], tuple[Lease, ...]] = tuple,
     ) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that are published together, or not at all.
 
@@ -187,11 +188,12 @@ class Creator:
             full: Those to recompute, whatever changed.
             patience: Seconds to wait for others who are refreshing one of them.
             resolved: What was decided about changes that are too large.
+            held: Leases that the caller holds.
 
         Raises:
             HeadraceError: What went wrong; what was published before stays.
         """
-        return self.group_refresh(names, heads, full=full, patience=patience, resolved=resolved).run()
+        return self.group_refresh(names, heads, full=full, patience=patience, resolved=resolved, held=held).run()
 
     def group_refresh(
         self,
@@ -201,6 +203,7 @@ class Creator:
         full: Collection[TableName] = (),
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+        held: Callable[[], tuple[Lease, ...]] = tuple,
     ) -> GroupRefresh:
         """Return what `refresh_group` runs, for threads that share the work."""
         heads.take_mirrors()
@@ -208,7 +211,7 @@ class Creator:
         if self.redefiner.needed(names, heads):
             redefine = partial(self.redefiner.redefine, names, heads, NONE_GIVEN, resolved)
         group = tuple(names) if len(names) > 1 else ()
-        return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine))
+        return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine, held=held))
 
     # ---- creating
 

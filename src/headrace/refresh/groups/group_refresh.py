@@ -6,8 +6,8 @@ What makes a member move does not matter: changes of its sources, a new definiti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, Lease, StreamTable, resource_of
@@ -48,6 +48,7 @@ class Order:
         resolved: What was decided about changes that are too large.
         redefine: Makes new definitions of some of them; None where all hold.
         aligned: Whether the table, one alone, reads versions that agree, whatever it asks for.
+        held: Leases that the caller holds, of these tables or others; only the rest is taken.
     """
 
     names: Sequence[TableName]
@@ -58,6 +59,7 @@ class Order:
     resolved: Mapping[TableName, Resolution] = field(default_factory=dict)
     redefine: Redefine | None = None
     aligned: bool = False
+    held: Callable[[], tuple[Lease, ...]] = tuple
 
 
 class GroupRefresh:
@@ -122,8 +124,7 @@ class GroupRefresh:
         order = self._order
         if not order.full and order.redefine is None and (unchanged := self._nothing_to_do()):
             return unchanged
-        resources = [resource_of(name) for name in order.names]
-        self._leases = self._stack.enter_context(holding_leases(self._catalog, resources, patience=order.patience))
+        self._leases = self._stack.enter_context(self._holding())
         if order.redefine is not None:
             for name in order.names:
                 self._publishing.recover(gather_facts.known(self._catalog, name), self._leases())
@@ -135,6 +136,17 @@ class GroupRefresh:
         self._tables = tables | reading
         self._seen = self._observation.seen_by_all(order.names, order.heads, self._tables)
         return None
+
+    @contextmanager
+    def _holding(self) -> Iterator[Callable[[], tuple[Lease, ...]]]:
+        """Hold the leases of all members, as far as the caller does not."""
+        order, held = self._order, {lease.resource for lease in self._order.held()}
+        missing = [resource for name in order.names if (resource := resource_of(name)) not in held]
+        if not missing:
+            yield order.held
+            return
+        with holding_leases(self._catalog, missing, patience=order.patience) as leases:
+            yield lambda: (*order.held(), *leases())
 
     @property
     def reordered(self) -> bool:

@@ -11,9 +11,11 @@ from headrace.names import WEIGHT, TableName
 
 def walk(relation: Relation) -> Iterator[Relation]:
     """Yield every node, a node before its inputs."""
-    yield relation
-    for node in relation.inputs:
-        yield from walk(node)
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.inputs))
 
 
 def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
@@ -23,9 +25,10 @@ def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 def over(relation: Relation, *inputs: Relation) -> Relation:
     """Return the same operator over other inputs; itself where these are its own."""
-    # identity, not equality: comparing trees at every level would make a walk quadratic
-    same = all(new is old for new, old in zip(inputs, relation.inputs, strict=True))
-    return relation if same else relation.with_inputs(*inputs)
+    for new, old in zip(inputs, relation.inputs, strict=True):
+        if new is not old:  # identity, not equality: comparing trees at every level would make a walk quadratic
+            return relation.with_inputs(*inputs)
+    return relation
 
 
 def sources(relation: Relation) -> tuple[TableName, ...]:

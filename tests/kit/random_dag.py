@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from headrace.api.facade import Headrace
 
@@ -16,7 +17,7 @@ CURE = f"DELETE FROM {SOURCES[0]} WHERE k = -1"
 """What makes the first of the pipeline's tables, and whatever else is fragile below that source, fail; and the end
 of it."""
 
-_QUERIES = (
+QUERIES = (
     FRAGILE,
     "SELECT k, g, v FROM {a} WHERE v % 3 <> 1",
     "SELECT k, (g + 1) % 5 AS g, v + 1 AS v FROM {a}",
@@ -33,9 +34,9 @@ _QUERIES = (
 
 _FIRST = (
     (FRAGILE, SOURCES[0], "none"),
-    (_QUERIES[1], "c.t00", "none"),
-    (_QUERIES[3], "c.t00", "none"),
-    (_QUERIES[6], "c.t01", "atomic"),  # and c.t02
+    (QUERIES[1], "c.t00", "none"),
+    (QUERIES[3], "c.t00", "none"),
+    (QUERIES[6], "c.t01", "atomic"),  # and c.t02
 )
 """What every pipeline begins with: a table that can fail, and a diamond below it. Each has what it reads first, and
 what it wants of diamonds."""
@@ -55,16 +56,16 @@ def make_pipeline(hr: Headrace, chance: random.Random, tables: int) -> None:
     names = [f"c.t{number:02}" for number in range(tables)]
     for place, name in enumerate(names):
         a, b = chance.sample([*SOURCES, *names[max(0, place - NEAR) : place]], 2)
-        query, consistency = chance.choice(_QUERIES), chance.choice(_CONSISTENCIES)
+        query, consistency = chance.choice(QUERIES), chance.choice(_CONSISTENCIES)
         if place < len(_FIRST):
             (query, a, consistency), b = _FIRST[place], names[place - 1]
         options = {"diamond_consistency": consistency}
         hr.create_stream_table(name, query.format(a=a, b=b), schedule="ON CHANGE", initialize=False, options=options)
 
 
-def statement(chance: random.Random) -> str:
+def statement(chance: random.Random, sources: Sequence[str] = SOURCES) -> str:
     """What a user does to a source."""
-    source, number = chance.choice(SOURCES), chance.randrange(10**6)
+    source, number = chance.choice(sources), chance.randrange(10**6)
     return chance.choice(
         (
             f"INSERT INTO {source} SELECT id + {number}, id % 5, id % 7 FROM range({chance.randint(1, 9)})",

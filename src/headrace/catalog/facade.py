@@ -158,11 +158,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         with self._database.write() as connection:
             _writer.stop(connection, name, code, reason, self._clock.now())
 
-    def set_log_table(self, name: TableName, log: TableName | None) -> None:
-        """Say where a stream table's change log is from now on, or that it keeps none."""
-        with self._database.write() as connection:
-            _writer.set_log(connection, name, self._clock.now(), log)
-
     def record(self, entries: Sequence[HistoryEntry]) -> None:
         """Write history without publishing: failures, and refreshes that found nothing to do."""
         with self._database.write() as connection:

@@ -276,7 +276,7 @@ class Promotion:
 
 
 def _settings(pair: Pair) -> dict[str, object]:
-    given = settings_of(pair.other.table, pair.public.table.generation + 1)
+    given = settings_of(pair.other.table)
     return dict(given)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from headrace.catalog import Catalog, Lease, Mirror, Publication, StreamTable, Swap, Version, resource_of
+from headrace.catalog import Catalog, Lease, LogChange, Mirror, Publication, StreamTable, Swap, Version, resource_of
 from headrace.catalog.relations import not_found
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
@@ -106,6 +106,8 @@ def maintain(
             if error.code not in BUSY:
                 raise
             results.append(MaintenanceResult(str(table.name), "skipped", error.message))
+    if names is None and not dry_run:
+        catalog.reset_staging()  # what was being made by somebody who was killed
     if names is None:
         results += _remove_dropped(catalog, session, older_than, dry_run)
     return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
@@ -188,8 +190,7 @@ def _unread_log(
     if table.log is None or any(table.name in t.sources for t in needs.tables.values()):
         return []
     if not dry_run:
-        catalog.set_log_table(table.name, None)
-        catalog.publish(Publication(deletes=(table.log,), leases=leases))
+        catalog.publish(Publication(deletes=(table.log,), leases=leases, logs=(LogChange(table.name, None),)))
     return [MaintenanceResult(str(table.log), "drop_log", f"nobody reads the changes of {table.name}")]
 
 

@@ -147,7 +147,7 @@ MEANWHILE = (
     ErrorCode(
         "DEPLOYMENT_CHANGED",
         message="A deployment was changed by somebody else at the same time.",
-        cause="Two processes made, promoted or cancelled the same green.",
+        cause="Two processes made, promoted or cancelled the same green, or dropped its public table.",
         remedy="Look at `headrace deploy status`, then try again.",
         retry="yes",
     ),

@@ -14,7 +14,7 @@ from headrace.catalog import Catalog, Lease, StreamTable, resource_of
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json
 from headrace.definitions.function_versions import refuse_missing
-from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError, Unsupported
 from headrace.lake.tables import new_suffix, stored_names
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
@@ -29,6 +29,7 @@ from headrace.refresh.definition.table_spec import TableSpec, definition_of, nee
 from headrace.refresh.fuses.fuse import Resolution, not_skippable
 from headrace.refresh.groups.cycle_rules import as_member, check_cycle, in_cycle, parts
 from headrace.refresh.held_leases import holding_leases
+from headrace.results.refresh_results import RefreshMode, RefusalInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,13 @@ class Redefiner:
             table: The stream table as it is.
             new: The new definition.
             written: Receives what may have been made, in `lake`.
+
+        Raises:
+            Unsupported: `NOT_MAINTAINABLE` where it is to be DIFFERENTIAL and cannot be any more.
         """
         spec, details, suffix = new.spec, new.details, new_suffix()
+        if spec.refresh_mode is RefreshMode.DIFFERENTIAL and details.refusals:
+            raise _not_maintainable(spec.name, details.refusals[0])
         names, old = stored_names(spec.name, suffix), from_json(table.details)
         there = spec.name in self.catalog.pointers(LAKE, [spec.name])
         same = there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
@@ -241,6 +247,14 @@ class Redefiner:
             self.tables.make_log(log, from_json(made[name].definition.details).output, suffix)
             made[name] = replace(made[name], definition=replace(made[name].definition, log=log.within(LAKE)))
         return made
+
+
+def _not_maintainable(name: TableName, first: RefusalInfo) -> Unsupported:
+    return Unsupported(
+        "NOT_MAINTAINABLE",
+        f"{name} has to be defined again, and cannot be refreshed DIFFERENTIAL then: {first.message}",
+        hint=first.hint or f"ALTER STREAM TABLE {name} SET REFRESH MODE AUTO, or undo what was changed below it.",
+    )
 
 
 def _refuse_overtaken(tables: Mapping[TableName, StreamTable], given: Mapping[TableName, Given]) -> None:

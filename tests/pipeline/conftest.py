@@ -16,6 +16,13 @@ from headrace.config import Settings, default_settings
 
 _numbers = itertools.count(1)
 
+LONGEST = ("test_tpch22.py", "test_operators.py", "test_random_histories.py", "test_maintain.py")
+"""Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:

@@ -84,7 +84,7 @@ def _missed(
 def stops(broken: Sequence[BrokenReader], tables: Mapping[TableName, StreamTable]) -> tuple[Stop, ...]:
     """Return how readers are stopped that miss columns, each with the first that it misses."""
     named = {str(name): name for name in tables}
-    first = {b.reader: b for b in reversed(broken)}
+    first = {b.reader: b for b in reversed(broken) if b.column is not None}
     return tuple(
         Stop(
             named[reader],

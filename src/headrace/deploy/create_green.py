@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Green, StreamTable
+from headrace.catalog import Catalog, Green, Publication, Role, StreamTable, resource_of
 from headrace.clock import Clock
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.generation_names import check_deployment, green_name
+from headrace.deploy.readiness import refuse_existing
 from headrace.errors import UserError
 from headrace.graph.dag import Dag, cycle_error
-from headrace.names import LAKE, TableName
+from headrace.names import TableName
 from headrace.ports import Session
-from headrace.refresh.definition.create import Creator
-from headrace.refresh.definition.define import define, require_differential
+from headrace.refresh.definition.create import PATIENCE, Creator
+from headrace.refresh.definition.define import check_name, define, require_differential
 from headrace.refresh.definition.table_spec import TableSpec
+from headrace.refresh.held_leases import holding_leases
 from headrace.results.refresh_results import RefreshMode, RefreshResult
 
 
@@ -33,6 +35,7 @@ class GreenSpec:
         refresh_mode: AUTO, FULL or DIFFERENTIAL.
         options: How it is scheduled.
         initialize: Load it now; else a scheduler, or the next refresh, does.
+        new: Whether there is no public stream table of that name yet.
     """
 
     original: TableName
@@ -42,6 +45,7 @@ class GreenSpec:
     refresh_mode: RefreshMode | None = None
     options: Mapping[str, str] | None = None
     initialize: bool = True
+    new: bool = False
 
 
 def create_green(
@@ -64,84 +68,160 @@ def create_green(
 
     Raises:
         UserError: `INVALID_NAME`, `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`,
-            `CYCLE`, `TABLE_EXISTS`, or what is wrong with the query.
+            `CYCLE`, `TABLE_EXISTS`, `INVALID_OPTION`, or what is wrong with the query.
     """
     check_deployment(wanted.deployment)
     greens = catalog.greens()
-    blue = _original(wanted, catalog, greens)
+    refuse_members(wanted.original, greens)
+    blue = _public(wanted, catalog)
     name = green_name(wanted.original, wanted.deployment)
-    if name in catalog.pointers(LAKE, [name]):
-        raise UserError(
-            "TABLE_EXISTS",
-            f"The green of {wanted.original} would be {name}, which exists already.",
-            hint="Choose another name for the deployment, or drop that table first.",
-        )
-    members = {g.original: g.name for g in greens if g.deployment == wanted.deployment and g.promoted_at is None}
+    refuse_existing([name], catalog)
+    members = {
+        g.original: g.name
+        for g in greens
+        if g.deployment == wanted.deployment and g.promoted_at is None and not g.public
+    }
     redirects = {**members, wanted.original: name}
     details = _defined(wanted, blue, redirects, catalog, session, plans)
-    mode = wanted.refresh_mode or blue.refresh_mode
-    require_differential(details, mode)
+    spec = _spec(wanted, blue, name)
+    require_differential(details, spec.refresh_mode)
     _refuse_cycles(wanted.original, name, details, redirects, catalog)
-    green = Green(name, wanted.deployment, wanted.original, settings_of(blue), clock.now())
-    spec = TableSpec(
-        name=name,
-        query=wanted.query or blue.query,
-        schedule=wanted.schedule or blue.schedule,
-        refresh_mode=mode,
-        initialize=wanted.initialize,
-        options=dict(blue.options) if wanted.options is None else wanted.options,
-    )
+    then = {} if blue is None else settings_of(blue)
+    role = Role.EXCHANGE if blue is not None else Role.NEW
+    green = Green(name, wanted.deployment, wanted.original, then, clock.now(), role=role)
     loaded = creator.create_green(spec, details, green)
-    for reader in _readers(wanted.original, members.values(), catalog):
-        creator.define_green_again(reader, redirects)
+    _redirect(green, redirects, _readers(wanted.original, members.values(), catalog), creator)
     return loaded
 
 
-def _original(wanted: GreenSpec, catalog: Catalog, greens: tuple[Green, ...]) -> StreamTable:
-    """Return the public stream table; refuse one of which there can be no green."""
-    if own := next((g for g in greens if g.name == wanted.original), None):
+def drop_with(original: TableName, deployment: str, *, catalog: Catalog, clock: Clock) -> None:
+    """Make a public stream table part of a deployment whose promotion drops it.
+
+    Args:
+        original: The stream table.
+        deployment: The deployment.
+        catalog: The catalog.
+        clock: Tells the time.
+
+    Raises:
+        UserError: `INVALID_NAME`, `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`.
+    """
+    check_deployment(deployment)
+    refuse_members(original, catalog.greens())
+    blue = _replaceable(catalog.stream_table(original))
+    gone = Green(original, deployment, original, settings_of(blue), clock.now(), role=Role.DROP)
+    with holding_leases(catalog, [resource_of(original)], patience=PATIENCE) as leases:
+        catalog.publish(Publication(greens=(gone,), leases=leases()))
+
+
+def refuse_members(original: TableName, greens: Sequence[Green]) -> None:
+    """Refuse a stream table that belongs to a deployment already.
+
+    Raises:
+        UserError: `GREEN_OF_GREEN`, `IN_DEPLOYMENT`.
+    """
+    if own := next((g for g in greens if g.name == original and not g.public), None):
         raise UserError(
             "GREEN_OF_GREEN",
-            f"{wanted.original} is itself a generation of {own.original}; there is no green of a green.",
+            f"{original} is itself a generation of {own.original}; there is no green of a green.",
             hint=f"Create a green of {own.original}, once `headrace deploy cancel {own.original}` has ended this one.",
         )
-    blue = catalog.stream_table(wanted.original)
-    if there := next((g for g in greens if g.original == wanted.original), None):
+    if there := next((g for g in greens if g.original == original), None):
         until = (
             "" if there.keep_until is None else f", whose promotion can be taken back until {there.keep_until:%F %T}"
         )
         raise UserError(
             "IN_DEPLOYMENT",
-            f"{wanted.original} is part of deployment {there.deployment} already{until}.",
-            hint=f"Promote it, or end it with `headrace deploy cancel {wanted.original}`.",
+            f"{original} is part of deployment {there.deployment} already{until}.",
+            hint=f"Promote it, or end it with `headrace deploy cancel {original}`.",
         )
+
+
+def _public(wanted: GreenSpec, catalog: Catalog) -> StreamTable | None:
+    """Return the public stream table; None for one that is new."""
+    if not wanted.new:
+        blue = catalog.find_stream_table(wanted.original)
+        if blue is None:
+            raise UserError(
+                "STREAM_TABLE_NOT_FOUND",
+                f"There is no stream table {wanted.original}.",
+                hint="One that the deployment is to bring is asked for as new: `headrace deploy create --new`, "
+                "`CREATE NEW GREEN STREAM TABLE … AS …`, or `new=True`.",
+            )
+        return _replaceable(blue)
+    check_name(wanted.original)
+    if wanted.query is None:
+        raise UserError(
+            "INVALID_OPTION", f"{wanted.original} is new, so that it needs a query.", hint="There is none to inherit."
+        )
+    refuse_existing([wanted.original], catalog)
+    return None
+
+
+def _replaceable(blue: StreamTable) -> StreamTable:
     if from_json(blue.details).cyclic:
         raise UserError(
             "GREEN_IN_CYCLE",
-            f"{wanted.original} is a member of a cycle, and these are replaced in place only.",
+            f"{blue.name} is a member of a cycle, and these are replaced in place only.",
             hint="CREATE OR REPLACE STREAM TABLE gives the cycle a new definition.",
         )
     return blue
 
 
+def _spec(wanted: GreenSpec, blue: StreamTable | None, name: TableName) -> TableSpec:
+    """Return what is to be created: what was not asked for is as of the public one."""
+    given = {} if wanted.options is None else wanted.options
+    if blue is None:
+        query, schedule, mode, options = wanted.query or "", wanted.schedule, wanted.refresh_mode, given
+    else:
+        query, schedule = wanted.query or blue.query, wanted.schedule or blue.schedule
+        mode, options = wanted.refresh_mode or blue.refresh_mode, given if wanted.options is not None else blue.options
+    return TableSpec(
+        name=name,
+        query=query,
+        schedule=schedule,
+        refresh_mode=mode or RefreshMode.AUTO,
+        initialize=wanted.initialize,
+        options=dict(options),
+    )
+
+
+def _redirect(
+    green: Green, redirects: Mapping[TableName, TableName], readers: Sequence[TableName], creator: Creator
+) -> None:
+    """Have greens read a new one instead of its original; all, or it is not created."""
+    done: list[TableName] = []
+    try:
+        for reader in readers:
+            creator.define_green_again(reader, redirects)
+            done.append(reader)
+    except BaseException:
+        creator.drop_together((), ended=(green.name,))  # or they would be defined over it again
+        before = {public: name for public, name in redirects.items() if name != green.name}
+        for reader in done:
+            creator.define_green_again(reader, before)
+        creator.drop_together((green.name,))
+        raise
+
+
 def _defined(
     wanted: GreenSpec,
-    blue: StreamTable,
+    blue: StreamTable | None,
     redirects: Mapping[TableName, TableName],
     catalog: Catalog,
     session: Session,
     plans: CompiledViews,
 ) -> Details:
     """Analyse the green's query, an inherited one under the settings that it was written with."""
-    old = from_json(blue.details)
+    old = None if blue is None or wanted.query else from_json(blue.details)
     others = {public: green for public, green in redirects.items() if public != wanted.original}
     details, _ = define(
-        wanted.query or blue.query,
+        wanted.query or (blue.query if blue else ""),
         catalog=catalog,
         session=session,
         plans=plans,
-        namespace=None if wanted.query else old.namespace,
-        semantics=None if wanted.query else old.semantics,
+        namespace=None if old is None else old.namespace,
+        semantics=None if old is None else old.semantics,
         redirects=others,
         deployment=wanted.deployment,
     )

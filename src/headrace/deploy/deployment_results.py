@@ -15,36 +15,43 @@ class Exchanged(Record):
 
     Args:
         name: The public stream table.
-        other: Where the other generation is queried from then on.
+        other: Where the other generation is queried from then on; None where there is none.
         rows_inserted: Rows that appear in the public table; None for a dry run.
         rows_deleted: Rows that disappear from it.
         columns_added: Columns that it gains.
         columns_dropped: Columns that it loses.
+        role: What a promotion does with it: `exchange`, `new` or `drop`.
     """
 
     name: str
-    other: str
+    other: str | None
     rows_inserted: int | None = None
     rows_deleted: int | None = None
     columns_added: tuple[str, ...] = ()
     columns_dropped: tuple[str, ...] = ()
+    role: str = "exchange"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenReader(Record):
-    """A column that a stream table outside the deployment reads and would miss.
+    """A column, or a whole table, that a stream table which remains reads and would miss.
 
     Args:
         reader: The stream table.
         source: What it reads.
-        column: The column.
+        column: The column; None for the whole table.
         what: What becomes of it.
     """
 
     reader: str
     source: str
-    column: str
+    column: str | None
     what: str
+
+    @property
+    def missed(self) -> str:
+        """Return in words what it would miss."""
+        return self.source if self.column is None else f"column {self.column} of {self.source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,7 @@ class GreenInfo(Record):
         refused: Why that was refused when it was tried last.
         watched_until: Until when the promotion is watched; None where it is not.
         on_trouble: `rollback` or `tell`, when something goes wrong within that.
+        role: What a promotion does with it: `exchange`, `new` or `drop`.
     """
 
     name: str
@@ -144,3 +152,4 @@ class GreenInfo(Record):
     refused: str | None = None
     watched_until: dt.datetime | None = None
     on_trouble: str | None = None
+    role: str = "exchange"

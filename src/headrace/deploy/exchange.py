@@ -2,21 +2,19 @@
 
 The public relation keeps its name, id, version sequence, stored table, change log, and whoever reads it; it receives
 the other generation's definition, companion, frontier and rows. The other one receives what the public one had. So the
-same exchange promotes, and takes a promotion back.
+same exchange promotes, and takes a promotion back. What is new gets its public name, and what is dropped another one.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from headrace.algebra.schema import Column
 from headrace.catalog import (
     Catalog,
     Definition,
-    FrontierMove,
     Green,
     HistoryEntry,
     Lease,
@@ -25,6 +23,7 @@ from headrace.catalog import (
     PublicationRecord,
     RanAs,
     Rename,
+    Status,
     Stop,
     StreamTable,
     Swap,
@@ -32,8 +31,8 @@ from headrace.catalog import (
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json, in_generation, to_json
 from headrace.deploy.column_changes import alterations
+from headrace.deploy.halves import Half, Halves, Move, Pair, frontier_move
 from headrace.events import Events
-from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import log_columns
 from headrace.names import STAGING, TableName
@@ -48,55 +47,6 @@ from headrace.refresh.refresher import Refresher
 from headrace.refresh.run_context import Outcome
 from headrace.refresh.staging_tables import staged
 from headrace.sources.lakehouse.changes_sql import rows_sql
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two generations of a stream table.
-
-    Args:
-        green: What the catalog has of them.
-        public: The public one.
-        other: The one beside it.
-        other_name: What that is called afterwards.
-    """
-
-    green: Green
-    public: TableState
-    other: TableState
-    other_name: TableName
-
-
-@dataclass(frozen=True, slots=True)
-class Half:
-    """One side of an exchanged pair.
-
-    Args:
-        state: What the catalog says of the relation.
-        name: What it is called afterwards.
-        source: The generation whose definition and rows it receives.
-        details: Its definition then.
-        outcome: What was written for it.
-        altered: Whether its columns are others than before.
-    """
-
-    state: TableState
-    name: TableName
-    source: TableState
-    details: Details
-    outcome: Outcome
-    altered: bool
-
-    @property
-    def version(self) -> int:
-        """Return its version afterwards."""
-        before = -1 if self.state.newest is None else self.state.newest.version
-        return before + self.moved
-
-    @property
-    def moved(self) -> bool:
-        """Return whether its rows or columns change; equal rows make no new version."""
-        return self.altered or bool(self.outcome.inserted + self.outcome.deleted)
 
 
 class Exchange:
@@ -117,17 +67,16 @@ class Exchange:
         self.events = events
         self.clock = clock
 
-    def write(self, pairs: Sequence[Pair], deployment: str) -> list[tuple[Half, Half]]:
+    def write(self, pairs: Sequence[Pair], moves: Sequence[Move], deployment: str) -> Halves:
         """Write what each generation receives into `staging`; readers see nothing of it.
 
         Args:
             pairs: The stream tables, producers first.
+            moves: What becomes public, or is public no longer; nothing is written for it.
             deployment: The deployment.
-
-        Returns:
-            By pair, the public half and the other one.
         """
         redirects = {p.public.table.name: p.other_name for p in pairs}
+        redirects |= {m.green.original: m.name for m in moves if not m.arrives}
         halves = []
         for pair in pairs:
             new = in_generation(from_json(pair.other.table.details), "", {})
@@ -135,11 +84,13 @@ class Exchange:
             public = self._half(pair.public, pair.public.table.name, pair.other, new)
             other = self._half(pair.other, pair.other_name, pair.public, old)
             halves.append((public, other))
-        return halves
+        arriving = tuple(_moved(m, "", {}) for m in moves if m.arrives)
+        leaving = tuple(_moved(m, deployment, redirects) for m in moves if not m.arrives)
+        return Halves(tuple(halves), arriving, leaving)
 
     def publish(
         self,
-        halves: Sequence[tuple[Half, Half]],
+        halves: Halves,
         greens: Sequence[Green],
         leases: Callable[[], tuple[Lease, ...]],
         *,
@@ -151,7 +102,7 @@ class Exchange:
 
         Args:
             halves: What `write` has written.
-            greens: Second generations, as they are afterwards.
+            greens: Members of the deployment, as they are afterwards.
             leases: Leases on all of them.
             reason: `PROMOTED` or `ROLLED_BACK`.
             stops: Readers outside that cannot go on.
@@ -168,9 +119,10 @@ class Exchange:
         assert record is not None  # make_visible would have raised
         return record, seconds
 
-    def put_back(self, pairs: Sequence[Pair], leases: tuple[Lease, ...]) -> None:
+    def put_back(self, pairs: Sequence[Pair], moves: Sequence[Move], leases: tuple[Lease, ...]) -> None:
         """Put back what was written for an exchange that does not come about."""
-        tables = [t for p in pairs for state in (p.public, p.other) for t in state.table.stored]
+        states = [state for p in pairs for state in (p.public, p.other)] + [m.state for m in moves]
+        tables = [t for state in states for t in state.table.stored]
         self.catalog.reset_staging(tables, held=leases)
 
     # ---- contents
@@ -211,37 +163,36 @@ class Exchange:
 
     def _publication(
         self,
-        halves: Sequence[tuple[Half, Half]],
+        halves: Halves,
         greens: Sequence[Green],
         leases: tuple[Lease, ...],
         reason: FullReason,
         stops: tuple[Stop, ...],
         why: str,
     ) -> Publication:
-        each = [half for pair in halves for half in pair]
-        renames = tuple(Rename(h.state.table.name, h.name) for h in each if h.name != h.state.table.name)
+        renames = tuple(Rename(h.state.table.name, h.name) for h in halves if h.name != h.state.table.name)
         return Publication(
-            swaps=tuple(swap for half in each for swap in _swaps(half)),
-            versions=tuple(_version(half) for half in each if half.moved),
-            frontiers=tuple(move for half in each if (move := _frontier_move(half, halves)) is not None),
-            history=tuple(self._entry(half, halves, reason, why) for half in each),
+            swaps=tuple(swap for half in halves for swap in _swaps(half)),
+            versions=tuple(_version(half) for half in halves if half.moved),
+            frontiers=tuple(move for half in halves if (move := frontier_move(half, halves)) is not None),
+            history=tuple(self._entry(half, halves, reason, why) for half in halves),
             leases=leases,
-            definitions=tuple(_definition(half) for half in each),
+            definitions=tuple(_definition(half) for half in halves),
             renames=renames,
             relation_renames=renames,
             greens=tuple(greens),
-            stops=stops,
+            stops=(*stops, *_still_stopped(halves)),
         )
 
-    def _entry(self, half: Half, halves: Sequence[tuple[Half, Half]], reason: FullReason, why: str) -> HistoryEntry:
-        move, now = _frontier_move(half, halves), self.clock.now()
+    def _entry(self, half: Half, halves: Halves, reason: FullReason, why: str) -> HistoryEntry:
+        move, now = frontier_move(half, halves), self.clock.now()
         meta = half.outcome.written.get(half.state.table.name)
         before = half.state.newest.row_count if half.state.newest else None
         return HistoryEntry(
             stream=half.name,
             started_at=now,
             finished_at=now,
-            mode=RanAs.FULL,
+            mode=RanAs.NO_CHANGE if half.renamed else RanAs.FULL,
             reason=reason.value,
             reason_detail=f"{reason.sentence}: {why}" if why else reason.sentence,
             rows_inserted=half.outcome.inserted,
@@ -250,6 +201,19 @@ class Exchange:
             stages=dict(half.outcome.seconds),
             frontier=None if move is None else move.frontier,
         )
+
+
+def _moved(move: Move, deployment: str, redirects: Mapping[TableName, TableName]) -> Half:
+    details = in_generation(from_json(move.state.table.details), deployment, redirects)
+    return Half(move.state, move.name, move.state, details, Outcome(), altered=False)
+
+
+def _still_stopped(halves: Halves) -> Iterator[Stop]:
+    """Yield tables that are stopped, and only get another name."""
+    for half in halves:
+        table = half.state.table
+        if half.renamed and table.status is Status.STOPPED:
+            yield Stop(half.name, table.stopped_code or "", table.stopped_reason or "")
 
 
 def _rows(state: TableState, meta: TableMeta) -> str:
@@ -281,25 +245,3 @@ def _definition(half: Half) -> Definition:
         log=half.state.table.log,
         options=given.options,
     )
-
-
-def _frontier_move(half: Half, halves: Sequence[tuple[Half, Half]]) -> FrontierMove | None:
-    """Return the frontier that a generation receives, in terms of the relations it reads then.
-
-    None where the other one has not read the newest version of a table that is exchanged along: no version of the
-    relation read from then on has these rows, so that it is loaded anew by its next refresh.
-    """
-    receiving = next(side for side in zip(*halves, strict=True) if any(one is half for one in side))
-    called = {h.source.table.name: h for h in receiving}
-    moved: dict[TableName, int] = {}
-    for source, version in half.source.frontier.items():
-        along = called.get(source)
-        if along is None:
-            moved[source] = version
-        elif along.source.newest is not None and along.source.newest.version == version:
-            moved[along.name] = along.version
-        else:
-            return None
-    given = half.source.table
-    behind = given.companion_behind if given.companion is not None else None
-    return FrontierMove(half.name, Frontier(moved), companion_behind=behind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from headrace.catalog import Green, Role
 from headrace.errors import UserError
 from headrace.names import TableName
 
@@ -36,3 +37,17 @@ def green_name(original: TableName, deployment: str) -> TableName:
 def previous_name(original: TableName, deployment: str) -> TableName:
     """Return where the former generation is queried after it."""
     return green_name(original, deployment + PREVIOUS)
+
+
+def promoted_name(green: Green) -> TableName:
+    """Return what a member of a deployment is called once it is promoted."""
+    if green.role is Role.NEW:
+        return green.original
+    return previous_name(green.original, green.deployment)
+
+
+def taken_back_name(green: Green) -> TableName:
+    """Return what it is called once its promotion was taken back."""
+    if green.role is Role.DROP:
+        return green.original
+    return green_name(green.original, green.deployment)

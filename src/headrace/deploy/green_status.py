@@ -12,6 +12,7 @@ from headrace.catalog import (
     Green,
     Json,
     Outcome,
+    Role,
     SchedulingState,
     Status,
     StreamTable,
@@ -22,6 +23,7 @@ from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import from_json
 from headrace.deploy.blue_settings import altered
 from headrace.deploy.deployment_results import GreenInfo, LoadProgress
+from headrace.deploy.readiness import left_readers
 from headrace.deploy.root_versions import RootVersions, behind, behind_seconds, within_threshold
 from headrace.deploy.unattended.promotion_conditions import parse_conditions, texts_of
 from headrace.deploy.unattended.watch import watch_from_json
@@ -46,6 +48,8 @@ def green_infos(
     with catalog.reading() as reader:
         state = _DeploymentState(
             reader,
+            reader.greens(),
+            reader.dependencies(),
             {t.name: t for t in reader.stream_tables()},
             reader.newest_versions(),
             scheduling,
@@ -57,7 +61,8 @@ def green_infos(
             now,
             lag_threshold,
         )
-        return tuple(state.info(green) for green in chosen if {green.name, green.original} <= state.tables.keys())
+        there = [g for g in chosen if g.name in state.tables]  # others were dropped just now
+        return tuple(state.info(g) for g in there if g.role is not Role.EXCHANGE or g.original in state.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class _DeploymentState:
     """The catalog at one moment."""
 
     reader: Reader
+    greens: Sequence[Green]
+    reads: Mapping[TableName, Sequence[TableName]]
     tables: Mapping[TableName, StreamTable]
     newest: Mapping[TableName, Version]
     scheduling: Mapping[TableName, SchedulingState]
@@ -78,12 +85,13 @@ class _DeploymentState:
 
     def info(self, green: Green) -> GreenInfo:
         """Return where one generation stands."""
-        table, public = self.tables[green.name], self.tables[green.original]
+        table, public = self.tables[green.name], self.tables.get(green.original)
         roots = self.roots.of(green.name)
         lag = behind(roots, self.roots.of(green.original))
         loaded = green.name in self.newest and table.status is not Status.NEW
         seconds = self._lag_seconds(lag, green)
-        converged = loaded and within_threshold(lag, seconds, self._threshold(green))
+        leaves = green.role is Role.DROP and green.public
+        converged = leaves or (loaded and within_threshold(lag, seconds, self._threshold(green)))
         state, detail = self._state(green, table, loaded=loaded, converged=converged)
         rows, rows_public = (
             self.newest[n].row_count if n in self.newest else None for n in (green.name, green.original)
@@ -102,8 +110,8 @@ class _DeploymentState:
             lag_seconds=seconds,
             rows=rows,
             rows_public=rows_public,
-            changes=_changes(table, public),
-            altered=altered(green.blue, public),
+            changes=() if public is None or public is table else _changes(table, public),
+            altered=altered(green.blue, public) if public is not None and green.blue else (),
             held_by=self._held(table, roots),
             seconds=round(sum(e.seconds for e in entries), 3),
             refreshes=sum(e.outcome is Outcome.OK for e in entries),
@@ -116,6 +124,7 @@ class _DeploymentState:
             else f"{auto.refused_code}: {auto.refused_reason}",
             watched_until=None if watch is None else watch.until,
             on_trouble=None if watch is None else watch.on_trouble,
+            role=green.role.value,
         )
 
     def _threshold(self, green: Green) -> float:
@@ -148,6 +157,10 @@ class _DeploymentState:
         known = self.scheduling.get(green.name, SchedulingState())
         if green.promoted_at is not None:
             return "promoted", None
+        if green.role is Role.DROP:
+            along = [g for g in self.greens if g.deployment == green.deployment and g.promoted_at is None]
+            still = ", ".join(b.reader for b in left_readers(along, self.reads) if b.source == str(green.name))
+            return "converged", f"still read by {still}" if still else None
         if table.status is Status.STOPPED:
             return "failed", table.stopped_reason
         if known.error_code is not None:

@@ -7,22 +7,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from headrace.catalog import Catalog, Green, Lease, resource_of
+from headrace.catalog import Catalog, Green, Lease, Role, resource_of
 from headrace.clock import Clock
 from headrace.definitions.details import from_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.column_changes import broken_readers, stops
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
-from headrace.deploy.exchange import Exchange, Half, Pair
-from headrace.deploy.generation_names import green_name, previous_name
+from headrace.deploy.ending import end
+from headrace.deploy.exchange import Exchange
+from headrace.deploy.generation_names import promoted_name, taken_back_name
+from headrace.deploy.halves import Half, Halves, Move, Pair
 from headrace.deploy.promotion_checks import refuse_failing
 from headrace.deploy.promotion_options import PromotionOptions
 from headrace.deploy.readiness import (
     already_exchanged,
+    left_readers,
     ordered,
     refuse_altered,
     refuse_apart,
     refuse_changed,
+    refuse_taken,
     refuse_torn,
     refuse_unready,
 )
@@ -67,7 +71,7 @@ class Promotion:
 
         Raises:
             UserError: `ALREADY_PROMOTED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `GREEN_FAILED`, `READERS_BROKEN`,
-                `CHECK_FAILED`, `GREEN_DIFFERS`.
+                `CHECK_FAILED`, `GREEN_DIFFERS`, `TABLE_EXISTS`.
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         if done := next((g for g in chosen if g.promoted_at is not None), None):
@@ -76,28 +80,21 @@ class Promotion:
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog)
         refuse_unready(chosen, self.catalog, self.clock.now(), how.lag_threshold)
-        broken = self._broken(chosen)
-        if broken and not (how.force or how.dry_run):
-            raise _readers_broken(broken)
-        if how.dry_run:
-            tables = tuple(self._exchanged(green) for green in chosen)
-            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True)
         now = self.clock.now()
-        watch = watch_of(how, now)
-        after = [
-            replace(
-                g,
-                name=previous_name(g.original, g.deployment),
-                promoted_at=now,
-                keep_until=now + how.rollback_window,
-                watch=None if watch is None else watch.to_json(),
-            )
-            for g in chosen
-        ]
+        until, watch = now + how.rollback_window, watch_of(how, now)
+        noted = None if watch is None else watch.to_json()
+        after = [replace(g, name=promoted_name(g), promoted_at=now, keep_until=until, watch=noted) for g in chosen]
+        refuse_taken(chosen, after, self.catalog)
+        broken = self._broken(chosen)
+        if not how.dry_run and (lost := broken if not how.force else [b for b in broken if b.column is None]):
+            raise _readers_broken(lost)
+        if how.dry_run:
+            tables = tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True))
+            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True)
         result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify, checks=how.checks)
         if not how.keep_fresh:
-            self.catalog.pause([green.name for green in after])
-        return replace(result, seconds=round(time.monotonic() - begin, 3), keep_until=after[0].keep_until)
+            self.catalog.pause([green.name for green in after if not green.public])
+        return replace(result, seconds=round(time.monotonic() - begin, 3), keep_until=until)
 
     def roll_back(self, chosen: Sequence[Green], why: str = "") -> PromotionResult:
         """Put former generations back in the place of the public stream tables.
@@ -107,7 +104,8 @@ class Promotion:
             why: Why, for the history; "" where somebody asked for it.
 
         Raises:
-            UserError: `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `READERS_BROKEN`.
+            UserError: `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `READERS_BROKEN`,
+                `TABLE_EXISTS`.
             EnvironmentFault: `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         begin = time.monotonic()
@@ -116,21 +114,19 @@ class Promotion:
             _refuse_late(green, self.clock.now())
         refuse_torn(chosen, self.catalog)
         self._refuse_changed(chosen)
+        after = [replace(g, name=taken_back_name(g), promoted_at=None, keep_until=None, watch=None) for g in chosen]
+        refuse_taken(chosen, after, self.catalog)
         if broken := self._broken(chosen):
             raise _readers_broken(broken)
-        after = [
-            replace(g, name=green_name(g.original, g.deployment), promoted_at=None, keep_until=None, watch=None)
-            for g in chosen
-        ]
         result = self._exchange(chosen, after, FullReason.ROLLED_BACK, (), why=why)
-        self.catalog.unpause([green.name for green in after])
+        self.catalog.unpause([then.name for g, then in zip(chosen, after, strict=True) if not g.public])
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
     def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
-        """Drop second generations with all that they store.
+        """Drop second generations with all that they store; what is public stays so.
 
         Args:
-            chosen: The generations; greens that read each other go together.
+            chosen: The members; greens that read each other go together.
 
         Returns:
             What was dropped, producers first.
@@ -141,9 +137,7 @@ class Promotion:
         """
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog, dropped=True)
-        names = tuple(green.name for green in chosen)
-        self.creator.drop_together(names, still=lambda: refuse_changed(chosen, self.catalog.greens()))
-        return names
+        return end(chosen, self.catalog, self.creator)
 
     # ---- steps
 
@@ -161,55 +155,61 @@ class Promotion:
         tolerant = reason is FullReason.ROLLED_BACK
         for last in [False] * (TRIES - 1) + [True]:
             self._bring_together(chosen, tolerant=tolerant)
-            resources = [resource_of(n) for g in chosen for n in (g.original, g.name)]
+            names = {g.original for g in chosen} | {g.name for g in (*chosen, *after)}
+            resources = [resource_of(n) for n in sorted(names)]
             with holding_leases_in_turn(self.catalog, resources, patience=PATIENCE) as leases:
                 # once more, as somebody may have been faster; under the leases it is little, and nobody is
                 failed = self._bring_together(chosen, tolerant=tolerant, held=leases)
                 units = self._grouping()
+                members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
                     with self.catalog.reading() as reader:
-                        cut = refuse_apart(chosen, reader, {g.original: units.members(g.original) for g in chosen})
+                        cut = refuse_apart(chosen, reader, members)
                 except HeadraceError as error:
                     if error.code != "NO_COMMON_CUT" or last or failed is not None:
                         raise failed or error from None
                     continue
                 if checks:
                     refuse_failing(checks, {g.original: g.name for g in chosen}, self.exchange.session)
-                pairs = [
-                    Pair(
-                        green,
-                        gather_facts.known(self.catalog, green.original),
-                        gather_facts.known(self.catalog, green.name),
-                        later.name,
-                    )
-                    for green, later in zip(chosen, after, strict=True)
-                ]
-                self.exchange.put_back(pairs, leases())  # what a process that was killed has left
+                pairs, moves = self._states(chosen, after)
+                self.exchange.put_back(pairs, moves, leases())  # what a process that was killed has left
                 tables = {t.name: t for t in self.catalog.stream_tables()}
+                settings = {p.green.name: settings_of(p.other.table) for p in pairs}
+                settings |= {m.green.name: settings_of(m.state.table) for m in moves}
                 try:
-                    halves = self.exchange.write(pairs, chosen[0].deployment)
+                    halves = self.exchange.write(pairs, moves, chosen[0].deployment)
                     if verify:
                         _refuse_different(halves)
                     record, seconds = self.exchange.publish(
                         halves,
-                        [replace(g, blue=_settings(p)) for g, p in zip(after, pairs, strict=True)],
+                        [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)],
                         leases,
                         reason=reason,
                         stops=stops(broken, tables),
                         why=why,
                     )
                 except BaseException:
-                    self.exchange.put_back(pairs, leases())
+                    self.exchange.put_back(pairs, moves, leases())
                     raise
             return PromotionResult(
                 chosen[0].deployment,
-                tuple(_result(public, other) for public, other in halves),
+                _results(halves, chosen),
                 publication=record.id,
                 publish_seconds=round(seconds, 4),
                 broken=tuple(broken),
                 frontier={str(root): version for root, version in cut.items()},
             )
         raise AssertionError("the last try returns or raises")
+
+    def _states(self, chosen: Sequence[Green], after: Sequence[Green]) -> tuple[list[Pair], list[Move]]:
+        pairs, moves = [], []
+        for green, later in zip(chosen, after, strict=True):
+            state = gather_facts.known(self.catalog, green.name)
+            if green.role is Role.EXCHANGE:
+                pairs.append(Pair(green, gather_facts.known(self.catalog, green.original), state, later.name))
+            else:
+                moves.append(Move(green, state, later.name))
+        return pairs, moves
 
     def _bring_together(
         self, chosen: Sequence[Green], *, tolerant: bool, held: Callable[[], tuple[Lease, ...]] = tuple
@@ -227,8 +227,8 @@ class Promotion:
         failed: HeadraceError | None = None
         heads, cut = self.creator.refresher.heads(), self._grouping()
         self._refuse_changed(chosen)
-        greens = {cut.units.unit_of[g.name] for g in chosen}
-        public = {cut.units.unit_of[g.original] for g in chosen}
+        greens = {cut.units.unit_of[g.name] for g in chosen if not g.public}
+        public = {cut.units.unit_of[g.original] for g in chosen if g.original in cut.units.unit_of}
         # what lies between them and the root sources, too: or they would reflect these at different ages
         for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
             try:
@@ -257,27 +257,40 @@ class Promotion:
     def _broken(self, chosen: Sequence[Green]) -> tuple[BrokenReader, ...]:
         with self.catalog.reading() as reader:
             refuse_changed(chosen, reader.greens())
-            tables = {t.name: t for t in reader.stream_tables()}
-        after = {g.original: from_json(tables[g.name].details).output for g in chosen}
-        return broken_readers(tables, after, {g.original for g in chosen})
+            tables, reads = {t.name: t for t in reader.stream_tables()}, reader.dependencies()
+        exchanged = [g for g in chosen if g.role is Role.EXCHANGE]
+        after = {g.original: from_json(tables[g.name].details).output for g in exchanged}
+        return left_readers(chosen, reads) + broken_readers(tables, after, {g.original for g in chosen})
 
-    def _exchanged(self, green: Green) -> Exchanged:
-        now, then = (
+    def _exchanged(self, green: Green, then: TableName) -> Exchanged:
+        if green.role is not Role.EXCHANGE:
+            return Exchanged(str(green.original), None if then == green.original else str(then), role=green.role.value)
+        before, after = (
             [c.name for c in from_json(self.catalog.stream_table(name).details).output]
             for name in (green.original, green.name)
         )
-        other = previous_name(green.original, green.deployment)
         return Exchanged(
             str(green.original),
-            str(other),
-            columns_added=tuple(c for c in then if c not in now),
-            columns_dropped=tuple(c for c in now if c not in then),
+            str(then),
+            columns_added=tuple(c for c in after if c not in before),
+            columns_dropped=tuple(c for c in before if c not in after),
         )
 
 
-def _settings(pair: Pair) -> dict[str, object]:
-    given = settings_of(pair.other.table)
-    return dict(given)
+def _results(halves: Halves, chosen: Sequence[Green]) -> tuple[Exchanged, ...]:
+    """Return what became of members, producers first."""
+    found = {public.name: _result(public, other) for public, other in halves.pairs}
+    for half in (*halves.arriving, *halves.leaving):
+        green = next(g for g in chosen if g.name == half.state.table.name)
+        rows, arrives = half.state.newest.row_count if half.state.newest else None, half in halves.arriving
+        found[green.original] = Exchanged(
+            str(green.original),
+            None if arrives else str(half.name),
+            rows if arrives else 0,
+            0 if arrives else rows,
+            role=green.role.value,
+        )
+    return tuple(found[g.original] for g in chosen)
 
 
 def _result(public: Half, other: Half) -> Exchanged:
@@ -293,7 +306,7 @@ def _result(public: Half, other: Half) -> Exchanged:
     )
 
 
-def _refuse_different(halves: Sequence[tuple[Half, Half]]) -> None:
+def _refuse_different(halves: Halves) -> None:
     """Refuse generations of one definition whose rows differ.
 
     What reads a table that is exchanged for another one may differ.
@@ -301,8 +314,8 @@ def _refuse_different(halves: Sequence[tuple[Half, Half]]) -> None:
     Raises:
         UserError: `GREEN_DIFFERS`.
     """
-    changed: set[TableName] = set()
-    for public, _ in halves:
+    changed: set[TableName] = {half.name for half in halves.arriving}
+    for public, _ in halves.pairs:
         old, new = from_json(public.state.table.details), public.details
         reads = {use.name for use in new.sources}
         if (old.query, old.namespace, old.semantics) != (new.query, new.namespace, new.semantics) or reads & changed:
@@ -332,9 +345,13 @@ def _refuse_late(green: Green, now: dt.datetime) -> None:
 
 
 def _readers_broken(broken: Sequence[BrokenReader]) -> UserError:
-    listed = "; ".join(f"{b.reader}: column {b.column} of {b.source} {b.what}" for b in broken)
+    listed = "; ".join(f"{b.reader}: {b.missed} {b.what}" for b in broken)
+    whole = any(b.column is None for b in broken)
     return UserError(
         "READERS_BROKEN",
-        f"Stream tables outside the deployment would miss columns: {listed}. Nothing was changed.",
-        hint="Make them part of the deployment, keep the columns, or have these readers stopped with --force.",
+        f"Stream tables that remain would miss what they read: {listed}. Nothing was changed.",
+        hint="Have them read something else, drop them, or make that part of the deployment (`headrace deploy create`, "
+        "`headrace deploy drop`)."
+        if whole
+        else "Make them part of the deployment, keep the columns, or have these readers stopped with --force.",
     )

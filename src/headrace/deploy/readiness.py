@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 
-from headrace.catalog import Catalog, Green, SchedulingState, Status, StreamTable
+from headrace.catalog import Catalog, Green, Role, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.deploy.blue_settings import altered
+from headrace.deploy.deployment_results import BrokenReader
 from headrace.deploy.root_versions import RootVersions, at_one_cut, behind, behind_seconds, within_threshold
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.graph.dag import Dag
-from headrace.names import TableName
+from headrace.names import LAKE, TableName
 
 AGAIN = "Try again; a pause of the scheduler (`headrace pause`) helps where production never stands still."
 
@@ -68,7 +69,7 @@ def refuse_torn(chosen: Sequence[Green], catalog: Catalog, *, dropped: bool = Fa
     Raises:
         UserError: `DEPLOYMENT_TORN`.
     """
-    names = {g.name for g in chosen}
+    names = {g.name for g in chosen if not (dropped and g.public)}
     deployment = chosen[0].deployment
     rest = {g.name for g in catalog.greens() if g.deployment == deployment} - names
     for reader, sources in catalog.dependencies().items():
@@ -103,6 +104,8 @@ def refuse_unready(
         refuse_changed(chosen, reader.greens())
         for green in chosen:
             refuse_altered(green, tables)
+            if green.role is Role.DROP:
+                continue
             if (trouble := _trouble(tables[green.name], scheduling.get(green.name, SchedulingState()))) is not None:
                 raise trouble
             if green.name not in loaded or tables[green.name].status is Status.NEW:
@@ -166,11 +169,15 @@ def refuse_altered(green: Green, tables: Mapping[TableName, StreamTable]) -> Non
     Raises:
         UserError: `GREEN_OUTDATED`.
     """
-    if what := altered(green.blue, tables[green.original]):
+    if green.role is Role.NEW and green.promoted_at is None:
+        return
+    table = tables[green.original if green.role is Role.EXCHANGE else green.name]
+    if what := altered(green.blue, table):
         raise UserError(
             "GREEN_OUTDATED",
-            f"{', '.join(what).capitalize()} of {green.original} changed since {green.name} was made; an exchange "
-            "would undo that.",
+            f"{', '.join(what).capitalize()} of {green.original} changed since "
+            f"{'it became part of' if green.public else f'{green.name} was made in'} deployment {green.deployment}; "
+            "an exchange would undo that.",
             hint=f"Undo it, or begin again: `headrace deploy cancel {green.original}`, then `headrace deploy create`.",
         )
 
@@ -192,6 +199,53 @@ def _trouble(table: StreamTable, known: SchedulingState) -> HeadraceError | None
         "GREEN_FAILED",
         f"{table.name} cannot be promoted: {why}",
         hint=f"`headrace deploy cancel {table.name}`, or mend it and refresh it; skipped rows come in with --full.",
+    )
+
+
+def refuse_taken(chosen: Sequence[Green], after: Sequence[Green], catalog: Catalog) -> None:
+    """Refuse an exchange that would give a table the name of another one.
+
+    Args:
+        chosen: The members.
+        after: The same, as they are to be.
+        catalog: The catalog.
+
+    Raises:
+        UserError: `TABLE_EXISTS`.
+    """
+    refuse_existing([g.name for g in after if g.name not in {now.name for now in chosen}], catalog)
+
+
+def refuse_existing(names: Sequence[TableName], catalog: Catalog) -> None:
+    """Refuse names that something has already, or had while stream tables read it.
+
+    Raises:
+        UserError: `TABLE_EXISTS`.
+    """
+    there = catalog.pointers(LAKE, names).keys() | {r.name for r in catalog.relations()}
+    if taken := next((name for name in names if name in there), None):
+        raise UserError(
+            "TABLE_EXISTS",
+            f"A table of the deployment is to be called {taken}, and there is, or was, one of that name already; "
+            "nothing was changed.",
+            hint=f"Drop {taken}, or choose another name for the table or the deployment.",
+        )
+
+
+def left_readers(chosen: Sequence[Green], reads: Mapping[TableName, Sequence[TableName]]) -> tuple[BrokenReader, ...]:
+    """Return who would still read what is public no longer.
+
+    Args:
+        chosen: The members that are exchanged at once.
+        reads: By stream table, what it reads.
+    """
+    leaving = {g.name for g in chosen if g.public}
+    replaced = leaving | {g.original for g in chosen if g.role is Role.EXCHANGE}
+    return tuple(
+        BrokenReader(str(reader), str(source), None, "is gone")
+        for reader, sources in sorted(reads.items())
+        for source in sources
+        if source in leaving and reader not in replaced
     )
 
 
@@ -219,8 +273,10 @@ def refuse_apart(
     names, originals = {g.name for g in chosen}, {g.original for g in chosen}
     cut: dict[TableName, int] = {}
     for green in chosen:
+        if green.public:
+            continue  # it leaves: nobody reads it together with the others afterwards
         own, public = roots.of(green.name), roots.of(green.original)
-        alone = set(units[green.original]) <= originals
+        alone = set(units.get(green.original, ())) <= originals
         back = [s for s, v in frontiers.get(green.original, {}).items() if frontiers[green.name].get(s, v) < v]
         stale = [s for s, v in frontiers[green.name].items() if s in names and newest[s] != v]
         mixed = [root for root, range_ in own.items() if range_.oldest != range_.newest and public.get(root) != range_]

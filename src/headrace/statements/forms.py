@@ -18,7 +18,8 @@ ALTER = """  ALTER STREAM TABLE namespace.table SET SCHEDULE '1 minute'
   ALTER STREAM TABLE namespace.table DROP SCHEDULE
   ALTER STREAM TABLE namespace.table RESOLVE FUSE APPLY|SKIP|REINITIALIZE"""
 
-DROP = "  DROP STREAM TABLE [IF EXISTS] namespace.table [CASCADE]"
+DROP = """  DROP STREAM TABLE [IF EXISTS] namespace.table [CASCADE]
+  DROP STREAM TABLE namespace.table IN DEPLOYMENT name"""
 
 REFRESH = """  REFRESH STREAM TABLE namespace.table, … [FULL]
   REFRESH ALL STREAM TABLES [FULL]"""
@@ -31,9 +32,10 @@ SHOW = "  SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']"
 
 SHOW_CREATE = "  SHOW CREATE STREAM TABLE namespace.table, …"
 
-DEPLOYMENT = """  CREATE GREEN STREAM TABLE namespace.table [IN DEPLOYMENT name]
+DEPLOYMENT = """  CREATE [NEW] GREEN STREAM TABLE namespace.table [IN DEPLOYMENT name]
     [SCHEDULE '1 minute'] [REFRESH MODE AUTO|FULL|DIFFERENTIAL] [WITH (key = value, …)] [INITIALIZE TRUE|FALSE]
     [AUTO PROMOTE [(key = value, …)]] [AS SELECT …]
+  DROP STREAM TABLE namespace.table IN DEPLOYMENT name
   ALTER DEPLOYMENT name {AUTO PROMOTE [(key = value, …)] | NO AUTO PROMOTE}
   PROMOTE {GREEN STREAM TABLE namespace.table | DEPLOYMENT name} [FORCE] [VERIFY] [DRY RUN] [WITH (key = value, …)]
   ROLLBACK {GREEN STREAM TABLE namespace.table | DEPLOYMENT name}

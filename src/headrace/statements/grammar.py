@@ -116,6 +116,7 @@ class DropStreamTable(Statement):
     name: Name
     if_exists: bool = False
     cascade: bool = False
+    deployment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +164,7 @@ class CreateGreen(Statement):
     properties: dict[str, str] = field(default_factory=dict)
     initialize: bool = True
     auto_promote: dict[str, str] | None = None
+    new: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,6 +473,9 @@ def _alter(reader: _Reader) -> Statement:
 def _drop(reader: _Reader) -> Statement:
     if_exists = reader.if_exists()
     name = reader.table()
+    if not if_exists and reader.take("IN"):
+        reader.need("DEPLOYMENT")
+        return DropStreamTable(name=name, deployment=reader.name("A name for the deployment"))
     cascade = reader.take("CASCADE")
     return DropStreamTable(name=name, if_exists=if_exists, cascade=cascade)
 
@@ -503,6 +508,7 @@ def _show_create(reader: _Reader) -> Statement:
 
 
 def _create_green(reader: _Reader) -> Statement:
+    new = reader.peek(-4).word == "NEW"
     name, deployment, query = reader.table(), "green", None
     given, auto_promote = _TableOptions(), None
     while query is None and not reader.done:
@@ -524,6 +530,7 @@ def _create_green(reader: _Reader) -> Statement:
         properties=given.properties,
         initialize=given.initialize,
         auto_promote=auto_promote,
+        new=new,
     )
 
 
@@ -695,6 +702,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("SHOW", "STREAM"), "TABLES", forms.SHOW, _show),
     (("SHOW", "CREATE", "STREAM"), "TABLE", forms.SHOW_CREATE, _show_create),
     (("CREATE", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, _create_green),
+    (("CREATE", "NEW", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, _create_green),
     (("PROMOTE", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "PROMOTE")),
     (("PROMOTE", "DEPLOYMENT"), "", forms.DEPLOYMENT, partial(_end_green, "PROMOTE")),
     (("ROLLBACK", "GREEN", "STREAM"), "TABLE", forms.DEPLOYMENT, partial(_end_green, "ROLLBACK")),

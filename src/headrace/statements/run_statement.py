@@ -88,6 +88,8 @@ def _resolve_fuse(hr: Headrace, statement: st.ResolveFuse, script: str) -> Any:
 
 
 def _drop(hr: Headrace, statement: st.DropStreamTable, script: str) -> Any:
+    if statement.deployment is not None:
+        return hr.drop_with_green(_text(statement.name), statement.deployment)
     return hr.drop_stream_table(_text(statement.name), if_exists=statement.if_exists, cascade=statement.cascade)
 
 
@@ -130,6 +132,7 @@ def _create_green(hr: Headrace, statement: st.CreateGreen, script: str) -> Any:
             deployment=statement.deployment,
             initialize=statement.initialize,
             auto_promote=statement.auto_promote,
+            new=statement.new,
         )
 
 

@@ -237,6 +237,8 @@ def test_one_statement_means_one(sql: str) -> None:
     ("text", "statement"),
     [
         ("CREATE GREEN STREAM TABLE a.b", CreateGreen(name=("a", "b"))),
+        ("CREATE NEW GREEN STREAM TABLE a.b", CreateGreen(name=("a", "b"), new=True)),
+        ("DROP STREAM TABLE a.b IN DEPLOYMENT v2", DropStreamTable(sql="", name=("a", "b"), deployment="v2")),
         (
             "CREATE GREEN STREAM TABLE a.b IN DEPLOYMENT v2 SCHEDULE '1 minute' REFRESH MODE FULL WITH (tier = hot)",
             CreateGreen(

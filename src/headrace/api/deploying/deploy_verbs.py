@@ -39,6 +39,7 @@ class DeployVerbs(ProjectHandle):
         deployment: str = "green",
         initialize: bool = True,
         auto_promote: Mapping[str, str] | None = None,
+        new: bool = False,
     ) -> RefreshResult | None:
         """Build a second generation of a stream table beside the running one, and load it.
 
@@ -55,6 +56,7 @@ class DeployVerbs(ProjectHandle):
             initialize: Load it now; else a scheduler, or the next refresh, does.
             auto_promote: Have schedulers promote the deployment on these conditions, as `auto_promote` does; give them
                 with the last of its greens.
+            new: There is no public stream table of that name yet: the promotion brings it. It needs a query.
 
         Returns:
             The first load; None when `initialize` is off.
@@ -78,6 +80,7 @@ class DeployVerbs(ProjectHandle):
             None if refresh_mode is None else parse_mode(refresh_mode),
             options,
             initialize,
+            new,
         )
         engine, clock = self._engine(), SystemClock()
         with noting_loads(self._catalog, self.events, clock):
@@ -131,6 +134,24 @@ class DeployVerbs(ProjectHandle):
         from headrace.deploy.unattended.promotion_conditions import parse_conditions
 
         return parse_conditions(conditions)
+
+    def drop_with_green(self, name: str, deployment: str = "green") -> None:
+        """Make a public stream table part of a deployment whose promotion drops it.
+
+        Until then nothing changes. The promotion is refused while tables that remain read it; afterwards it is
+        `<namespace>__<deployment>_previous.<table>` as long as the promotion can be taken back, which makes it public
+        again with all that it had.
+
+        Args:
+            name: The public stream table.
+            deployment: The deployment; it is one from then on, if there was none of that name.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`, `INVALID_NAME`.
+        """
+        from headrace.deploy.create_green import drop_with
+
+        drop_with(self._name(name), deployment, catalog=self._catalog, clock=SystemClock())
 
     def green_status(
         self, name: str | None = None, *, deployment: str | None = None, lag_threshold: dt.timedelta | None = None
@@ -187,7 +208,7 @@ class DeployVerbs(ProjectHandle):
 
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`, `DEPLOYMENT_TORN`, `ALREADY_PROMOTED`, `GREEN_OUTDATED`, `GREEN_FAILED`,
-                `READERS_BROKEN`, `CHECK_FAILED`, `GREEN_DIFFERS`, `INVALID_OPTION`.
+                `READERS_BROKEN`, `CHECK_FAILED`, `GREEN_DIFFERS`, `INVALID_OPTION`, `TABLE_EXISTS`.
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         from headrace.deploy.promotion_options import PromotionOptions
@@ -233,7 +254,7 @@ class DeployVerbs(ProjectHandle):
 
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`, `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `GREEN_OUTDATED`, `DEPLOYMENT_TORN`,
-                `READERS_BROKEN`.
+                `READERS_BROKEN`, `TABLE_EXISTS`.
             EnvironmentFault: `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         from headrace.events import RolledBack

@@ -89,6 +89,7 @@ def end(connection: Connection, names: Sequence[TableName]) -> None:
     """Forget members of deployments that stay the stream tables that they are."""
     if names:
         forget(connection, list(relation_ids(connection, names).values()))
+        deployments.forget_empty(connection)
 
 
 def refuse_left(connection: Connection, ids: Sequence[int]) -> None:

@@ -35,7 +35,7 @@ def refuse_cycles(connection: Connection, publication: Publication) -> None:
     """
     if not publication.greens:
         return
-    waiting = [g for g in greens.read(connection) if g.promoted_at is None]
+    waiting = [g for g in greens.read(connection) if g.promoted_at is None and not g.public]
     of, members = {g.name: g.deployment for g in waiting}, {(g.deployment, g.original): g.name for g in waiting}
     reads: defaultdict[TableName, list[TableName]] = defaultdict(list)
     for texts in connection.execute(_READS):

@@ -20,11 +20,11 @@ def greens(found: Sequence[GreenInfo]) -> Iterator[RenderableType]:
     if not found:
         yield "There is no deployment."
         return
-    table = fmt.grid("Deployment", "Stream table", "State", "Behind", "Rows", "Public rows", "Queried as")
+    table = fmt.grid("Deployment", "Stream table", "", "State", "Behind", "Rows", "Public rows", "Queried as")
     for info in found:
         late = ", ".join(f"{number} of {root}" for root, number in info.lag_versions.items())
         rows = (fmt.NOTHING if n is None else fmt.count(n) for n in (info.rows, info.rows_public))
-        cells = (info.deployment, info.name, info.state, late or fmt.NOTHING, *rows, info.green)
+        cells = (info.deployment, info.name, info.role, info.state, late or fmt.NOTHING, *rows, info.green)
         table.add_row(*(escape(cell) for cell in cells))
     yield table
     for info in found:
@@ -66,15 +66,16 @@ def promotion(result: PromotionResult) -> Iterator[RenderableType]:
     """Yield what a promotion, or taking it back, did or would do."""
     from rich.markup import escape
 
-    table = fmt.grid("Stream table", "Rows +", "Rows -", "Columns", "The other generation")
+    table = fmt.grid("Stream table", "", "Rows +", "Rows -", "Columns", "The other generation")
     for one in result.tables:
         columns = [f"+{c}" for c in one.columns_added] + [f"-{c}" for c in one.columns_dropped]
         rows = (fmt.NOTHING if n is None else fmt.count(n) for n in (one.rows_inserted, one.rows_deleted))
-        table.add_row(escape(one.name), *rows, escape(" ".join(columns)) or fmt.NOTHING, escape(one.other))
+        cells = (one.name, one.role, *rows, " ".join(columns) or fmt.NOTHING, one.other or fmt.NOTHING)
+        table.add_row(*(escape(cell) for cell in cells))
     yield table
     for b in result.broken:
-        would = "would stop" if result.dry_run else "was stopped"
-        yield escape(f"{b.reader} {would}: column {b.column} of {b.source} {b.what}")
+        would = "would be left without" if b.column is None else "would stop" if result.dry_run else "was stopped"
+        yield escape(f"{b.reader} {would}: {b.missed} {b.what}")
     if result.dry_run:
         yield "Nothing was done: --dry-run."
     elif result.keep_until is not None:

@@ -38,6 +38,8 @@ def deploy() -> None:
     \b
     Examples:
       headrace deploy create shop.revenue -f revenue_v2.sql
+      headrace deploy create shop.regions --new -f regions.sql
+      headrace deploy drop shop.old
       headrace deploy status
       headrace deploy promote shop.revenue --dry-run
       headrace deploy promote --all green --watch '10 minutes'
@@ -54,6 +56,7 @@ def deploy() -> None:
 @options.schedule
 @click.option("--mode", "-m", type=options.MODE, help="How it is refreshed; else as the public one.")
 @click.option("--deployment", "-d", default="green", show_default=True, help="What is promoted together.")
+@click.option("--new", is_flag=True, help="There is no public one yet; needs a query.")
 @click.option("--load/--no-load", "initialize", default=True, help="Load it now (the default), or by the scheduler.")
 @click.option("--auto-promote", is_flag=True, help="Have schedulers promote the deployment once it has converged.")
 @CONDITIONS
@@ -66,6 +69,7 @@ def create(
     schedule: str | None,
     mode: str | None,
     deployment: str,
+    new: bool,
     initialize: bool,
     auto_promote: bool,
     conditions: tuple[str, ...],
@@ -86,6 +90,7 @@ def create(
             deployment=deployment,
             initialize=initialize,
             auto_promote=_conditions(conditions) if auto_promote else None,
+            new=new,
         )
     if result is None:
         confirm(asked, {"created": name, "deployment": deployment}, f"The green of {name} is defined; not loaded yet.")
@@ -119,6 +124,21 @@ def auto(asked: Invocation, deployment: str, conditions: tuple[str, ...], off: b
         hr.auto_promote(deployment, wanted)
     said = "does not promote itself any more" if off else "is promoted by schedulers once its conditions hold"
     confirm(asked, {"deployment": deployment, "auto_promote": wanted}, f"Deployment {deployment} {said}.")
+
+
+@deploy.command("drop")
+@options.name
+@click.option("--deployment", "-d", default="green", show_default=True, help="What is promoted together.")
+@pass_invocation
+def drop(asked: Invocation, name: str, deployment: str) -> None:
+    """Have the promotion of a deployment drop a public stream table; until then nothing changes.
+
+    Refused at promotion while tables that remain read it. A rollback makes it public again with all that it had;
+    `headrace deploy cancel NAME` lets it stay.
+    """
+    with asked.open() as hr:
+        hr.drop_with_green(name, deployment)
+    confirm(asked, {"drops": name, "deployment": deployment}, f"The promotion of {deployment} is to drop {name}.")
 
 
 @deploy.command("status")

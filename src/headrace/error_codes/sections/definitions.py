@@ -55,7 +55,7 @@ CODES = (
     ),
     ErrorCode(
         "TABLE_EXISTS",
-        message="A table or view of that name exists and is no stream table.",
+        message="A table or view of that name exists and is no stream table, or is not the one of a deployment.",
         cause="Headrace never overwrites what it does not own.",
         remedy="Choose another name, or drop that table first.",
         retry="no",

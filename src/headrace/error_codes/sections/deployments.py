@@ -66,9 +66,12 @@ CODES = (
     ),
     ErrorCode(
         "READERS_BROKEN",
-        message="Stream tables outside the deployment read columns that would be gone, or have another type.",
-        cause="The message names each column with its reader.",
-        remedy="Make the readers part of the deployment, keep the columns, or promote with `force`, which stops them.",
+        message="Stream tables that remain read columns, or whole tables, that would be gone or of another type.",
+        cause="The message names each with its reader.",
+        remedy=(
+            "Make the readers part of the deployment, or keep the columns. `force` stops readers of columns, not those "
+            "of a table that is to be dropped, or goes because a promotion is taken back."
+        ),
         retry="no",
     ),
     ErrorCode(

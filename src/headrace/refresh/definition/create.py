@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from headrace.catalog import Catalog, Green, Lease, Publication, StreamTable, Swap, resource_of
+from headrace.catalog import Catalog, Green, Lease, Publication, Role, StreamTable, Swap, resource_of
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json, to_json
 from headrace.errors import HeadraceError, UserError
@@ -153,20 +153,29 @@ class Creator:
         self.drop_together(doomed, still=partial(refuse_deployed, self.catalog, doomed))
         return tuple(doomed)
 
-    def drop_together(self, doomed: Sequence[TableName], *, still: Callable[[], None] = lambda: None) -> None:
+    def drop_together(
+        self,
+        doomed: Sequence[TableName],
+        *,
+        ended: Sequence[TableName] = (),
+        still: Callable[[], None] = lambda: None,
+    ) -> None:
         """Drop stream tables in one transaction, whoever reads them.
 
         Args:
             doomed: The stream tables.
+            ended: Others that stay, and are members of a deployment no longer.
             still: Raises, under the leases, where they are not to be dropped any more.
         """
         for name in doomed:
             self.catalog.stream_table(name)
-        with holding_leases(self.catalog, [resource_of(n) for n in doomed]) as leases:
+        with holding_leases(self.catalog, [resource_of(n) for n in (*doomed, *ended)]) as leases:
             still()
             # only now: an exchange may just have given one of them what another one stored
             stored = tuple(t for name in doomed for t in self.catalog.stream_table(name).stored)
-            self.catalog.publish(Publication(drops=tuple(doomed), deletes=stored, leases=leases()))
+            self.catalog.publish(
+                Publication(drops=tuple(doomed), deletes=stored, leases=leases(), greens_ended=tuple(ended))
+            )
 
     def refresh_group(
         self,
@@ -327,7 +336,7 @@ def refuse_green(catalog: Catalog, name: TableName) -> None:
     Raises:
         UserError: `IN_DEPLOYMENT`.
     """
-    if green := next((g for g in catalog.greens() if g.name == name), None):
+    if green := next((g for g in catalog.greens() if g.name == name and not g.public), None):
         raise UserError(
             "IN_DEPLOYMENT",
             f"{name} belongs to deployment {green.deployment} of {green.original}.",
@@ -336,15 +345,16 @@ def refuse_green(catalog: Catalog, name: TableName) -> None:
 
 
 def refuse_deployed(catalog: Catalog, names: Collection[TableName]) -> None:
-    """Refuse to drop stream tables of which there are two generations.
+    """Refuse to drop members of deployments, and what has two generations.
 
     Raises:
         UserError: `IN_DEPLOYMENT`.
     """
     for green in catalog.greens():
-        if green.name in names or green.original in names:
+        if green.name in names or (green.role is Role.EXCHANGE and green.original in names):
             raise UserError(
                 "IN_DEPLOYMENT",
-                f"{green.original} is part of deployment {green.deployment}, as {green.name}; nothing was dropped.",
+                f"{green.original} is part of deployment {green.deployment}"
+                f"{'' if green.public else f', as {green.name}'}; nothing was dropped.",
                 hint=f"`headrace deploy cancel {green.original}` ends that first.",
             )

@@ -113,7 +113,7 @@ def define(
 
 def _refuse_greens(sources: Iterable[TableName], catalog: Catalog, deployment: str) -> None:
     """Refuse to read a second generation from outside its deployment: it ends with that."""
-    of = {green.name: green.deployment for green in catalog.greens()}
+    of = {green.name: green.deployment for green in catalog.greens() if not green.public}
     if other := next((s for s in sources if of.get(s, deployment) != deployment), None):
         raise UserError(
             "GREEN_SOURCE",

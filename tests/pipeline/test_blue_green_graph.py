@@ -1,0 +1,133 @@
+"""Deployments that change the graph: tables that come, tables that go, and both taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace.api.facade import Headrace
+from headrace.errors import HeadraceError
+from headrace.reasons import FullReason
+
+PIPELINE = """
+CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount BIGINT) USING iceberg;
+INSERT INTO {ns}.orders VALUES (1, 'EU', 10), (2, 'US', 20), (3, 'EU', 5);
+CREATE STREAM TABLE {ns}.lines AS SELECT id, region, amount FROM {ns}.orders WHERE amount > 0;
+CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(amount) AS total FROM {ns}.lines GROUP BY region;
+CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals
+"""
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in hr.spark.table(f"lake.{table}").collect())
+
+
+def follows(hr: Headrace) -> bool:
+    """Whether what changes is followed by change, or recomputed because that is cheaper."""
+    return {r.reason for r in hr.refresh()} <= {None, FullReason.COST}
+
+
+def names(hr: Headrace, ns: str) -> set[str]:
+    return {t.name.removeprefix(ns) for t in hr.status() if t.name.startswith(ns)}
+
+
+def all_ok(hr: Headrace, ns: str) -> bool:
+    return all(v.ok for v in hr.verify([t.name for t in hr.status() if t.name.startswith(ns)]))
+
+
+def test_a_table_is_split_in_two_and_merged_again(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    hr.sql(f"CREATE NEW GREEN STREAM TABLE {ns}.eu AS SELECT id, amount FROM {ns}.orders WHERE region = 'EU'")
+    hr.sql(f"CREATE NEW GREEN STREAM TABLE {ns}.us AS SELECT id, amount FROM {ns}.orders WHERE region <> 'EU'")
+    hr.create_green(
+        f"{ns}.totals",
+        f"""SELECT region, sum(amount) AS total FROM (
+            SELECT 'EU' AS region, amount FROM {ns}.eu UNION ALL SELECT 'US', amount FROM {ns}.us
+        ) GROUP BY region""",
+    )
+    hr.sql(f"DROP STREAM TABLE {ns}.lines IN DEPLOYMENT green")
+    info = {i.name.removeprefix(ns): (i.role, i.state, i.detail) for i in hr.green_status(deployment="green")}
+    assert info == {
+        ".eu": ("new", "converged", None),
+        ".us": ("new", "converged", None),
+        ".totals": ("exchange", "converged", None),
+        ".lines": ("drop", "converged", None),
+    }
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (4, 'EU', 7)")
+    hr.refresh(f"{ns}.outside")
+    assert {t.name for t in hr.promote_all_green(dry_run=True).tables} == {f"{ns}{n}" for n in info}
+    hr.refresh()
+    old, version = hr.status([f"{ns}.lines"])[0].version, hr.status([f"{ns}.totals"])[0].version or 0
+
+    done = {t.name.removeprefix(ns): (t.role, t.rows_inserted, t.rows_deleted) for t in hr.promote_all_green().tables}
+    assert done[".eu"] == ("new", 3, 0)
+    assert done[".lines"] == ("drop", 0, 4)
+    former = {"__green_previous.lines", "__green_previous.totals"}
+    assert names(hr, ns) == {".eu", ".us", ".totals", ".outside"} | former
+    assert rows(hr, f"{ns}.totals") == [("EU", 22), ("US", 20)]
+    assert hr.status([f"{ns}.totals"])[0].version == version  # the same rows: nothing to tell readers
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'US', 1)")
+    assert follows(hr)
+    assert rows(hr, f"{ns}.outside") == [("EU", 22), ("US", 21)]
+    assert all_ok(hr, ns)
+
+    hr.create_stream_table(f"{ns}.late", f"SELECT sum(amount) AS s FROM {ns}.us")
+    with pytest.raises(HeadraceError) as refused:
+        hr.rollback_green(deployment="green")
+    assert refused.value.code == "READERS_BROKEN"
+    assert f"{ns}.late: {ns}.us is gone" in refused.value.message
+    hr.drop_stream_table(f"{ns}.late")
+    hr.rollback_green(deployment="green")
+    assert names(hr, ns) == {".lines", ".totals", ".outside", "__green.eu", "__green.us", "__green.totals"}
+    assert (hr.status([f"{ns}.lines"])[0].version or 0) > (old or 0)
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (6, 'EU', 2)")
+    assert follows(hr)
+    assert all_ok(hr, ns)
+
+    hr.promote_all_green()
+    assert hr.cancel_green(deployment="green") == (f"{ns}__green_previous.lines", f"{ns}__green_previous.totals")
+    assert names(hr, ns) == {".eu", ".us", ".totals", ".outside"}
+    assert hr.green_status() == ()
+    hr.sql(f"DELETE FROM {ns}.orders WHERE id = 1")
+    assert follows(hr)
+    assert all_ok(hr, ns)
+
+
+def test_what_comes_and_goes_is_refused_plainly(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    lines, new, query = f"{ns}.lines", f"{ns}.new", f"SELECT region FROM {ns}.lines"
+
+    def code(act: Callable[..., object], *args: object, **options: object) -> str:
+        with pytest.raises(HeadraceError) as refused:
+            act(*args, **options)
+        return refused.value.code
+
+    assert code(hr.create_green, new, query) == "STREAM_TABLE_NOT_FOUND"
+    assert code(hr.create_green, lines, query, new=True) == "TABLE_EXISTS"
+    assert code(hr.create_green, f"{ns}.orders", query, new=True) == "TABLE_EXISTS"
+    assert code(hr.create_green, new, new=True) == "INVALID_OPTION"
+    assert code(hr.drop_with_green, new) == "STREAM_TABLE_NOT_FOUND"
+    assert hr.green_status() == ()
+
+    hr.drop_with_green(lines)
+    assert code(hr.drop_with_green, lines, "v2") == "IN_DEPLOYMENT"
+    assert code(hr.create_green, lines, deployment="v2") == "IN_DEPLOYMENT"
+    assert code(hr.drop_stream_table, lines, cascade=True) == "IN_DEPLOYMENT"
+    assert hr.green_status(lines)[0].detail == f"still read by {ns}.totals"
+    assert hr.promote_green(lines, dry_run=True).broken[0].reader == f"{ns}.totals"
+    assert code(hr.promote_green, lines, force=True) == "READERS_BROKEN"
+    assert hr.cancel_green(lines) == ()
+    assert rows(hr, f"{ns}.totals") == [("EU", 15), ("US", 20)]
+
+    hr.create_green(new, query, new=True)
+    assert code(hr.create_green, f"{ns}__green.new", query, new=True) == "GREEN_OF_GREEN"
+    hr.create_stream_table(new, query)
+    assert code(hr.promote_green, new) == "TABLE_EXISTS"
+    hr.drop_stream_table(new)
+    hr.alter_stream_table(f"{ns}.outside", schedule="1 hour")
+    hr.drop_with_green(f"{ns}.outside")
+    hr.alter_stream_table(f"{ns}.outside", schedule="2 hours")
+    assert code(hr.promote_all_green) == "GREEN_OUTDATED"
+    assert hr.cancel_green(deployment="green") == (f"{ns}__green.new",)
+    assert all_ok(hr, ns)

@@ -58,6 +58,10 @@ def test_conditions_are_set_shown_and_ended_everywhere(run: Run, deployed: Path)
         (("promote", "s.b", "--watch", "2 days"), 1, "INVALID_OPTION"),
         (("promote", "s.b", "--rollback-window", "soon"), 1, "INVALID_OPTION"),
         (("status", "--lag-threshold", "much"), 1, "INVALID_OPTION"),
+        (("create", "s.c", "--new"), 1, "INVALID_OPTION"),
+        (("create", "s.c"), 1, "--new"),
+        (("drop", "s.b", "-d", "v2"), 1, "IN_DEPLOYMENT"),
+        (("drop", "s.c"), 1, "STREAM_TABLE_NOT_FOUND"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -65,3 +69,21 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     result = run("deploy", *words, "-p", deployed)
     assert (result.exit_code, why in result.output) == (exit_code, True), result.output
+
+
+def test_a_table_is_to_go_and_stays(run: Run, deployed: Path) -> None:
+    with Catalog.open(f"sqlite:///{deployed / 'headrace.db'}") as catalog:
+        details = Details("SELECT 1", (), Semantics(), (), (), {}, (), None)
+        create(catalog, lake("s.old"), lake("s.a"), details=to_json(details))
+    said = run("deploy", "drop", "s.old", "-d", "v2", "-p", deployed)
+    assert said.output == "The promotion of v2 is to drop s.old.\n"
+
+    def roles() -> dict[str, str]:
+        return {
+            info["name"]: info["role"] for info in json.loads(run("deploy", "status", "--json", "-p", deployed).stdout)
+        }
+
+    assert roles() == {"s.b": "exchange", "s.old": "drop"}
+    run("deploy", "cancel", "s.old", "-p", deployed)
+    assert roles() == {"s.b": "exchange"}
+    assert "s.old" in run("status", "-p", deployed).output

@@ -1,72 +1,124 @@
-"""A process that promotes a deployment, or takes it back, and is killed at a given point of it.
+"""A process that changes a deployment, and is killed at a given point of it.
 
-    python deployer.py <project> <turn> <place>
+    python deployer.py <project> <point>
 
-It first checks what its predecessor left: every table must verify, and the three public ones be of one generation. Then
-it adds a row, brings everything up to date, and exchanges the generations: promotes them where they are greens, takes
-the promotion back where they are not. SIGKILL comes with the event of that number; "nowhere" never comes.
+It first checks what its predecessor left: every table must verify, the public ones be of one generation, and nothing
+lie about. Then it adds a row, brings everything up to date, and takes the next step in the life of the deployment:
+creates what is missing of it, promotes it, takes that back, promotes it again, cancels. SIGKILL comes at the point of
+that number, which is an event or a commit to the catalog, unless the step has fewer.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
 
+import sqlalchemy as sa
+from kit.random_deployments import left_behind
+
 import headrace
-from headrace.events import Event
+from headrace.catalog import Catalog
+from headrace.reasons import FullReason
+from headrace.refresh.held_leases import TTL, owner_is_dead
 
-PUBLIC = ("k.b", "k.c")
+PUBLIC, GREENS = ("k.b", "k.c"), ("k__green.b", "k__green.c")
+NEW = {"k.b": "SELECT k, v, 'new' AS made FROM k.a WHERE k > 1", "k.c": None}
 
 
-def main(project: str, number: int, place: str) -> None:
+def main(project: str, point: int) -> None:
     with headrace.open(project) as hr:
-        if number == 0:
-            create(hr)
+        if hr._catalog.find_stream_table(hr._name("k.d")) is None:
+            pipeline(hr)
         print("before", whole(hr), flush=True)
-        hr.sql(f"INSERT INTO k.a VALUES ({10 + number}, {number})")
+        hr.sql("INSERT INTO k.a SELECT max(k) + 1, max(k) FROM k.a")
         hr.refresh()
-        print("recovered", whole(hr), hr._catalog.dirty_staging(), outside(hr), flush=True)
-        hr.events.subscribe(Killer(place))
-        promoted = any(green.promoted_at for green in hr._catalog.greens())
-        done = hr.rollback_green(deployment="green") if promoted else hr.promote_all_green()
-        print("survived", len(done.tables), whole(hr), flush=True)
+        forget_the_dead(hr._catalog)
+        print("recovered", whole(hr), left(hr), outside(hr), flush=True)
+        kill = Killer(point)
+        hr.events.subscribe(kill)
+        sa.event.listen(hr._catalog._database.engine, "commit", kill)
+        step(hr)
+        sa.event.remove(hr._catalog._database.engine, "commit", kill)
+        print("survived", whole(hr), left(hr), flush=True)
 
 
-def create(hr: headrace.Headrace) -> None:
+def pipeline(hr: headrace.Headrace) -> None:
     hr.sql("CREATE NAMESPACE lake.k; CREATE TABLE k.a (k BIGINT, v BIGINT) USING iceberg")
     hr.sql("INSERT INTO k.a VALUES (1, 1), (2, 2)")
     hr.sql("CREATE STREAM TABLE k.b AS SELECT k, v, 'old' AS made FROM k.a")
     hr.sql("CREATE STREAM TABLE k.c AS SELECT made, count(*) AS n, sum(v) AS v FROM k.b GROUP BY made")
     hr.sql("CREATE STREAM TABLE k.d REFRESH MODE DIFFERENTIAL AS SELECT n, v FROM k.c")
-    hr.create_green("k.b", "SELECT k, v, 'new' AS made FROM k.a WHERE k > 1")
-    hr.create_green("k.c")
+
+
+def step(hr: headrace.Headrace) -> None:
+    """Take the step that is due: how often the public tables were exchanged says where the deployment is."""
+    greens = {str(g.original): g.promoted_at for g in hr._catalog.greens()}
+    promoted = [row.reason for row in hr.history("k.b", limit=None)].count(FullReason.PROMOTED)
+    if promoted == 2:
+        print("begin cancel", flush=True)
+        if greens:
+            hr.cancel_green(deployment="green")
+    elif any(greens.values()):
+        print("begin rollback", flush=True)
+        hr.rollback_green(deployment="green")
+    elif len(greens) == len(PUBLIC):
+        print("begin promote", flush=True)
+        hr.promote_all_green()
+    else:
+        print("begin create", flush=True)
+        for name in reversed(PUBLIC):  # the green of the reader first: it is defined again for the other one
+            if name not in greens:
+                hr.create_green(name, NEW[name])
 
 
 def whole(hr: headrace.Headrace) -> bool:
     """Whether all tables equal their queries, and the public ones are of one generation."""
     made = {row[0] for name in PUBLIC for row in hr.spark.sql(f"SELECT DISTINCT made FROM lake.{name}").collect()}
-    return len(made) == 1 and all(v.ok for v in hr.verify())
+    loaded = [t.name for t in hr.status() if t.version is not None]
+    return len(made) == 1 and all(v.ok for v in hr.verify(loaded))
+
+
+def left(hr: headrace.Headrace) -> list[str]:
+    """What lies about: pointers that nobody published, stored tables that belong to nothing, greens that read blues."""
+    catalog = hr._catalog
+    with catalog.reading() as reader:
+        found = [*map(str, catalog.dirty_staging()), *left_behind(reader)]
+        known = {g.name for g in reader.greens()}
+        named = [str(t.name) for t in reader.stream_tables() if t.name.namespace[0] != "k" and t.name not in known]
+        reads = {str(t.name): [str(s) for s in t.sources] for t in reader.stream_tables()}
+    if len(known) == len(PUBLIC) and reads.get(GREENS[1], [GREENS[0]]) != [GREENS[0]]:
+        named.append(f"{GREENS[1]} reads {reads[GREENS[1]]}")
+    return found + named
+
+
+def forget_the_dead(catalog: Catalog) -> None:
+    """Take over what a killed process held, as its heirs do that need it, and clear away what it was making."""
+    with catalog.reading() as reader:
+        held = [x.resource for x in reader.leases() if x.owner is not None and owner_is_dead(x.owner)]
+    catalog.release(catalog.acquire(held, "heir", TTL, is_dead=owner_is_dead))
+    catalog.reset_staging()
 
 
 def outside(hr: headrace.Headrace) -> set[str]:
     """How the reader outside was refreshed since it was loaded."""
-    return {row.mode.value for row in hr.history("k.d") if row.reason is None}
+    return {row.mode.value for row in hr.history("k.d", limit=None) if row.reason is None}
 
 
 class Killer:
-    """Kills this process at an event."""
+    """Kills this process at the point of a number: an event, or a commit to the catalog that is about to be made."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self.seen = 0
+    def __init__(self, point: int) -> None:
+        self._point, self._heard = point, itertools.count()
 
-    def __call__(self, event: Event) -> None:
-        print("event", type(event).__name__, getattr(event, "stage", ""), flush=True)
-        if self.place == str(self.seen):
+    def __call__(self, what: object) -> None:
+        """May be told by several threads at once."""
+        number = next(self._heard)
+        print("point", number, type(what).__name__, getattr(what, "stage", ""), flush=True)
+        if number == self._point:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.seen += 1
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]))

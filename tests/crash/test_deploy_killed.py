@@ -1,35 +1,58 @@
-"""Processes killed in the middle of a promotion, or of what takes it back: the old whole, or the new whole."""
+"""Processes killed while they create, promote, take back or cancel a deployment: the old whole, or the new whole.
+
+With HEADRACE_TEST_LONG at every event and every commit of each step.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from catalog_kit.tcp import tcp_url
+from kit.surviving_spark import SurvivingSpark, surviving_spark
+
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("deployer.py")
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
-PLACES = tuple(map(str, range(24))) if LONG else ("3", "9")
-"""What is exchanged is written table by table, each in four events or so."""
+STEPS = ("create", "promote", "rollback", "promote", "cancel")
+PLAYED = {"sqlite": STEPS, "postgresql": STEPS if LONG else STEPS[:2]}
+APART = 1 if LONG else 25
+"""How many points lie between one that is tried and the next."""
 
 
-def test_killed_while_generations_are_exchanged(tmp_path: Path) -> None:
-    init_project(tmp_path / "p")
-    for number, place in enumerate((*PLACES, "nowhere", "nowhere")):
-        done = subprocess.run(
-            [sys.executable, str(SCRIPT), str(tmp_path / "p"), str(number), place],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        output = done.stdout + done.stderr[-2000:]
-        assert "before True" in output, output
-        assert "recovered True ()" in output, output
-        assert "FULL" not in output.partition("recovered")[2].partition("event")[0], output
-        if place == "nowhere" or "survived" in output:
-            assert "survived 2 True" in output, output
-        else:
-            assert done.returncode == -signal.SIGKILL, output
+def play(spark: SurvivingSpark, project: Path, point: int) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(project), str(point)],
+        env=spark.environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_killed_at_any_step_of_a_deployment(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    init_project(tmp_path / "p", catalog_url=None if database == "sqlite" else tcp_url(request))
+    steps, point, begun, kills, survived = PLAYED[database], APART // 2, list[str](), 0, False
+    with surviving_spark(tmp_path / "p") as spark:
+        while not (survived and len(begun) == len(steps)):
+            code, output = play(spark, tmp_path / "p", point)
+            assert "before True" in output, output
+            assert "recovered True [] " in output, output
+            assert "FULL" not in output.partition("recovered")[2].partition("begin")[0], output
+            found, survived = re.search(r"begin (\w+)", output), "survived True []" in output
+            assert found, output
+            assert survived or code == -signal.SIGKILL, output
+            kills += not survived
+            point = APART // 2 if survived or found[1] not in begun[-1:] else point + APART
+            begun += [found[1]] if found[1] not in begun[-1:] else []
+    assert tuple(begun) == steps
+    assert kills >= len(steps) / 2

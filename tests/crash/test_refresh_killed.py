@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from catalog_kit.proxy import BreakingProxy
+from catalog_kit.tcp import tcp_url
 from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
@@ -30,15 +30,6 @@ def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int) -> 
         check=False,
     )
     return done.returncode, done.stdout + done.stderr[-2000:]
-
-
-def tcp_url(request: pytest.FixtureRequest) -> str:
-    """A fresh PostgreSQL database, reached over TCP as Spark's JDBC driver needs it."""
-    server = request.getfixturevalue("postgres")
-    proxy = BreakingProxy(server.socket_folder)
-    request.addfinalizer(proxy.close)
-    name = server.fresh().partition("?")[0].rpartition("/")[2]
-    return f"postgresql://postgres@127.0.0.1:{proxy.port}/{name}"
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

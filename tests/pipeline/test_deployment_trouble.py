@@ -72,7 +72,9 @@ def check(hr: Headrace, ns: str) -> str:
 def test_several_at_once(deployed: Headrace, ns: str) -> None:
     hr = deployed
     promote, back = hr.promote_all_green, lambda: hr.rollback_green(deployment="green")
-    assert sorted(at_once(promote, promote)) == ["ALREADY_PROMOTED", "done"]
+    answers = at_once(promote, promote)
+    assert answers.count("done") == 1
+    assert set(answers) <= {"done", "ALREADY_PROMOTED", "LEASE_HELD"}  # the last where one waits for a minute in vain
     assert check(hr, ns) == "new"
     hr.sql(f"INSERT INTO {ns}.orders VALUES (4, 'AS', 7)")
     assert set(at_once(back, promote, hr.refresh)) <= PLAIN

@@ -50,14 +50,10 @@ demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, foll
 demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy, promoted, taken back, under a reader's eyes
 	@$(WITH_JAVA) $(BIN)/headrace demo deploy demo-deploy
 
-# Types are checked by one process, and who kills processes mostly waits for others to begin: both beside other tiers.
-BESIDE = $(MAKE) --no-print-directory -j 2 --output-sync=target
-
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
 test: setup fresh-durations ## Everything CI runs
-	@$(BESIDE) check test-fast
-	@$(MAKE) --no-print-directory test-histories
-	@$(BESIDE) test-spark test-crash
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target check test-fast # one process checks types
+	@$(MAKE) --no-print-directory test-histories test-spark test-crash
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:

@@ -16,7 +16,13 @@ from headrace.config import Settings, default_settings
 
 _numbers = itertools.count(1)
 
-LONGEST = ("test_tpch22.py", "test_operators.py", "test_random_histories.py", "test_maintain.py")
+LONGEST = (
+    "test_tpch22.py",
+    "test_deployment_readers.py",
+    "test_operators.py",
+    "test_random_histories.py",
+    "test_maintain.py",
+)
 """Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
 
 

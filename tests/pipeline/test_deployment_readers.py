@@ -18,7 +18,7 @@ from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.names import LAKE, TableName
 
-EXCHANGES = 200 if os.environ.get("HEADRACE_TEST_LONG") else 6
+EXCHANGES = 200 if os.environ.get("HEADRACE_TEST_LONG") else 2
 TABLES = ("ones", "sums", "both")
 MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT")
 """Answers of a promotion while the sources change faster than both generations can follow."""

@@ -24,11 +24,16 @@ def loaded(rows: dict[str, int]) -> RenderableType:
 
 def created(results: Sequence[tuple[View, RefreshResult]]) -> Iterator[RenderableType]:
     """Yield the stream tables and their first load."""
+    yield "\n[bold]Seven stream tables[/]"
+    yield first_loads(results)
+
+
+def first_loads(results: Sequence[tuple[View, RefreshResult]]) -> RenderableType:
+    """Return a table of stream tables and their first load."""
     table = fmt.grid("Stream table", "Is", ("Rows", "right"), ("First load", "right"))
     for view, result in results:
         table.add_row(view.name, view.what, fmt.count(result.rows_inserted), fmt.seconds(result.seconds))
-    yield "\n[bold]Seven stream tables[/]"
-    yield table
+    return table
 
 
 def round_of(done: Round) -> Iterator[RenderableType]:

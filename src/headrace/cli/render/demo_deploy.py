@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.render import format as fmt
+from headrace.cli.render.demo import first_loads
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 
 def built(created: Sequence[tuple[View, RefreshResult]]) -> Iterator[RenderableType]:
     """Yield the pipeline, and what is going to happen to it."""
-    table = fmt.grid("Stream table", "Is", ("Rows", "right"), ("First load", "right"))
-    for view, result in created:
-        table.add_row(view.name, view.what, fmt.count(result.rows_inserted), fmt.seconds(result.seconds))
     yield "\n[bold]The running pipeline[/]"
-    yield table
+    yield first_loads(created)
     yield "tpch.sales is to leave out what was returned; the others keep their queries. A reader looks at these three."
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from headrace.catalog import Catalog, Green, Lease, Role, resource_of
 from headrace.clock import Clock
-from headrace.definitions.details import from_json
+from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.column_changes import broken_readers, stops
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
@@ -265,16 +265,15 @@ class Promotion:
     def _exchanged(self, green: Green, then: TableName) -> Exchanged:
         if green.role is not Role.EXCHANGE:
             return Exchanged(str(green.original), None if then == green.original else str(then), role=green.role.value)
-        before, after = (
-            [c.name for c in from_json(self.catalog.stream_table(name).details).output]
-            for name in (green.original, green.name)
-        )
-        return Exchanged(
-            str(green.original),
-            str(then),
-            columns_added=tuple(c for c in after if c not in before),
-            columns_dropped=tuple(c for c in before if c not in after),
-        )
+        before, after = (from_json(self.catalog.stream_table(name).details) for name in (green.original, green.name))
+        added, dropped = _columns_changed(before, after)
+        return Exchanged(str(green.original), str(then), columns_added=added, columns_dropped=dropped)
+
+
+def _columns_changed(before: Details, after: Details) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names of columns that come, and of those that go."""
+    old, new = ([c.name for c in details.output] for details in (before, after))
+    return tuple(c for c in new if c not in old), tuple(c for c in old if c not in new)
 
 
 def _results(halves: Halves, chosen: Sequence[Green]) -> tuple[Exchanged, ...]:
@@ -294,16 +293,8 @@ def _results(halves: Halves, chosen: Sequence[Green]) -> tuple[Exchanged, ...]:
 
 
 def _result(public: Half, other: Half) -> Exchanged:
-    before = [c.name for c in from_json(public.state.table.details).output]
-    after = [c.name for c in public.details.output]
-    return Exchanged(
-        str(public.name),
-        str(other.name),
-        public.outcome.inserted,
-        public.outcome.deleted,
-        tuple(c for c in after if c not in before),
-        tuple(c for c in before if c not in after),
-    )
+    added, dropped = _columns_changed(from_json(public.state.table.details), public.details)
+    return Exchanged(str(public.name), str(other.name), public.outcome.inserted, public.outcome.deleted, added, dropped)
 
 
 def _refuse_different(halves: Halves) -> None:

@@ -19,6 +19,9 @@ from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
 from headrace.spark.session import session_options
 
+TESTS = str(Path(__file__).parents[1])
+"""Where processes of tests find `kit`."""
+
 
 @dataclass(frozen=True)
 class SurvivingSpark:
@@ -31,11 +34,12 @@ class SurvivingSpark:
     gateway: Any
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a process that is to use the JVM; whatever runs there is stopped first."""
+        """Return the environment of a process that is to use the JVM and this kit; what runs there is stopped first."""
         self._stop_context()
         given = self.gateway.gateway_parameters
         return {
             **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, (TESTS, os.environ.get("PYTHONPATH", "")))),
             "PYSPARK_GATEWAY_PORT": str(given.port),
             "PYSPARK_GATEWAY_SECRET": given.auth_token,
             "PYSPARK_PIN_THREAD": "true",

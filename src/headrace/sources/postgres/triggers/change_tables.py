@@ -9,6 +9,9 @@ tables are written there by one `INSERT … SELECT`. A row of it has
 - the captured columns `c0`, `c1`, …, typed as in the table, but for domains (their base type, as constraints of a
   domain must not be asked of old rows) and types of users and extensions (text, so that they can be dropped).
 
+Each TRUNCATE leaves two rows in the table `emptied`: one with its moment when the table is empty, and before that one
+with the moment when it began, negative. `truncations` has why.
+
 A trigger must never make a writer's statement fail, also not between ALTER TABLE and the landing that notices it. So
 its query stands whatever became of the columns:
 
@@ -49,7 +52,8 @@ _TRIGGERS = (
     ("d", "DELETE", "OLD TABLE AS old_rows", ((-1, "old_rows"),)),
 )
 PER_TABLE, PER_PARTITION = 4, 3
-"""Triggers of a table, and of each partition below it; TRUNCATE of a partition is seen by its file instead."""
+"""Triggers that record a table's changes, and those of each partition below it; TRUNCATE of a partition is seen by its
+file instead. The one that records when a TRUNCATE begins is not counted: without it nothing is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +155,10 @@ def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Store
             "FROM (SELECT {}) AS missing, LATERAL ({}) AS r;"
         ).format(changes_of(schema, suffix), missing, rows)
         yield from _function(schema, f"{kind}_{suffix}", body, settings)
-    emptied = sql.SQL("INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), __hr_moment, {});")
-    body = emptied.format(sql.Identifier(schema, EMPTIED), sql.Literal(suffix))
-    yield from _function(schema, f"x_{suffix}", body, "")
+    emptied = sql.SQL("INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), {}__hr_moment, {});")
+    for kind, sign in (("b", "-"), ("x", "")):
+        body = emptied.format(sql.Identifier(schema, EMPTIED), sql.SQL(sign), sql.Literal(suffix))
+        yield from _function(schema, f"{kind}_{suffix}", body, "")
 
 
 def _rows(schema: str, table: RemoteTable, held: Sequence[StoredColumn], op: int, relation: str) -> sql.Composed:
@@ -207,14 +212,13 @@ def triggers(
         partition: It is a partition of what is captured; statements that name it fire its own triggers only.
     """
     on = sql.Identifier(*table)
-    kinds = [(kind, event, f"REFERENCING {relations}") for kind, event, relations, _ in _TRIGGERS]
+    kinds = [(kind, f"AFTER {event}", f"REFERENCING {relations}") for kind, event, relations, _ in _TRIGGERS]
     if not partition:
-        kinds.append(("x", "TRUNCATE", ""))
+        kinds += [("b", "BEFORE TRUNCATE", ""), ("x", "AFTER TRUNCATE", "")]
     for kind, event, referencing in kinds:
         name = sql.Identifier(f"{schema}_{kind}")
         yield sql.SQL(
-            f"CREATE OR REPLACE TRIGGER {{}} AFTER {event} ON {{}} {referencing} "
-            "FOR EACH STATEMENT EXECUTE FUNCTION {} ()"
+            f"CREATE OR REPLACE TRIGGER {{}} {event} ON {{}} {referencing} FOR EACH STATEMENT EXECUTE FUNCTION {{}} ()"
         ).format(name, on, sql.Identifier(schema, f"{kind}_{suffix}"))
         if owned:
             yield sql.SQL("ALTER TABLE ONLY {} ENABLE ALWAYS TRIGGER {}").format(on, name)

@@ -12,11 +12,8 @@ changes a mirror is the sum of new rows minus the sum of old ones, which is the 
 tables without a key, for equal rows, for keys that are swapped or violated for a moment, and for several transactions
 that changed one row between two landings.
 
-TRUNCATE is the exception: it takes rows away without naming them. It holds its table exclusively until its transaction
-ends. So every change of another transaction was either written before (that transaction is over), or will be written
-when this one is over; and its own changes before and after it come one after the other. Every statement's changes carry
-a number drawn from a sequence when they are written; all those before a TRUNCATE are thus smaller than its own, all
-after it larger, and what counts is the last TRUNCATE that the landing's snapshot shows, and what has a larger number.
+TRUNCATE is the exception: it takes rows away without naming them. What counts is the last one that the landing's
+snapshot shows, and what was written after it (`truncations`); where that cannot be told, the table is taken anew.
 
 **The shape** of a table is read in the same snapshot as its changes. When it is not that of the mirror, the triggers
 are made anew first, so that each transaction that is not over then has its changes captured in the new shape; then the
@@ -61,6 +58,7 @@ from headrace.sources.postgres.triggers.change_tables import (
 from headrace.sources.postgres.triggers.row_conditions import as_read
 from headrace.sources.postgres.triggers.trigger_requirements import fitness, installed
 from headrace.sources.postgres.triggers.trim import trim_change_tables
+from headrace.sources.postgres.triggers.truncations import Truncation, truncations
 from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.net_changes import Key
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -160,7 +158,7 @@ class TriggerCapture(PostgresCapture):
                 with transaction_snapshots.moment(connection, self._change_tables(known)) as at:
                     self._check_server(connection, now, position, at)
                     found = self._tables(connection, now.version, self._known)
-                    same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+                    same = self._right(connection, position, found)
                     landing = None
                     if same == set(self._known):
                         self._check_captured(connection, position, known)
@@ -191,7 +189,7 @@ class TriggerCapture(PostgresCapture):
             with transaction_snapshots.moment(connection) as at:
                 self._check_server(connection, now, position, at)
                 found = self._tables(connection, now.version, self._known)
-                same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
+                same = self._right(connection, position, found)
                 whole = {
                     n for n, t in self._what.known.items() if t.oid in same and self._intact(connection, position, n)
                 }
@@ -284,22 +282,38 @@ class TriggerCapture(PostgresCapture):
     def _changes(
         self, connection: Connection, now: Server, position: Json, known: Mapping[TableName, RemoteTable], at: str
     ) -> Landing:
-        """Read the changes between the position and the connection's snapshot `at`."""
+        """Read the changes between the position and the connection's snapshot `at`.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table must be taken anew after a TRUNCATE.
+        """
         tally, parts = Tally(), []
-        emptied = self._emptied(connection, position["snapshot"])
+        emptied = self._emptied(connection, position, known)
         for name, table in known.items():
-            spooled = self._read(connection, name, table, position["snapshot"], emptied.get(self._suffix(name)), tally)
+            truncation = emptied.get(name)
+            if truncation is not None and not truncation.clear:
+                raise in_motion()
+            after = None if truncation is None else truncation.moment
+            spooled = self._read(connection, name, table, position["snapshot"], after, tally)
             if spooled.rows or spooled.truncated:
                 parts.append(PostgresTable(name, table, spooled, former=table))
         rows = tally.rows + sum(p.spooled.truncated for p in parts)
         moved = self._moved(now, at, position["changes"] + rows, position["captured"])
         return Landing(tuple(parts), moved, bool(parts), len(tally.transactions), rows, True)
 
-    def _emptied(self, connection: Connection, landed: str) -> dict[str, int]:
-        """Return when tables were last emptied, by the suffix of their change tables."""
-        query = sql.SQL("SELECT suffix, max(moment) FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}) GROUP BY suffix")
-        of = query.format(sql.Identifier(self._schema, EMPTIED), sql.Literal(landed))
-        return {str(suffix): int(str(moment)) for suffix, moment in connection.execute(of).fetchall()}
+    def _emptied(
+        self, connection: Connection, position: Json, known: Mapping[TableName, RemoteTable]
+    ) -> dict[TableName, Truncation]:
+        """Return the last TRUNCATE of each table that was emptied since a position."""
+        mirrors = {self._suffix(name): name for name in known}
+        found = truncations(connection, self._schema, position["snapshot"], mirrors)
+        return {mirrors[suffix]: truncation for suffix, truncation in found.items()}
+
+    def _right(self, connection: Connection, position: Json, found: Sequence[Found]) -> set[int]:
+        """Return the tables, by oid, whose changes bring their mirrors up to date."""
+        emptied = self._emptied(connection, position, self._what.known)
+        unclear = {self._what.known[n].oid for n, truncation in emptied.items() if not truncation.clear}
+        return {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - unclear
 
     def _read(
         self, connection: Connection, name: TableName, table: RemoteTable, landed: str, after: int | None, tally: Tally

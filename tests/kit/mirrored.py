@@ -46,6 +46,10 @@ class Mirrors:
     def rows(self, name: TableName) -> Rows:
         return Counter(self._duck.execute(f'SELECT * FROM "{name.table}"').fetchall())
 
+    def listed(self, table: str) -> list[tuple[Any, ...]]:
+        """Rows of a table that has arrays, which cannot be counted."""
+        return self._duck.execute(f'SELECT * FROM "{table}"').fetchall()
+
     def by_name(self, name: TableName) -> Rows:
         """Rows with their columns in the order of names, after a row of these."""
         names = sorted(d[0] for d in self._duck.execute(f'SELECT * FROM "{name.table}" LIMIT 0').description)

@@ -94,7 +94,9 @@ class Mirroring:
                 "VALUE_NOT_REPRESENTABLE",
                 f"A value cannot be held by the mirror {self.mirror.name}; nothing was landed.",
                 detail=error.message,
-                hint="Correct the value, or create the source again with its column among TEXT COLUMNS (…).",
+                hint="Correct the value and take its table anew: headrace source resnapshot "
+                f"{self.mirror.name.namespace[-1]} -t {self.mirror.name.table}. Or create the source again "
+                "with its column among TEXT COLUMNS (…).",
             ) from error
         if moved.changed:
             moved.written = {t: self.staged(t) for t in self.mirror.stored}

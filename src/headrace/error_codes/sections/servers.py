@@ -99,7 +99,10 @@ CODES = (
             "Such as `infinity` in a `date`, `NaN` in a `numeric(10,2)`, an array of several dimensions, "
             "bytes that are no text in the encoding of their database."
         ),
-        remedy=("Correct it and take a new snapshot, or create the source with that column among `TEXT COLUMNS`."),
+        remedy=(
+            "Correct the value, or delete its row, and land again; where the message says so, take the table anew "
+            "(`headrace source resnapshot -t`). Or create the source with that column among `TEXT COLUMNS`."
+        ),
         retry="no",
     ),
 )

@@ -32,7 +32,7 @@ from headrace.sources.postgres.setup.projection import condition
 from headrace.sources.postgres.snapshot.copy_ledger import Ledger
 from headrace.sources.postgres.snapshot.snapshots import Told, copied, reading
 from headrace.sources.postgres.spool.landing_sql import Spooled
-from headrace.sources.postgres.spool.spool import Spool, csv_batches
+from headrace.sources.postgres.spool.spool import Spool, csv_batches, csv_texts
 from headrace.sources.postgres.spool.text_columns import columns_of
 from headrace.sources.postgres.wal.net_changes import Key
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values, decode
@@ -158,7 +158,7 @@ def keys_in(
     for name, table in tables.items():
         keyed = replace(table, columns=_key_columns(table))
         with connection.cursor() as cursor, cursor.copy(query(name, table)) as copy:
-            for batch in csv_batches(keyed, copy.read):
+            for batch in csv_texts(keyed, copy.read):
                 columns = [column.to_pylist() for column in batch.columns]
                 yield name, {tuple(v.encode() for v in key) for key in zip(*columns, strict=True)}
 

@@ -19,6 +19,7 @@ from headrace.sources.postgres.spool.literal_rows import MOST_ROWS, take_literal
 from headrace.sources.postgres.spool.pair_detection import Pairing
 from headrace.sources.postgres.spool.release_memory import give_back
 from headrace.sources.postgres.spool.text_columns import keyed, text_of, weighed
+from headrace.sources.postgres.spool.unfit_values import checked, without_undone
 from headrace.sources.postgres.type_mapping import place_of
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
 
@@ -152,7 +153,7 @@ class Spool:
         """
         if isinstance(changes, WeighedChanges):
             return self.write_weighed(table, weighed(table, changes), truncated=changes.truncated)
-        spooled = self.write(table, keyed(table, changes))
+        spooled = self.write(table, checked(table, keyed(table, changes)))
         known, unsent = len(changes.fresh) < len(changes.rows), bool(changes.origins)
         return replace(spooled, truncated=changes.truncated, keyed=True, known=known, unsent=unsent)
 
@@ -165,9 +166,13 @@ class Spool:
             table: The table.
             batches: Its rows as text, with their weights.
             truncated: Whether the table was emptied before: then these rows alone are not the whole change.
+
+        Raises:
+            EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for a row that came, did not go again, and does not fit.
         """
         pairing = Pairing(table)
-        spooled = self.write(table, pairing.passing(batches))
+        fitting = (with_arrays(table, batch) for batch in without_undone(table, batches))
+        spooled = self.write(table, pairing.passing(fitting))
         read = None if spooled.folder is None else partial(self._column, spooled.folder)
         return replace(spooled, truncated=truncated, distinct=not truncated and pairing.settled(read))
 
@@ -186,8 +191,24 @@ BLOCK = 4 << 20
 """Bytes of text that are turned into columns at once, about; a row is never cut, however large it is."""
 
 
-def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Yield the output of `COPY … TO STDOUT (FORMAT csv)` as batches of text columns.
+def csv_batches(table: RemoteTable, read: Reader) -> Iterator[pa.RecordBatch]:
+    """Yield the output of `COPY … TO STDOUT (FORMAT csv)` as batches for Spark.
+
+    Columns are texts, those of arrays lists of texts.
+
+    Args:
+        table: The table whose columns are sent.
+        read: Gives the pieces.
+
+    Raises:
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`.
+    """
+    for batch in checked(table, csv_texts(table, read)):
+        yield with_arrays(table, batch)
+
+
+def csv_texts(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Yield the output of `COPY … TO STDOUT (FORMAT csv)` as batches of texts.
 
     NULL is nothing between two commas, the empty text is `""`.
 
@@ -197,7 +218,7 @@ def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -
         leading: Names of columns of integers that are sent before them.
 
     Raises:
-        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`.
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for text that is not UTF-8.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -211,7 +232,6 @@ def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    arrays = [i for i, c in enumerate(table.columns) if c.kept.array]
     for block in _blocks(read):
         # a block of Arrow's must hold the whole of ours: it does not look for the end of a row in the next one
         whole = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
@@ -219,8 +239,7 @@ def csv_batches(table: RemoteTable, read: Reader, leading: Sequence[str] = ()) -
             batches = csv.read_csv(pa.BufferReader(block), whole, parsed, converted).to_batches()
         except pa.ArrowInvalid as error:
             raise _unreadable(table, error) from error
-        for batch in batches:
-            yield _with_arrays(table, batch, arrays) if arrays else batch
+        yield from batches
 
 
 def _blocks(read: Reader) -> Iterator[bytes]:
@@ -244,11 +263,16 @@ def _unreadable(table: RemoteTable, error: pa.ArrowInvalid) -> EnvironmentFault:
     )
 
 
-def _with_arrays(table: RemoteTable, batch: pa.RecordBatch, arrays: Sequence[int]) -> pa.RecordBatch:
+def with_arrays(table: RemoteTable, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with lists of texts for arrays that are texts yet."""
     import pyarrow as pa
 
+    arrays = [i for i, c in enumerate(table.columns) if c.kept.array]
+    texts = [i for i in arrays if pa.types.is_string(batch.column(place_of(i)).type)]
+    if not texts:
+        return batch
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    for number in arrays:
+    for number in texts:
         values = columns[place_of(number)].cast(pa.binary())
         columns[place_of(number)] = text_of(values, table, number)
     return pa.RecordBatch.from_pydict(columns)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import sql
 
+from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
 from headrace.sources.postgres.connection import Connection, connected, in_motion
@@ -44,7 +46,7 @@ from headrace.sources.postgres.snapshot.resume_snapshot import key_places, keys_
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.landed_table import PostgresTable
 from headrace.sources.postgres.spool.landing_sql import WEIGHED, Spooled
-from headrace.sources.postgres.spool.spool import Spool, csv_batches
+from headrace.sources.postgres.spool.spool import Spool, csv_texts
 from headrace.sources.postgres.triggers import install_triggers, transaction_snapshots
 from headrace.sources.postgres.triggers.change_tables import (
     EMPTIED,
@@ -319,8 +321,8 @@ class TriggerCapture(PostgresCapture):
         self, connection: Connection, name: TableName, table: RemoteTable, landed: str, after: int | None, tally: Tally
     ) -> Spooled:
         query = reading(self._schema, self._suffix(name), len(table.columns), landed, after)
-        with connection.cursor() as cursor, cursor.copy(query) as copy:
-            batches = csv_batches(table, copy.read, ("xid", "op"))
+        with _naming(name, table), connection.cursor() as cursor, cursor.copy(query) as copy:
+            batches = csv_texts(table, copy.read, ("xid", "op"))
             return self._spool.write_weighed(table, tally.weighed(batches), truncated=after is not None)
 
     # ---- snapshots
@@ -541,6 +543,25 @@ class TriggerCapture(PostgresCapture):
 def by_triggers(position: Json) -> bool:
     """Return whether a position is one of capture by triggers."""
     return "snapshot" in position
+
+
+@contextmanager
+def _naming(name: TableName, table: RemoteTable) -> Iterator[None]:
+    """Name the table whose changes have bytes that are no text, and the remedy.
+
+    Raises:
+        EnvironmentFault: `VALUE_NOT_REPRESENTABLE`.
+    """
+    try:
+        yield
+    except (psycopg.errors.CharacterNotInRepertoire, psycopg.errors.UntranslatableCharacter) as error:
+        raise EnvironmentFault(
+            "VALUE_NOT_REPRESENTABLE",
+            f"A change of {table} has bytes that are no text in its database's encoding; nothing was landed.",
+            detail=str(error).strip(),
+            hint="Correct the value, or delete its row, then take the table anew, as the change is captured as it was: "
+            f"headrace source resnapshot {name.namespace[-1]} -t {name.table}",
+        ) from error
 
 
 def _whole(found: Found) -> Found:

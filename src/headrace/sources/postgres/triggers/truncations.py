@@ -49,7 +49,7 @@ FROM {emptied} e WHERE moment > 0 AND NOT pg_visible_in_snapshot(xid, {landed}) 
 
 
 def truncations(connection: Connection, schema: str, landed: str, suffixes: Collection[str]) -> dict[str, Truncation]:
-    """Return the last TRUNCATE of each table that was emptied, by the suffix of its change table.
+    """Return the last TRUNCATE of emptied tables, by the suffix of their change tables.
 
     Args:
         connection: To the server, in the landing's snapshot.

@@ -189,6 +189,9 @@ class Folder:
     def position_text(self, position: Json | None) -> str | None:
         return None if position is None else " ".join(f"{file}@{stamp}" for file, stamp in sorted(position.items()))
 
+    def followed(self, source: KeptSource) -> Mapping[str, str]:
+        return {}
+
     def open_capture(self, source: KeptSource, folder: str, told: Told) -> FolderCapture:
         return FolderCapture(source)
 

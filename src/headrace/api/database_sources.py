@@ -374,6 +374,7 @@ def _info(source: DatabaseSource) -> SourceInfo:
         status=source.status,
         mirrors=tuple(str(m.name) for m in source.mirrors),
         gone=tuple(str(m.name) for m in source.mirrors if m.gone),
+        follows=dict(kind.followed(source)),
         position=kind.position_text(source.position),
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,

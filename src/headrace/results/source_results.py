@@ -52,6 +52,7 @@ class SourceInfo(Record):
         status: NEW, ACTIVE, PAUSED or STOPPED.
         mirrors: Its mirrors.
         gone: Mirrors whose table was dropped.
+        follows: By mirror, the name of a table that was renamed since the source was created.
         position: What is landed, as the database writes positions; None before the first landing.
         landed_at: When something was last landed.
         stopped_reason: Why it is STOPPED.
@@ -63,6 +64,7 @@ class SourceInfo(Record):
     status: SourceStatus
     mirrors: tuple[str, ...]
     gone: tuple[str, ...]
+    follows: Mapping[str, str] = dataclasses.field(hash=False)
     position: str | None
     landed_at: dt.datetime | None
     stopped_reason: str | None

@@ -301,6 +301,17 @@ class SourceKind(Protocol):
         """Write a position as the database does; None where there is none."""
         ...
 
+    def followed(self, source: KeptSource) -> Mapping[str, str]:
+        """Find mirrors whose table has another name by now than the source was created with.
+
+        Args:
+            source: The source.
+
+        Returns:
+            Their tables' names when they were last landed, by mirror.
+        """
+        ...
+
     # ---- at the server
 
     def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:

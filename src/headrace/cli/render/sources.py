@@ -64,6 +64,8 @@ def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:
     for info in found:
         if info.stopped_reason:
             yield _sentence(f"{info.name} is stopped: {info.stopped_reason}")
+        for mirror, name in info.follows.items():
+            yield _sentence(f"{info.name}: {mirror} follows {name}, as its table is called now.")
         if info.gone:
             yield _sentence(f"{info.name}: the tables of {', '.join(info.gone)} were dropped; the last rows are kept.")
 

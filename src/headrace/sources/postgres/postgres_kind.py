@@ -161,6 +161,14 @@ class Postgres:
         lsn = of.get("lsn")
         return of.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
+    def followed(self, source: KeptSource) -> dict[str, str]:
+        """Find mirrors whose table was renamed."""
+        from headrace.sources.postgres.table_names import followed
+
+        oids = {m.name: int(m.details["oid"]) for m in source.mirrors if m.details and not m.gone}
+        declared = {n: ".".join(source.options["tables"][n.table]) for n in oids}
+        return {str(mirror): name for mirror, name in followed(source.position, oids, declared)}
+
     # ---- at the server
 
     def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:

@@ -34,6 +34,7 @@ from headrace.sources.postgres.server import server
 from headrace.sources.postgres.setup import preflight
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.table_names import NAMES
 from headrace.sources.postgres.triggers import install_triggers, transaction_snapshots
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture, by_triggers
 from headrace.sources.postgres.wal import log_witness, slots
@@ -186,6 +187,7 @@ class AutoCapture:
         with slot as (start, snapshot):
             landing = self._triggers.shown_by(snapshot, position)
         moved = self._wal.placed(now, start, landing.position["changes"], published) | log_witness.NOTHING
+        moved |= {NAMES: {str(t.oid): str(t) for t in tables}}
         told = "The source is captured from the write-ahead log from now on."
         return replace(landing, position=moved, keep_position=True, caught_up=False, notices=(told,))
 

@@ -47,6 +47,7 @@ from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.landed_table import PostgresTable
 from headrace.sources.postgres.spool.landing_sql import WEIGHED, Spooled
 from headrace.sources.postgres.spool.spool import Spool, csv_texts
+from headrace.sources.postgres.table_names import NAMES, with_names
 from headrace.sources.postgres.triggers import install_triggers, transaction_snapshots
 from headrace.sources.postgres.triggers.change_tables import (
     EMPTIED,
@@ -147,7 +148,7 @@ class TriggerCapture(PostgresCapture):
                 install_triggers.remove(connection, self._schema)
                 install_triggers.create_schema(connection, self._schema)
             landing = self._anew(connection, now, wanted, {}, None, (), ledger, first=True)
-            landing = _with_names(landing, {}, list(wanted.values()))
+            landing = with_names(connection, landing, {}, {}, list(wanted.values()))
             landing = replace(landing, notices=(*landing.notices, *self._notices), begins=True)
             return self._witnessed(connection, landing)
 
@@ -175,7 +176,7 @@ class TriggerCapture(PostgresCapture):
                 landing = self._taking_anew(
                     connection, now, position, {n: _whole(f).table if f else None for n, f in stale.items()}
                 )
-            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
+            landing = with_names(connection, landing, position, known, [f.table for f in found])
             return self._witnessed(connection, landing) if landing.keep_position else landing
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
@@ -198,7 +199,7 @@ class TriggerCapture(PostgresCapture):
             stale = self._stale(connection, now, same, found)
             anew = {**{n: _whole(f).table if f else None for n, f in stale.items()}, **wanted}
             landing = self._taking_anew(connection, now, position, anew, whole)
-            landing = _with_names(landing, position.get("names", {}), [f.table for f in found])
+            landing = with_names(connection, landing, position, self._what.known, [f.table for f in found])
             return self._witnessed(connection, replace(landing, notices=(*landing.notices, *self._notices)))
 
     def acknowledge(self, position: Json) -> None:
@@ -267,10 +268,10 @@ class TriggerCapture(PostgresCapture):
             connected(self._what.url) as reader,
             transaction_snapshots.moment(reader, self._change_tables(known), snapshot) as at,
         ):
-            names = {str(t.oid): str(t) for t in self._same(reader, now)}
+            names = {NAMES: {str(t.oid): str(t) for t in self._same(reader, now)}}
             moved = self._moved(now, at, 0, self._captured(reader, known))
         with connected(self._what.url) as connection:
-            return start, {**moved, "names": names, "witness": log_witness.leave(connection, self._schema)}
+            return start, {**moved, **names, "witness": log_witness.leave(connection, self._schema)}
 
     def _same(self, connection: Connection, now: Server) -> tuple[RemoteTable, ...]:
         """Return the tables under the names they have now, when all are as their mirrors."""
@@ -570,12 +571,3 @@ def _whole(found: Found) -> Found:
     Old rows are given whole, whatever its replica identity.
     """
     return replace(found, table=replace(found.table, identity="f"))
-
-
-def _with_names(landing: Landing, former: Mapping[str, str], tables: Sequence[RemoteTable]) -> Landing:
-    """Add tables' names to a landing's position, and notices of renamed ones."""
-    names = {str(t.oid): str(t) for t in tables}
-    renamed = [(former[oid], name) for oid, name in names.items() if former.get(oid, name) != name]
-    notices = tuple(f"Table {old} is called {new} now; its mirror goes on under its own name." for old, new in renamed)
-    position = {**landing.position, "names": names}
-    return replace(landing, position=position, keep_position=landing.keep_position or bool(renamed), notices=notices)

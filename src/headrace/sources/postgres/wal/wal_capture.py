@@ -41,6 +41,7 @@ from headrace.sources.postgres.snapshot.snapshots import Told, copied
 from headrace.sources.postgres.spool.landed_table import PostgresTable
 from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.table_names import NAMES, with_names
 from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.followed_ddl import followed
 from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, WeighedChanges
@@ -142,6 +143,7 @@ class PostgresCapture:
         position = self.placed(now, start, self._counted + rows, published)
         if once is None:  # else the slot begins earlier
             position |= log_witness.NOTHING
+        position |= {NAMES: {str(t.oid): str(t) for t in wanted.values()}}
         return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
@@ -168,6 +170,7 @@ class PostgresCapture:
             same -= {f.table.oid for f in wanted.values()} | {self._oid(m) for m in mirrors}
             stale = self._stale(connection, now, same, found)
             landing = self._replacing(connection, now, position, {**stale, **wanted})
+            landing = with_names(connection, landing, position, self._what.known, [f.table for f in found])
             return replace(landing, notices=(*landing.notices, *self._notices))
 
     def acknowledge(self, position: Json) -> None:
@@ -232,6 +235,20 @@ class PostgresCapture:
         until = settled(connection)
         collector = self._collect(connection, position, until, self._limit, parts)
         found = self._tables(connection, now.version, self._known)
+        landing = self._brought(connection, now, position, until, collector, parts, found)
+        return with_names(connection, landing, position, self._what.known, [f.table for f in found])
+
+    def _brought(
+        self,
+        connection: Connection,
+        now: Server,
+        position: Json,
+        until: int,
+        collector: Collector,
+        parts: list[PostgresTable],
+        found: Sequence[Found],
+    ) -> Landing:
+        """Return the landing of what was collected, by the way that the tables' shapes ask for."""
         same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
         followable = self._followable(found, same)
         before_it = followable and collector.messages >= self._limit and not collector.stale
@@ -315,13 +332,17 @@ class PostgresCapture:
     def _stale(
         self, connection: Connection, now: Server, same: set[int], found: Sequence[Found]
     ) -> dict[TableName, Found | None]:
-        """Return outdated mirrors with their present tables; None for dropped ones."""
+        """Return outdated mirrors with their present tables; None for dropped ones.
+
+        Another table takes a dropped one's place if it has the name that the source was created with, whatever the
+        dropped one was called at last.
+        """
         again = {f.table.oid: f for f in found}
         stale = {n: t for n, t in self._what.known.items() if t.oid not in same}
-        missing = [(t.schema, t.name) for t in stale.values() if t.oid not in again]
-        recreated = tables(connection, now.version, names=missing, as_text=self._what.as_text)
-        by_name = {(f.table.schema, f.table.name): f for f in recreated}
-        back = {n: by_name[t.schema, t.name] for n, t in stale.items() if (t.schema, t.name) in by_name}
+        missing = {n: self._what.names[n] for n, t in stale.items() if t.oid not in again}
+        recreated = tables(connection, now.version, names=list(missing.values()), as_text=self._what.as_text)
+        by_name = {(f.table.schema, f.table.name): f for f in recreated if f.table.oid not in self._known}
+        back = {n: by_name[of] for n, of in missing.items() if of in by_name}
         new = {n: narrowed(f, self._what.parts.get(n, Part())) for n, f in back.items()}
         return {n: again.get(t.oid) or new.get(n) for n, t in stale.items()}
 

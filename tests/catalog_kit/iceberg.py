@@ -23,6 +23,13 @@ _READ = sa.text(
 _DROP = sa.text(
     "DELETE FROM iceberg_tables WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
 )
+_CREATE_NAMESPACE = sa.text(
+    "INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)"
+    " VALUES (:catalog, :namespace, 'exists', 'true')"
+)
+_NAMESPACES = sa.text(
+    "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = :catalog ORDER BY namespace"
+)
 
 
 class CommitFailed(Exception):
@@ -48,6 +55,14 @@ class Iceberg:
     def drop(self, name: TableName, *, catalog: str = LAKE) -> None:
         with sql(self._url) as connection:
             connection.execute(_DROP, _where(name, catalog))
+
+    def create_namespace(self, namespace: str, catalog: str = STAGING) -> None:
+        with sql(self._url) as connection:
+            connection.execute(_CREATE_NAMESPACE, {"catalog": catalog, "namespace": namespace})
+
+    def namespaces(self, catalog: str = STAGING) -> list[str]:
+        with sql(self._url) as connection:
+            return list(connection.execute(_NAMESPACES, {"catalog": catalog}).scalars())
 
     def pointer(self, name: TableName, catalog: str = LAKE) -> str | None:
         with sql(self._url) as connection:

@@ -6,9 +6,11 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from catalog_kit.samples import TTL
 from kit.late import commits_late
 
 from headrace.api.facade import Headrace
+from headrace.catalog import resource_of
 from headrace.errors import UserError
 from headrace.results.refresh_results import Mode
 
@@ -73,7 +75,9 @@ def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: st
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT) USING iceberg")
     hr.create_stream_table(f"{ns}.a", f"SELECT k FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
+    busy = hr._catalog.acquire([resource_of(hr._name(f"{ns}.a"))], "somebody", TTL)
     hr.drop_stream_table(f"{ns}.b")
+    hr._catalog.release(busy)
     assert "drop_log" in [r.action for r in hr.maintain(f"{ns}.a", older_than=NOW)]
     hr.create_stream_table(f"{ns}.b", f"SELECT count(*) AS n FROM {ns}.a", refresh_mode="DIFFERENTIAL")
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1)")

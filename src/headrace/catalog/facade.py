@@ -16,6 +16,7 @@ from headrace.catalog.opening import prepare
 from headrace.catalog.publishing import pointers as _pointers
 from headrace.catalog.publishing import reset_staging as _staging
 from headrace.catalog.publishing import retired_tables as _retired
+from headrace.catalog.publishing import staging_namespaces as _namespaces
 from headrace.catalog.publishing.publication import Publication
 from headrace.catalog.publishing.publish import publish as _publish
 from headrace.catalog.publishing.publish import settle as _settle
@@ -309,6 +310,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     ) -> tuple[TableName, ...]:
         """Put `staging` pointers back to their `lake` pointers; staging rows without a lake row go.
 
+        So do namespaces in `staging` that are empty then.
+
         Skips tables under a live lease that is not in `held`, on the stored table itself or on its stream table. What
         was being made for a stream table, and never published, counts as its own.
 
@@ -321,7 +324,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         """
         names = None if names is None else tuple(names)
         with self._database.read() as connection:  # mostly there is none, and writers wait for each other
-            if not _pointers.dirty(connection, names):
+            if not _pointers.dirty(connection, names) and not (names is None and _namespaces.empty(connection)):
                 return ()
         with self._database.write() as connection:
             return _staging.reset_staging(connection, names, held, self._clock.now())

@@ -358,6 +358,15 @@ iceberg_tables = sa.Table(
     sa.Column("iceberg_type", sa.String(5)),
 )
 
+iceberg_namespaces = sa.Table(
+    "iceberg_namespace_properties",
+    iceberg_metadata,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("namespace", sa.String(255), primary_key=True),
+    sa.Column("property_key", sa.String(255), primary_key=True),
+    sa.Column("property_value", sa.String(1000)),
+)
+
 ICEBERG_DDL = {
     "iceberg_tables": (
         "CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL,table_namespace VARCHAR(255) NOT NULL,"

@@ -27,7 +27,7 @@ from headrace.refresh.staging_tables import only_rewritten, untouched
 from headrace.refresh.staging_tables import staged as in_staging
 from headrace.results.refresh_results import Record
 
-BUSY = frozenset({"LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
+BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
 
 

@@ -3,7 +3,7 @@ from catalog_kit.clock import START, ManualClock
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, lake, refresh, see
 
 from headrace.catalog import Catalog, LogChange, Publication, RefreshMode, RelationKind, Status
-from headrace.errors import UserError
+from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
 
@@ -118,6 +118,11 @@ def test_a_log_can_be_set_and_taken_away(catalog: Catalog) -> None:
     create(catalog, companion=companion)
     catalog.publish(Publication(logs=(LogChange(REVENUE, log),)))
     assert catalog.stream_table(REVENUE).stored == (REVENUE, companion, log)
+    create(catalog, TOP, REVENUE)
+    with pytest.raises(EnvironmentFault) as refused:  # somebody has begun to read it
+        catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
+    assert refused.value.code == "DEFINITION_CHANGED"
+    catalog.drop_stream_table(TOP)
     catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
     assert catalog.stream_table(REVENUE).stored == (REVENUE, companion)
 

@@ -5,7 +5,7 @@ from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import CommitFailed, Iceberg
 from catalog_kit.samples import REVENUE, TOP, TTL, create, lake, refresh, see
 
-from headrace.catalog import Catalog, resource_of
+from headrace.catalog import Catalog, Publication, resource_of
 from headrace.errors import EnvironmentFault
 from headrace.names import LAKE, STAGING
 
@@ -39,6 +39,22 @@ def test_so_does_what_a_replacement_took_away_before_it_ended(dirty: Catalog, ic
     assert dirty.dirty_staging() == (LOG, REVENUE, TOP)
     assert dirty.reset_staging([TOP]) == (TOP,)
     assert iceberg.row(TOP, STAGING) == iceberg.row(TOP)
+
+
+def test_a_namespace_goes_with_its_last_table_unless_somebody_makes_one_in_it(dirty: Catalog, iceberg: Iceberg) -> None:
+    green = lake("shop__v2.revenue")
+    for namespace in ("shop", "shop__v2", "_headrace"):
+        iceberg.create_namespace(namespace)
+    with dirty.reading() as reader:
+        assert reader.empty_namespaces() == {"shop__v2"}
+    leases = dirty.acquire([resource_of(green)], "one", TTL)
+    dirty.reset_staging()
+    create(dirty, green)
+    dirty.publish(refresh(dirty, iceberg, 1, green))
+    with dirty.reading() as reader:
+        assert reader.empty_namespaces() == set()
+    dirty.publish(Publication(drops=(green,), deletes=(green,), leases=leases))
+    assert iceberg.namespaces() == ["_headrace", "shop"]
 
 
 def test_only_the_named_ones_whatever_their_catalog(dirty: Catalog) -> None:

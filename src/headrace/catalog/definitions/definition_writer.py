@@ -28,7 +28,7 @@ from headrace.catalog.relations import (
 )
 from headrace.catalog.safeguards import gates
 from headrace.catalog.state import history
-from headrace.errors import UserError
+from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
 
@@ -194,7 +194,18 @@ def stop(connection: Connection, name: TableName, code: str, reason: str, now: d
 
 
 def set_log(connection: Connection, name: TableName, now: dt.datetime, log: TableName | None) -> None:
-    """Say where a stream table's change log is; None means that it has none."""
+    """Say where a stream table's change log is; None means that it has none.
+
+    Raises:
+        EnvironmentFault: `DEFINITION_CHANGED` when it is to end and a stream table reads it by now.
+    """
+    if log is None and _read_by_others(connection, [stream_id(connection, name)]):
+        raise EnvironmentFault(
+            "DEFINITION_CHANGED",
+            f"The change log of {name} was to end, and a stream table reads it by now; nothing was published.",
+            hint="Nothing needs to be done.",
+            retryable=True,
+        )
     _update(connection, name, now, {"log": None if log is None else stored_name(log)})
 
 

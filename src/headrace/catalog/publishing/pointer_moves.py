@@ -16,6 +16,7 @@ from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_
 from headrace.catalog.publishing.pointers import Key, PointerRow, key_of
 from headrace.catalog.publishing.publication import Publication, Rename, Swap, invalid
 from headrace.catalog.publishing.retired_tables import RETIRED, key_of_retired
+from headrace.catalog.publishing.staging_namespaces import remove_empty
 from headrace.catalog.records import folder_of
 from headrace.errors import EnvironmentFault
 from headrace.names import LAKE, STAGING
@@ -62,6 +63,9 @@ def move_pointers(connection: Connection, publication: Publication, ours: dict[K
     _retire(before, after, now)
     _write_rows(connection, before.rows, after.rows)
     published_pointers.write(connection, before.ours, after.ours)
+    left = {key[0] for catalog, key in before.rows.keys() - after.rows.keys() if catalog == STAGING}
+    if left:
+        remove_empty(connection, left, publication.leases, now)
 
 
 def _keys(publication: Publication) -> set[Key]:

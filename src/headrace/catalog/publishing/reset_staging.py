@@ -17,6 +17,7 @@ from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges
+from headrace.catalog.publishing.staging_namespaces import remove_empty
 from headrace.catalog.records import Lease, resource_of
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 
@@ -27,6 +28,8 @@ def reset_staging(
     """Put `staging` pointers back to their `lake` pointers; see `Catalog.reset_staging`."""
     wanted = pointers.dirty(connection, names)
     if not wanted:
+        if names is None:
+            remove_empty(connection, None, held, now)
         return ()
     busy = _busy(connection, wanted, held, now)
     free = tuple(n for n in wanted if n not in busy)
@@ -39,6 +42,7 @@ def reset_staging(
         elif lake is not None:
             changes.put(STAGING, key, lake, replacing=staging)
     changes.apply(connection)
+    remove_empty(connection, None if names is None else {name.namespace_text for name in free}, held, now)
     return free
 
 

@@ -18,7 +18,7 @@ from headrace.catalog.coordination.leases import lease_of
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.deployments import AutoDeployment
 from headrace.catalog.definitions.stream_tables import read_streams
-from headrace.catalog.publishing import pointers, versions
+from headrace.catalog.publishing import pointers, staging_namespaces, versions
 from headrace.catalog.records import (
     ForeignWrite,
     Green,
@@ -273,6 +273,10 @@ class Reader:
     def leases(self) -> tuple[Lease, ...]:
         """Return every lease that was ever held, released ones (owner None) included."""
         return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
+
+    def empty_namespaces(self) -> set[str]:
+        """Return namespaces of `staging` that have no table."""
+        return staging_namespaces.empty(self._connection)
 
     def dirty_staging(self) -> tuple[TableName, ...]:
         """Return tables (as `lake` names) whose `staging` pointer differs from `lake`."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog, LogChange, Publication, Swap
+from headrace.catalog import Catalog, LogChange, Publication, Swap, resource_of
 from headrace.definitions.details import from_json
+from headrace.errors import HeadraceError
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 from headrace.ports import Session
+from headrace.refresh.held_leases import holding_leases
 
 
 class StoredTables:
@@ -62,6 +65,27 @@ class StoredTables:
             self.make_log(log, from_json(self.catalog.stream_table(name).details).output, suffix)
             begun = LogChange(name, log.within(LAKE))
             self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),), logs=(begun,)))
+
+    def end_unread_logs(self, *, patience: float = 0.0) -> None:
+        """End change logs that nobody reads any more; a new reader starts a new one.
+
+        Those of tables that are busy for longer are left to maintenance.
+
+        Args:
+            patience: Seconds to wait for whoever refreshes one of the tables.
+        """
+        with self.catalog.reading() as reader:
+            read = {source for sources in reader.dependencies().values() for source in sources}
+            unread = [t.name for t in reader.stream_tables() if t.log is not None and t.name not in read]
+        for name in unread:
+            with (
+                suppress(HeadraceError),
+                holding_leases(self.catalog, [resource_of(name)], patience=patience) as leases,
+            ):
+                # only now: whoever held the lease may have given it another one
+                table = self.catalog.stream_table(name)
+                deletes = () if table.log is None else (table.log,)
+                self.catalog.publish(Publication(deletes=deletes, leases=leases(), logs=(LogChange(name, None),)))
 
     def _run(self, *statements: str) -> None:
         runner = self.session.runner()

@@ -122,7 +122,7 @@ def _begin(catalog: Catalog, engine: sa.Engine) -> None:
 
 
 def _exchange(catalog: Catalog, engine: sa.Engine, turn: int) -> Publication:
-    """Return the publication that `headrace.deploy.exchange` builds for tables that all differ."""
+    """Return the publication that `headrace.deploy.exchanging.exchange` builds for tables that all differ."""
     everyone = range(TABLES)
     public = [_name(n) for n in everyone]
     old = [_name(n, NAMESPACES[turn % 2]) for n in everyone]

@@ -29,6 +29,7 @@ REFUSALS = frozenset(
         "GREEN_OF_GREEN",
         "GREEN_OUTDATED",
         "GREEN_SOURCE",
+        "GROUP_TORN",
         "IN_DEPLOYMENT",
         "NOT_PROMOTED",
         "READERS_BROKEN",
@@ -204,11 +205,13 @@ def refusal(call: Callable[[], object]) -> HeadraceError | None:
 
 
 def left_behind(reader: Reader) -> set[str]:
-    """Return stored tables that belong to no relation."""
+    """Return stored tables that belong to no relation, change logs that nobody reads, and empty namespaces."""
     owned = {stored for t in reader.stream_tables() for stored in t.stored}
     owned |= {stored for source in reader.sources() for m in source.mirrors for stored in m.stored}
     names = {n.within(LAKE) for c in (LAKE, STAGING) for n in reader.pointers(c) if n.namespace[0] == SYSTEM_NAMESPACE}
-    return {str(n) for n in names - owned}
+    read = {source for sources in reader.dependencies().values() for source in sources}
+    unread = {t.log for t in reader.stream_tables() if t.log is not None and t.name not in read}
+    return {*map(str, names - owned), *map(str, unread), *reader.empty_namespaces()}
 
 
 def _reason(text: str | None) -> FullReason | None:

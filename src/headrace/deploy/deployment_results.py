@@ -68,6 +68,8 @@ class PromotionResult(Record):
         keep_until: How long it can be taken back.
         frontier: Versions of the root sources at which the generations were exchanged.
         dry_run: Whether nothing was done.
+        followed: Stream tables outside that are published together with some of them, refreshed in the same
+            publication.
     """
 
     deployment: str
@@ -79,6 +81,7 @@ class PromotionResult(Record):
     keep_until: dt.datetime | None = None
     frontier: Mapping[str, int] = field(default_factory=dict)
     dry_run: bool = False
+    followed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

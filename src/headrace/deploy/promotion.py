@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from headrace.catalog import Catalog, Green, Lease, Role, resource_of
+from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of
-from headrace.deploy.column_changes import broken_readers, stops
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
 from headrace.deploy.ending import end
-from headrace.deploy.exchange import Exchange
+from headrace.deploy.exchanging.column_changes import broken_readers, stops
+from headrace.deploy.exchanging.exchange import Exchange
+from headrace.deploy.exchanging.followers import (
+    NONE_FOLLOW,
+    Followers,
+    cannot_follow,
+    followers_of,
+    public_after,
+    refuse_between,
+)
+from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair
 from headrace.deploy.generation_names import promoted_name, taken_back_name
-from headrace.deploy.halves import Half, Halves, Move, Pair
 from headrace.deploy.promotion_checks import refuse_failing
 from headrace.deploy.promotion_options import PromotionOptions
 from headrace.deploy.readiness import (
@@ -26,6 +34,7 @@ from headrace.deploy.readiness import (
     refuse_altered,
     refuse_apart,
     refuse_changed,
+    refuse_followers_apart,
     refuse_taken,
     refuse_torn,
     refuse_unready,
@@ -35,8 +44,11 @@ from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.create import Creator
+from headrace.refresh.groups.group_refresh import GroupRefresh
 from headrace.refresh.groups.grouping import Grouping, grouping
+from headrace.refresh.groups.load_plan import held_up
 from headrace.refresh.held_leases import holding_leases_in_turn
 
 TRIES = 4
@@ -71,7 +83,7 @@ class Promotion:
 
         Raises:
             UserError: `ALREADY_PROMOTED`, `DEPLOYMENT_TORN`, `GREEN_OUTDATED`, `GREEN_FAILED`, `READERS_BROKEN`,
-                `CHECK_FAILED`, `GREEN_DIFFERS`, `TABLE_EXISTS`.
+                `CHECK_FAILED`, `GREEN_DIFFERS`, `TABLE_EXISTS`, `GROUP_TORN`, `GROUP_CANNOT_FOLLOW`.
             EnvironmentFault: `GREEN_LOADING`, `GREEN_BEHIND`, `NO_COMMON_CUT`, `LEASE_HELD`; retryable.
         """
         if done := next((g for g in chosen if g.promoted_at is not None), None):
@@ -86,11 +98,13 @@ class Promotion:
         after = [replace(g, name=promoted_name(g), promoted_at=now, keep_until=until, watch=noted) for g in chosen]
         refuse_taken(chosen, after, self.catalog)
         broken = self._broken(chosen)
+        followers = self._followers(chosen, {b.reader for b in broken}, tolerant=False)
         if not how.dry_run and (lost := broken if not how.force else [b for b in broken if b.column is None]):
             raise _readers_broken(lost)
         if how.dry_run:
             tables = tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True))
-            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True)
+            followed = tuple(map(str, followers.names))
+            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed)
         result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify, checks=how.checks)
         if not how.keep_fresh:
             self.catalog.pause([green.name for green in after if not green.public])
@@ -137,7 +151,7 @@ class Promotion:
         """
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog, dropped=True)
-        return end(chosen, self.catalog, self.creator)
+        return end(chosen, self.catalog, self.creator, patience=PATIENCE)
 
     # ---- steps
 
@@ -153,18 +167,23 @@ class Promotion:
         why: str = "",
     ) -> PromotionResult:
         tolerant = reason is FullReason.ROLLED_BACK
+        stopping = {b.reader for b in broken}
         for last in [False] * (TRIES - 1) + [True]:
-            self._bring_together(chosen, tolerant=tolerant)
-            names = {g.original for g in chosen} | {g.name for g in (*chosen, *after)}
+            followers = self._followers(chosen, stopping, tolerant=tolerant)
+            self._bring_together(chosen, followers, self.creator.refresher.heads(), tolerant=tolerant)
+            names = {g.original for g in chosen} | {g.name for g in (*chosen, *after)} | set(followers.names)
             resources = [resource_of(n) for n in sorted(names)]
             with holding_leases_in_turn(self.catalog, resources, patience=PATIENCE) as leases:
                 # once more, as somebody may have been faster; under the leases it is little, and nobody is
-                failed = self._bring_together(chosen, tolerant=tolerant, held=leases)
+                heads = self.creator.refresher.heads()
+                failed = self._bring_together(chosen, followers, heads, tolerant=tolerant, held=leases)
                 units = self._grouping()
                 members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
                     with self.catalog.reading() as reader:
                         cut = refuse_apart(chosen, reader, members)
+                        if not tolerant:
+                            refuse_followers_apart(followers.names, reader, cut)
                 except HeadraceError as error:
                     if error.code != "NO_COMMON_CUT" or last or failed is not None:
                         raise failed or error from None
@@ -180,6 +199,7 @@ class Promotion:
                     halves = self.exchange.write(pairs, moves, chosen[0].deployment)
                     if verify:
                         _refuse_different(halves)
+                    following = self._following(followers, halves, heads, leases, tolerant=tolerant)
                     record, seconds = self.exchange.publish(
                         halves,
                         [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)],
@@ -187,6 +207,8 @@ class Promotion:
                         reason=reason,
                         stops=stops(broken, tables),
                         why=why,
+                        following=following,
+                        groups=followers.groups if following is not None else (),
                     )
                 except BaseException:
                     self.exchange.put_back(pairs, moves, leases())
@@ -198,6 +220,7 @@ class Promotion:
                 publish_seconds=round(seconds, 4),
                 broken=tuple(broken),
                 frontier={str(root): version for root, version in cut.items()},
+                followed=tuple(map(str, followers.names)) if following is not None else (),
             )
         raise AssertionError("the last try returns or raises")
 
@@ -211,13 +234,75 @@ class Promotion:
                 moves.append(Move(green, state, later.name))
         return pairs, moves
 
+    def _followers(self, chosen: Sequence[Green], stopping: Collection[str], *, tolerant: bool) -> Followers:
+        """Return members of groups that are published with an exchange of others.
+
+        Args:
+            chosen: The second generations.
+            stopping: Readers that stop with it.
+            tolerant: Have nobody follow where not all can, rather than refuse that.
+        """
+        with self.catalog.reading() as reader:
+            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+        after = grouping(public_after(chosen, tables), self.creator.refresher.defaults, databases)
+        left_alone = {*held_up(tables, self.catalog.scheduling_states()), *(n for n in tables if str(n) in stopping)}
+        left_alone |= {name for name, table in tables.items() if table.status is Status.NEW}
+        followers = followers_of(after, chosen, left_alone)
+        try:
+            refuse_between(followers, after, chosen)
+        except HeadraceError:
+            if not tolerant:
+                raise
+            return NONE_FOLLOW
+        return followers
+
+    def _following(
+        self,
+        followers: Followers,
+        halves: Halves,
+        heads: Cut,
+        leases: Callable[[], tuple[Lease, ...]],
+        *,
+        tolerant: bool,
+    ) -> GroupRefresh | None:
+        """Refresh what follows an exchange over what is staged of it, up to publishing.
+
+        Raises:
+            HeadraceError: `GROUP_CANNOT_FOLLOW`, or what may pass, unless that is to be tolerated.
+        """
+        staged = {half.name: head for half, _ in halves.pairs if (head := half.staged) is not None}
+        if not followers.names or not staged:
+            return None
+        beside = {half.name: half.details for half, _ in halves.pairs if half.name in staged}
+        following = self.creator.follow(followers.names, heads, staged, beside, leases)
+        try:
+            following.begin()
+            for part in following.parts:
+                following.prepare(part)
+        except BaseException as error:
+            following.give_up(error)
+            if not isinstance(error, HeadraceError) or (error.retryable and not tolerant):
+                raise
+            if not tolerant:
+                raise cannot_follow(followers, error) from error
+            return None
+        return following
+
     def _bring_together(
-        self, chosen: Sequence[Green], *, tolerant: bool, held: Callable[[], tuple[Lease, ...]] = tuple
+        self,
+        chosen: Sequence[Green],
+        followers: Followers,
+        heads: Cut,
+        *,
+        tolerant: bool,
+        held: Callable[[], tuple[Lease, ...]] = tuple,
     ) -> HeadraceError | None:
         """Refresh both generations against one cut; public tables that cannot be stay behind.
 
         Args:
             chosen: The second generations.
+            followers: What is published with them.
+            heads: The cut.
             tolerant: Let these stay behind as well, as a fuse that has blown on both sides leaves them at one cut.
             held: Leases that the caller holds.
 
@@ -225,10 +310,11 @@ class Promotion:
             Why a second generation stayed behind.
         """
         failed: HeadraceError | None = None
-        heads, cut = self.creator.refresher.heads(), self._grouping()
+        cut = self._grouping()
         self._refuse_changed(chosen)
         greens = {cut.units.unit_of[g.name] for g in chosen if not g.public}
-        public = {cut.units.unit_of[g.original] for g in chosen if g.original in cut.units.unit_of}
+        public = {g.original for g in chosen}.union(*followers.groups)
+        public = {cut.units.unit_of[name] for name in public if name in cut.units.unit_of}
         # what lies between them and the root sources, too: or they would reflect these at different ages
         for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
             try:

@@ -289,6 +289,23 @@ def refuse_apart(
     return cut
 
 
+def refuse_followers_apart(followers: Sequence[TableName], reader: Reader, cut: Mapping[TableName, int]) -> None:
+    """Refuse an exchange at whose cut those that are published with it do not stand.
+
+    Args:
+        followers: What is published with it.
+        reader: One state of the catalog.
+        cut: The versions of root sources at which they stand.
+
+    Raises:
+        EnvironmentFault: `NO_COMMON_CUT`, retryable.
+    """
+    roots = RootVersions(reader)
+    for name in followers:
+        if any(root in cut and cut[root] not in own.only for root, own in roots.of(name).items()):
+            raise _no_common_cut(name)
+
+
 def _no_common_cut(name: TableName) -> EnvironmentFault:
     return EnvironmentFault(
         "NO_COMMON_CUT",

@@ -21,6 +21,11 @@ class Range:
     oldest: int
     newest: int
 
+    @property
+    def only(self) -> tuple[int, ...]:
+        """Return the one version that it reflects; nothing where it reflects several."""
+        return (self.newest,) if self.oldest == self.newest else ()
+
 
 Roots = Mapping[TableName, Range]
 

@@ -142,6 +142,26 @@ def published_together(
     )
 
 
+def along_with(first: Publication, refreshes: Publication) -> Publication:
+    """Return a publication with refreshes of what reads its tables, as one.
+
+    Args:
+        first: The publication, by whose identity it is known afterwards.
+        refreshes: The refreshes, with leases on all the tables.
+    """
+    return replace(
+        first,
+        swaps=first.swaps + refreshes.swaps,
+        versions=first.versions + refreshes.versions,
+        frontiers=first.frontiers + refreshes.frontiers,
+        history=first.history + refreshes.history,
+        leases=refreshes.leases,
+        definitions=first.definitions + refreshes.definitions,
+        deletes=first.deletes + refreshes.deletes,
+        groups=first.groups + refreshes.groups,
+    )
+
+
 def staged_head(done: Finished) -> Head | None:
     """Return a table's staged head for readers published with it; None if unchanged."""
     meta = done.published.get(done.facts.name)

@@ -14,7 +14,7 @@ from headrace.names import TableName
 from headrace.refresh import gather_facts
 from headrace.refresh.guards import STOPPING
 from headrace.refresh.preparation import Attempt
-from headrace.refresh.publication_builder import Finished, published_together, result_of, rolled_back
+from headrace.refresh.publication_builder import Finished, along_with, published_together, result_of, rolled_back
 from headrace.results.refresh_results import Mode, RefreshResult
 
 
@@ -44,7 +44,11 @@ class Publishing:
             self._recordings = [each for each in self._recordings if each is not found]
 
     def publish(
-        self, done: Sequence[Finished], leases: tuple[Lease, ...], group: tuple[TableName, ...] = ()
+        self,
+        done: Sequence[Finished],
+        leases: tuple[Lease, ...],
+        group: tuple[TableName, ...] = (),
+        along: Publication | None = None,
     ) -> dict[TableName, RefreshResult]:
         """Publish refreshes in one transaction.
 
@@ -52,13 +56,15 @@ class Publishing:
             done: The refreshes; what reads another of them comes after it.
             leases: Leases on all the tables.
             group: All members of the group that they are, also unchanged ones; () for a table alone.
+            along: What else becomes visible in that transaction.
 
         Returns:
             Their results, by table.
         """
         begin = time.perf_counter()
-        if done:
-            make_visible(self.catalog, published_together(done, leases, group))
+        if done or along is not None:
+            publication = published_together(done, leases, group)
+            make_visible(self.catalog, publication if along is None else along_with(along, publication))
         took = time.perf_counter() - begin
         results = {}
         for one in done:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from headrace.algebra.schema import Column
-from headrace.deploy.column_changes import alterations
+from headrace.deploy.exchanging.column_changes import alterations
 from headrace.names import TableName
 
 TABLE = TableName("staging", ("a",), "t")

@@ -21,7 +21,7 @@ def promotion_of(creator: Creator, session: Session) -> Promotion:
         creator: Refreshes units.
         session: The user's session.
     """
-    from headrace.deploy.exchange import Exchange
+    from headrace.deploy.exchanging.exchange import Exchange
     from headrace.deploy.promotion import Promotion
 
     refresher, clock = creator.refresher, SystemClock()

@@ -1,7 +1,7 @@
-"""Removes namespaces of `staging` whose last table is gone; making a table makes its namespace again.
+"""Removes namespaces of `staging` whose last table is gone.
 
-Iceberg's SQL catalog keeps a row for a namespace that was created. In `lake` Headrace creates none: there a namespace
-is what its tables are called after.
+Making a table makes its namespace again. Iceberg's SQL catalog keeps a row for a namespace that was created. In `lake`
+Headrace creates none: there a namespace is what its tables are called after.
 """
 
 from __future__ import annotations

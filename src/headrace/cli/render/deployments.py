@@ -76,6 +76,8 @@ def promotion(result: PromotionResult) -> Iterator[RenderableType]:
     for b in result.broken:
         would = "would be left without" if b.column is None else "would stop" if result.dry_run else "was stopped"
         yield escape(f"{b.reader} {would}: {b.missed} {b.what}")
+    if result.followed:
+        yield escape(f"Of the same groups, and refreshed along: {', '.join(result.followed)}.")
     if result.dry_run:
         yield "Nothing was done: --dry-run."
     elif result.keep_until is not None:

@@ -51,6 +51,21 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "GROUP_TORN",
+        message="A deployment exchanges members of a group, and leaves out one that lies between them.",
+        cause="Members of a group are published at one cut. What is left out changes with the first, and would change "
+        "the last once more.",
+        remedy="Make it part of the deployment: `headrace deploy create`.",
+        retry="no",
+    ),
+    ErrorCode(
+        "GROUP_CANNOT_FOLLOW",
+        message="Members of a group that a deployment leaves out cannot be brought to what it exchanges.",
+        cause="They are refreshed in the publication of the promotion, and that failed; the message has the error.",
+        remedy="Mend them, pause them, or make them part of the deployment.",
+        retry="no",
+    ),
+    ErrorCode(
         "GREEN_OUTDATED",
         message="The public stream table was altered since the green was made, or since the promotion.",
         cause="Its query, schedule, refresh mode or properties are others; an exchange would undo that.",

@@ -14,7 +14,7 @@ from headrace.graph.dag import Dag, cycle_error
 from headrace.lake.tables import new_suffix, stored_names
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
-from headrace.refresh.cut.cut import Cut
+from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
 from headrace.refresh.definition.outdated import Outdated
 from headrace.refresh.definition.redefine import NONE_GIVEN, Given, Redefiner
@@ -159,13 +159,17 @@ class Creator:
         *,
         ended: Sequence[TableName] = (),
         still: Callable[[], None] = lambda: None,
+        patience: float = 0.0,
     ) -> None:
         """Drop stream tables in one transaction, whoever reads them.
+
+        Change logs that only they read end after it.
 
         Args:
             doomed: The stream tables.
             ended: Others that stay, and are members of a deployment no longer.
             still: Raises, under the leases, where they are not to be dropped any more.
+            patience: Seconds to wait for whoever refreshes a table whose change log ends.
         """
         for name in doomed:
             self.catalog.stream_table(name)
@@ -176,6 +180,8 @@ class Creator:
             self.catalog.publish(
                 Publication(drops=tuple(doomed), deletes=stored, leases=leases(), greens_ended=tuple(ended))
             )
+        if doomed:
+            self.tables.end_unread_logs(patience=patience)
 
     def refresh_group(
         self,
@@ -222,6 +228,31 @@ class Creator:
         group = tuple(names) if len(names) > 1 else ()
         return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine, held=held))
 
+    def follow(
+        self,
+        names: Sequence[TableName],
+        heads: Cut,
+        staged: Mapping[TableName, Head],
+        beside: Mapping[TableName, Details],
+        held: Callable[[], tuple[Lease, ...]],
+    ) -> GroupRefresh:
+        """Return a refresh of stream tables over others that are staged, and published along.
+
+        Their fuses let what changes pass: whoever publishes the others has decided about it.
+
+        Args:
+            names: The stream tables, producers first.
+            heads: The cut.
+            staged: Heads of the others.
+            beside: Their new definitions.
+            held: Leases that the caller holds, at least on the others.
+        """
+        resolved, redefine = dict.fromkeys(names, Resolution.APPLY), None
+        if self.redefiner.needed(names, heads, beside):
+            redefine = partial(self.redefiner.redefine, names, heads, NONE_GIVEN, resolved, beside=beside)
+        order = Order(names, heads, patience=PATIENCE, resolved=resolved, redefine=redefine, held=held, staged=staged)
+        return self.refresher.together(order)
+
     # ---- creating
 
     def _create(self, spec: TableSpec, details: Details, greens: tuple[Green, ...] = ()) -> RefreshResult | None:
@@ -249,6 +280,7 @@ class Creator:
             except HeadraceError:
                 self.catalog.reset_staging(created, held=leases())
                 raise
+        self._restart_logs(logless, sources_of(details))
         if not spec.initialize:
             return None
         try:
@@ -257,6 +289,12 @@ class Creator:
             if self.catalog.find_stream_table(spec.name) is not None:
                 self.drop_together((spec.name,))
             raise
+
+    def _restart_logs(self, started: Sequence[TableName], sources: Sequence[TableName]) -> None:
+        """Start change logs that ended, being unread, while their new reader was being made."""
+        if late := [name for name in self.tables.logless(sources) if name not in started]:
+            with holding_leases(self.catalog, [resource_of(n) for n in late], patience=PATIENCE):
+                self.tables.start_logs(self.tables.logless(late))
 
     def _replace(self, existing: StreamTable, given: Given) -> RefreshResult:
         """Load a stream table under a new definition, and its group with it."""

@@ -49,6 +49,8 @@ class Given:
 
 NONE_GIVEN: Mapping[TableName, Given] = {}
 
+NONE_BESIDE: Mapping[TableName, Details] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class _New:
@@ -78,21 +80,22 @@ class Redefiner:
         self.outdated = outdated
         self.tables = tables
 
-    def needed(self, names: Sequence[TableName], heads: Cut) -> bool:
+    def needed(self, names: Sequence[TableName], heads: Cut, beside: Mapping[TableName, Details] = NONE_BESIDE) -> bool:
         """Return whether a definition among some stream tables does not hold any more.
 
         Args:
             names: The stream tables.
             heads: The cut.
+            beside: New definitions of others that are published along.
         """
-        keys = SourceKeys(self.catalog)
+        keys = SourceKeys(self.catalog, beside)
         known = {t.name: t for t in self.catalog.stream_tables()}
         tables = {name: known.get(name) or self.catalog.stream_table(name) for name in names}
         for part in parts(names, tables):
             if in_cycle(part, tables):
                 if self._is_old_cycle([from_json(tables[name].details) for name in part], keys):
                     return True
-            elif self.outdated(tables[part[0]], keys) or self.outdated.has_lost_columns(tables[part[0]], heads):
+            elif self.outdated(tables[part[0]], keys) or self.outdated.has_lost_columns(tables[part[0]], heads, beside):
                 return True
         return False
 
@@ -104,6 +107,7 @@ class Redefiner:
         resolved: Mapping[TableName, Resolution],
         leases: Callable[[], tuple[Lease, ...]],
         trying: Callable[[TableName], None],
+        beside: Mapping[TableName, Details] = NONE_BESIDE,
     ) -> dict[TableName, Redefinition]:
         """Make the new definitions of stream tables, and their stored tables in `staging`.
 
@@ -114,6 +118,7 @@ class Redefiner:
             resolved: What was decided about changes that are too large.
             leases: Leases of the caller, on all of them.
             trying: Told of each part before it is defined.
+            beside: New definitions of others that are published along, and whose rows are in `staging`.
 
         Raises:
             HeadraceError: What is wrong with one; then nothing of it is left.
@@ -122,7 +127,7 @@ class Redefiner:
         _refuse_overtaken(tables, given)
         reading = {n: replace(t, sources=sources_of(given[n].details)) if n in given else t for n, t in tables.items()}
         made: dict[TableName, Redefinition] = {}
-        new: dict[TableName, Details] = {}
+        new = dict(beside)
         own: dict[TableName, Collection[TableName]] = {}
         written: list[TableName] = []
         try:
@@ -132,7 +137,7 @@ class Redefiner:
                     made[name] = self._made(tables[name], found, written)
                     own[name] = part
                 new |= {name: from_json(made[name].definition.details) for name in part if name in made}
-            read = {n: [s for s in sources_of(new[n]) if s not in own[n]] for n in new}
+            read = {n: [s for s in sources_of(new[n]) if s not in own[n]] for n in made}
             return self._logged(made, [source for sources in read.values() for source in sources], names, written)
         except BaseException:
             with suppress(HeadraceError):  # whoever refreshes these tables next puts them back first

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import Catalog, Lease, StreamTable, resource_of
+from headrace.catalog import Catalog, Lease, Publication, StreamTable, resource_of
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -49,6 +49,7 @@ class Order:
         redefine: Makes new definitions of some of them; None where all hold.
         aligned: Whether the table, one alone, reads versions that agree, whatever it asks for.
         held: Leases that the caller holds, of these tables or others; only the rest is taken.
+        staged: Heads of other stream tables that are published along, as the caller has written them.
     """
 
     names: Sequence[TableName]
@@ -60,6 +61,7 @@ class Order:
     redefine: Redefine | None = None
     aligned: bool = False
     held: Callable[[], tuple[Lease, ...]] = tuple
+    staged: Mapping[TableName, Head] = field(default_factory=dict)
 
 
 class GroupRefresh:
@@ -122,7 +124,8 @@ class GroupRefresh:
     def begin(self) -> tuple[RefreshResult, ...] | None:
         """Take the leases and make new definitions; return results if nothing is to be done."""
         order = self._order
-        if not order.full and order.redefine is None and (unchanged := self._nothing_to_do()):
+        settled = not (order.full or order.staged) and order.redefine is None
+        if settled and (unchanged := self._nothing_to_do()):
             return unchanged
         self._leases = self._stack.enter_context(self._holding())
         if order.redefine is not None:
@@ -134,7 +137,7 @@ class GroupRefresh:
         reading = {n: replace(tables[n], sources=one.definition.sources) for n, one in self._anew.items()}
         self._reordered = any(self._inside(reading[name]) != self._inside(tables[name]) for name in reading)
         self._tables = tables | reading
-        self._seen = self._observation.seen_by_all(order.names, order.heads, self._tables)
+        self._seen = {**self._observation.seen_by_all(order.names, order.heads, self._tables), **order.staged}
         return None
 
     @contextmanager
@@ -176,9 +179,13 @@ class GroupRefresh:
                     self._blamed = (part[0], attempt)
             raise
 
-    def publish(self) -> tuple[RefreshResult, ...]:
-        """Publish all members in one transaction, and end."""
-        self._results |= self._publishing.publish(self._done, self._leases(), self._order.group)
+    def publish(self, along: Publication | None = None) -> tuple[RefreshResult, ...]:
+        """Publish all members in one transaction, and end.
+
+        Args:
+            along: What else becomes visible with them.
+        """
+        self._results |= self._publishing.publish(self._done, self._leases(), self._order.group, along)
         self._stack.close()
         return tuple(self._results[name] for name in self._order.names)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from headrace.algebra.schema import Column
 from headrace.catalog import (
@@ -30,8 +31,8 @@ from headrace.catalog import (
 )
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json, in_generation, to_json
-from headrace.deploy.column_changes import alterations
-from headrace.deploy.halves import Half, Halves, Move, Pair, frontier_move
+from headrace.deploy.exchanging.column_changes import alterations
+from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair, frontier_move
 from headrace.events import Events
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import log_columns
@@ -42,6 +43,7 @@ from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import metadata
 from headrace.refresh.execution import Run
 from headrace.refresh.gather_facts import TableState
+from headrace.refresh.groups.group_refresh import GroupRefresh
 from headrace.refresh.publishing import make_visible
 from headrace.refresh.refresher import Refresher
 from headrace.refresh.run_context import Outcome
@@ -97,6 +99,8 @@ class Exchange:
         reason: FullReason,
         stops: tuple[Stop, ...] = (),
         why: str = "",
+        following: GroupRefresh | None = None,
+        groups: tuple[tuple[TableName, ...], ...] = (),
     ) -> tuple[PublicationRecord, float]:
         """Make an exchange visible.
 
@@ -107,13 +111,18 @@ class Exchange:
             reason: `PROMOTED` or `ROLLED_BACK`.
             stops: Readers outside that cannot go on.
             why: What led to it, for the history.
+            following: Refreshes that were prepared over what is staged, to be published with it.
+            groups: Groups that these are of.
 
         Returns:
             The publication, and how many seconds its transaction took.
         """
-        publication = self._publication(halves, greens, leases(), reason, stops, why)
+        publication = replace(self._publication(halves, greens, leases(), reason, stops, why), groups=groups)
         begin = time.perf_counter()
-        make_visible(self.catalog, publication)
+        if following is None:
+            make_visible(self.catalog, publication)
+        else:
+            following.publish(publication)
         seconds = time.perf_counter() - begin
         record = self.catalog.publication(publication.uuid)
         assert record is not None  # make_visible would have raised

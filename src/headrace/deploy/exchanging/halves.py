@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.catalog import FrontierMove, Green, Status
+from headrace.catalog import FrontierMove, Green, Status, Version
 from headrace.definitions.details import Details
 from headrace.frontier import Frontier
 from headrace.names import TableName
+from headrace.refresh.cut.cut import Head
 from headrace.refresh.gather_facts import TableState
 from headrace.refresh.run_context import Outcome
 
@@ -80,6 +82,24 @@ class Half:
     def moved(self) -> bool:
         """Return whether its rows or columns change; equal rows make no new version."""
         return self.altered or bool(self.outcome.inserted + self.outcome.deleted)
+
+    @property
+    def staged(self) -> Head | None:
+        """Return what readers that are published along read of it; None where it stays as it was."""
+        meta = self.outcome.written.get(self.state.table.name)
+        if meta is None or not self.moved:
+            return None
+        version = Version(
+            relation=self.name,
+            version=self.version,
+            snapshot_id=meta.current_snapshot_id,
+            row_count=meta.row_count,
+            committed_at=dt.datetime.now(dt.UTC),
+            publication_id=None,
+            table_uuid=meta.uuid,
+        )
+        log = self.state.table.log
+        return Head(version, meta, staged=True, log=self.outcome.written.get(log) if log is not None else None)
 
     @property
     def renamed(self) -> bool:

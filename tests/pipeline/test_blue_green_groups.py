@@ -1,0 +1,75 @@
+"""Deployments of a part of a group: the rest follows in the same publication, or nothing happens."""
+
+from __future__ import annotations
+
+import pytest
+from kit.random_deployments import left_behind
+
+from headrace.api.facade import Headrace
+from headrace.errors import HeadraceError
+
+PIPELINE = """
+CREATE TABLE {ns}.orders (k BIGINT, v BIGINT) USING iceberg;
+INSERT INTO {ns}.orders VALUES (1, 10), (2, 20);
+CREATE STREAM TABLE {ns}.left AS SELECT k, v FROM {ns}.orders;
+CREATE STREAM TABLE {ns}.right AS SELECT k, count(*) AS n FROM {ns}.orders GROUP BY k;
+CREATE STREAM TABLE {ns}.middle AS SELECT k, IF(v > 900, raise_error('too large'), v) AS v FROM {ns}.left;
+CREATE STREAM TABLE {ns}.bottom AS SELECT m.k, m.v, r.n FROM {ns}.middle m JOIN {ns}.right r ON m.k = r.k;
+CREATE STREAM TABLE {ns}.outside AS SELECT sum(v) AS v FROM {ns}.bottom
+"""
+
+
+def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in hr.spark.table(f"lake.{table}").collect())
+
+
+def refused(hr: Headrace, ns: str) -> str:
+    before = rows(hr, f"{ns}.bottom"), hr._catalog.greens()
+    with pytest.raises(HeadraceError) as error:
+        hr.promote_all_green()
+    assert (rows(hr, f"{ns}.bottom"), hr._catalog.greens()) == before
+    assert hr._catalog.dirty_staging() == ()
+    return error.value.code
+
+
+def check(hr: Headrace, ns: str) -> None:
+    assert all(v.ok for v in hr.verify([t.name for t in hr.status() if t.name.startswith(ns)]))
+    with hr._catalog.reading() as reader:
+        assert left_behind(reader) == set()
+
+
+def test_the_rest_of_a_group_follows_at_once(hr: Headrace, ns: str) -> None:
+    hr.sql(PIPELINE.format(ns=ns))
+    hr.create_green(f"{ns}.left", f"SELECT k, v + 1 AS v FROM {ns}.orders")
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (3, 30)")
+    hr.refresh()
+    assert hr.promote_all_green(dry_run=True).followed == (f"{ns}.middle", f"{ns}.bottom")
+
+    done = hr.promote_all_green()
+    assert done.followed == (f"{ns}.middle", f"{ns}.bottom")
+    assert rows(hr, f"{ns}.bottom") == [(1, 11, 1), (2, 21, 1), (3, 31, 1)]
+    assert rows(hr, f"{ns}.outside") == [(60,)]
+    last = {name: hr.history(f"{ns}.{name}")[0] for name in ("left", "middle", "bottom")}
+    assert {entry.publication for entry in last.values()} == {done.publication}
+    assert {last["middle"].reason, last["bottom"].reason} <= {None, "COST"}, last
+    check(hr, ns)
+    hr.refresh()
+    assert rows(hr, f"{ns}.outside") == [(63,)]
+
+    back = hr.rollback_green(deployment="green")
+    assert back.followed == (f"{ns}.middle", f"{ns}.bottom")
+    assert rows(hr, f"{ns}.bottom") == [(1, 10, 1), (2, 20, 1), (3, 30, 1)]
+    check(hr, ns)
+
+    hr.create_green(f"{ns}.bottom")
+    assert refused(hr, ns) == "GROUP_TORN"  # what lies between is left out
+    hr.create_green(f"{ns}.middle")
+    assert hr.promote_all_green().followed == ()
+    hr.cancel_green(deployment="green")
+
+    hr.create_green(f"{ns}.left", f"SELECT k, v + 1000 AS v FROM {ns}.orders")
+    assert refused(hr, ns) == "GROUP_CANNOT_FOLLOW"
+    hr.pause([f"{ns}.middle"])
+    assert hr.promote_all_green().followed == ()
+    check(hr, ns)
+    hr.cancel_green(deployment="green")

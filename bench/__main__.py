@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench import (
     commands,
+    deployments,
     diamonds,
     dispatch,
     fixed,
@@ -44,6 +45,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "diamonds": diamonds.run,
     "pipelines": pipelines.run,
     "promotions": promotions.run,
+    "deployments": deployments.run,
     "medallion": medallion.run,
     "postgres": postgres.run,
     "postgres-writes": postgres_writes.run,

@@ -43,6 +43,9 @@ KNOWN = (
     "on_event",
 )
 
+LAYOUT_LIMIT = 10_000_000
+"""Rows of a stream table or its sources from which on a new stored layout is loaded beside, if nothing is said."""
+
 MOST_CONCURRENT = 32
 """More refreshes at once only wait for each other in one Spark session."""
 
@@ -102,6 +105,8 @@ class Settings:
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
         deploy_slots: How many refreshes of stream tables in deployments run at once.
+        layout_limit: Stream tables of more rows, or that read sources of more, get a new stored layout by a deployment;
+            None where all are loaded in place.
         sources: Database sources that are declared, by name.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
@@ -129,6 +134,7 @@ class Settings:
     on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)
     deploy_slots: int = 1
+    layout_limit: int | None = LAYOUT_LIMIT
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
     disabled_passes: tuple[str, ...] = ()
 
@@ -177,20 +183,29 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
-    settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=_deploy_slots(file, deploy))
+    slots, limit = _deploy(file, deploy)
+    settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
     return _with_scheduling(file, settings, values, pools)
 
 
-def _deploy_slots(file: Path, section: Mapping[str, object]) -> int:
-    """Return what the section `[deploy]` says."""
-    slots = section.get("slots", 1)
-    if set(section) - {"slots"} or not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
+def _deploy(file: Path, section: Mapping[str, object]) -> tuple[int, int | None]:
+    """Return what the section `[deploy]` says: slots, and the limit for layouts."""
+    slots, limit = section.get("slots", 1), section.get("layout_limit", LAYOUT_LIMIT)
+    limit = None if limit == "none" else limit
+    numbers = [number for number in (slots, limit) if number is not None]
+    if (
+        set(section) - {"slots", "layout_limit"}
+        or not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        or not (isinstance(slots, int) and slots >= 1)
+        or not (limit is None or (isinstance(limit, int) and limit >= 0))
+    ):
         raise UserError(
             "CONFIG_INVALID",
             f"{file} has something in [deploy] that is not understood.",
-            hint="It may have slots: how many refreshes of deployments may run at once, 1 or more.",
+            hint="It may have slots: how many refreshes of deployments may run at once, 1 or more; and layout_limit: "
+            'from how many rows on an upgrade loads a stream table beside the running one, or "none".',
         )
-    return slots
+    return slots, limit
 
 
 def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:

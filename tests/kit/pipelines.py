@@ -187,7 +187,7 @@ class PublishingWorker:
             if wanted(table.name):
                 self.maintained.append(table.name.table)
 
-    def deploy(self) -> None:
+    def deploy(self, layouts: Sequence[TableName] = ()) -> None:
         self.deployed += 1
         self.deploys()
 

@@ -88,10 +88,23 @@ class RefreshVerbs(ProjectHandle):
         try:
             return creator.refresh_group(members, heads, full=full, patience=patience)
         except HeadraceError as error:
-            if error.code != "CUT_OVERTAKEN":
+            if error.code == "LAYOUT_AWAITED":
+                self._bring_layout(members[0], patience)
+            elif error.code != "CUT_OVERTAKEN":  # whoever was waited for had seen more
                 raise
-        # whoever was waited for had seen more
         return creator.refresh_group(members, self._heads(), full=full, patience=patience)
+
+    def _bring_layout(self, name: TableName, patience: float) -> None:
+        """Load a table's new stored layout beside the running one, and exchange the two."""
+        from headrace.api.deploying.promoting import layout_upgrades_of
+        from headrace.clock import SystemClock
+        from headrace.deploy.load_journal import noting_loads
+
+        with noting_loads(self._catalog, self.events, SystemClock()):
+            done = layout_upgrades_of(self._engine().creator, self._lazy).finish(name, patience)
+        if done is not None:
+            names = ", ".join(table.name for table in done.tables)
+            self.events.emit(Notice(f"{names}: new stored layout, loaded beside and exchanged ({done.deployment})."))
 
     def _refresh_in_order(
         self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta

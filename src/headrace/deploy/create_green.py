@@ -36,6 +36,7 @@ class GreenSpec:
         options: How it is scheduled.
         initialize: Load it now; else a scheduler, or the next refresh, does.
         new: Whether there is no public stream table of that name yet.
+        by_itself: Whether nobody asked for it: its deployment brings a new stored layout.
     """
 
     original: TableName
@@ -46,6 +47,7 @@ class GreenSpec:
     options: Mapping[str, str] | None = None
     initialize: bool = True
     new: bool = False
+    by_itself: bool = False
 
 
 def create_green(
@@ -70,7 +72,8 @@ def create_green(
         UserError: `INVALID_NAME`, `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`,
             `CYCLE`, `TABLE_EXISTS`, `INVALID_OPTION`, or what is wrong with the query.
     """
-    check_deployment(wanted.deployment)
+    if not wanted.by_itself:
+        check_deployment(wanted.deployment)
     greens = catalog.greens()
     refuse_members(wanted.original, greens)
     blue = _public(wanted, catalog)

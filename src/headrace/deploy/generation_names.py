@@ -7,6 +7,7 @@ import re
 from headrace.catalog import Green, Role
 from headrace.errors import UserError
 from headrace.names import TableName
+from headrace.refresh.definition.layout_waits import is_layout_deployment
 
 PREVIOUS = "_previous"
 """What the namespaces of former generations end in."""
@@ -15,16 +16,17 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 
 
 def check_deployment(name: str) -> None:
-    """Refuse a text that cannot be a deployment's name.
+    """Refuse a text that cannot be the name of a user's deployment.
 
     Raises:
         UserError: `INVALID_NAME`.
     """
-    if not _NAME.fullmatch(name) or name.lower().endswith(PREVIOUS):
+    if not _NAME.fullmatch(name) or name.lower().endswith(PREVIOUS) or is_layout_deployment(name.lower()):
         raise UserError(
             "INVALID_NAME",
             f"'{name}' cannot be the name of a deployment.",
-            hint=f"Use a letter, then letters, digits and underscores, and do not end it in {PREVIOUS}.",
+            hint=f"Use a letter, then letters, digits and underscores; do not end it in {PREVIOUS}, and leave "
+            "layout_NUMBER_… to Headrace.",
         )
 
 

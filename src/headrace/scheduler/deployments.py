@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 from headrace.catalog import Catalog
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
+from headrace.names import TableName
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.work import Worker
 
@@ -39,8 +41,11 @@ class Deployments:
         self._told = ""
         self._thread: threading.Thread | None = None
 
-    def consider(self) -> None:
+    def consider(self, layouts: Sequence[TableName]) -> None:
         """Begin if there are deployments to see to; one small query where there are none.
+
+        Args:
+            layouts: Stream tables for which deployments are to bring a new stored layout.
 
         Raises:
             HeadraceError: The catalog does not answer.
@@ -48,15 +53,19 @@ class Deployments:
         if time.monotonic() < self._ask_after or (self._thread is not None and self._thread.is_alive()):
             return
         self._ask_after = time.monotonic() + self._every
-        if self._catalog.has_unattended():
-            self._thread = threading.Thread(target=self.step, name="headrace-deployments", daemon=True)
+        if layouts or self._catalog.has_unattended():
+            self._thread = threading.Thread(target=self.step, args=(layouts,), name="headrace-deployments", daemon=True)
             self._thread.start()
 
-    def step(self) -> None:
-        """Promote and roll back now; emit each kind of error once."""
+    def step(self, layouts: Sequence[TableName] = ()) -> None:
+        """Promote and roll back now; emit each kind of error once.
+
+        Args:
+            layouts: As for `consider`.
+        """
         try:
             with self._spark.using():
-                self._worker.deploy()
+                self._worker.deploy(layouts)
             self._told = ""
         except HeadraceError as error:
             self._ask_after = time.monotonic() + AGAIN_SECONDS

@@ -14,6 +14,7 @@ from headrace.names import TableName
 from headrace.refresh.cut.align_cut import alignment, wants_alignment
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.watermark_alignment import waiting
+from headrace.refresh.definition.layout_waits import waiting_for_layout
 from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
 from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
 from headrace.schedule.due import Standing
@@ -36,6 +37,7 @@ class Table:
         watermarks: The watermark group for which it waits; None for none.
         aligned: Whether it reads versions that agree, where ways meet at it.
         trails: By how many versions it stays behind what it reads, because newer ones do not agree.
+        layout: The deployment that is to bring its new layout, for which it waits; None where it does not.
     """
 
     schedule: Schedule
@@ -47,6 +49,7 @@ class Table:
     watermarks: str | None = None
     aligned: bool = False
     trails: Mapping[TableName, int] = field(default_factory=dict)
+    layout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,11 @@ class SchedulerState:
     def pulled(self, name: TableName) -> bool:
         """Return whether a table is refreshed for the sake of what reads it."""
         return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
+
+    def layouts(self) -> tuple[TableName, ...]:
+        """Return tables that wait for nothing but their new layout."""
+        passing = (None, "retrying")
+        return tuple(n for n, t in self.tables.items() if t.layout and t.scheduling.held_up in passing)
 
     def unit_seconds(self) -> dict[TableName, float]:
         """Return how long each unit takes."""
@@ -105,6 +113,7 @@ def read_scheduler_state(
         last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
         lags = _Lags(reader, tables, moved, defaults)
         apart = waiting(reader.watermark_groups(), cut.graph, tables)
+        layouts = waiting_for_layout(reader, tables, cut)
         found: dict[TableName, Table] = {}
         for name in cut.graph.order(tables):
             pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
@@ -128,10 +137,16 @@ def read_scheduler_state(
                 waits,
                 name in lags.aligned,
                 lags.trails(name),
+                layouts.get(name) if _by_itself(schedules[name], cut, name) else None,
             )
             if (cycle := cut.graph.component(name)) and name == cycle[-1]:
                 _share(found, cycle)
     return SchedulerState(cut, found, bases)
+
+
+def _by_itself(schedule: Schedule, cut: Grouping, name: TableName) -> bool:
+    """Return whether a scheduler refreshes a table without being asked."""
+    return schedule.kind is not Kind.MANUAL and cut.options[name].factor is not None
 
 
 def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:

@@ -52,8 +52,11 @@ class Worker(Protocol):
         """
         ...
 
-    def deploy(self) -> None:
+    def deploy(self, layouts: Sequence[TableName]) -> None:
         """Promote deployments whose conditions hold; roll back watched ones that fail.
+
+        Args:
+            layouts: Stream tables for which deployments are to bring a new stored layout.
 
         Raises:
             HeadraceError: What went wrong with the catalog, or with Spark itself.

@@ -38,6 +38,13 @@ def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:
     assert config.load(tmp_path, {}).deploy_slots == 1
     file.write_text(f"[deploy]\nslots = 2\n{text}")
     assert config.load(tmp_path, {}).deploy_slots == 2
+    assert config.load(tmp_path, {}).layout_limit == config.LAYOUT_LIMIT
+    for given, limit in (("0", 0), ('"none"', None)):
+        file.write_text(f"[deploy]\nlayout_limit = {given}\n{text}")
+        assert config.load(tmp_path, {}).layout_limit == limit
+    file.write_text(f"[deploy]\nlayout_limit = true\n{text}")
+    with pytest.raises(UserError, match="CONFIG_INVALID"):
+        config.load(tmp_path, {})
     file.write_text(f"[deploy]\nslots = 0\n{text}")
     with pytest.raises(UserError, match="CONFIG_INVALID"):
         config.load(tmp_path, {})

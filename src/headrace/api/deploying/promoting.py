@@ -10,6 +10,7 @@ from headrace.clock import SystemClock
 if TYPE_CHECKING:
     from headrace.deploy.promotion import Promotion
     from headrace.deploy.unattended.deployer import Deployer
+    from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
     from headrace.ports import Session
     from headrace.refresh.definition.create import Creator
 
@@ -27,6 +28,19 @@ def promotion_of(creator: Creator, session: Session) -> Promotion:
     refresher, clock = creator.refresher, SystemClock()
     exchange = Exchange(refresher.catalog, session, refresher, refresher.events, clock)
     return Promotion(refresher.catalog, creator, exchange, clock)
+
+
+def layout_upgrades_of(creator: Creator, session: Session) -> LayoutUpgrades:
+    """Return what brings new stored layouts to large stream tables.
+
+    Args:
+        creator: Creates and loads.
+        session: The user's session.
+    """
+    from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
+
+    promotion = promotion_of(creator, session)
+    return LayoutUpgrades(creator.catalog, session, creator.plans, creator, promotion, SystemClock())
 
 
 def deployer_of(creator: Creator, session: Session) -> Deployer:

@@ -25,6 +25,7 @@ def defaults_of(settings: Settings) -> Defaults:
         fuse,
         settings.allow_cycles,
         settings.max_cycle_rounds,
+        settings.layout_limit,
     )
 
 

@@ -29,6 +29,7 @@ from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
     from headrace.deploy.unattended.deployer import Deployer
+    from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
     from headrace.names import TableName
     from headrace.ports import Session
     from headrace.refresh.cut.cut import Cut
@@ -42,7 +43,7 @@ class EngineWorker:
     def __init__(self, creator: Creator, session: Session) -> None:
         self._creator = creator
         self._session = session
-        self._deployer: Deployer | None = None
+        self._deploying: tuple[Deployer, LayoutUpgrades] | None = None
 
     def heads(self) -> Cut:
         """Return a new cut."""
@@ -73,13 +74,17 @@ class EngineWorker:
             defaults=refresher.defaults,
         )
 
-    def deploy(self) -> None:
+    def deploy(self, layouts: Sequence[TableName]) -> None:
         """Promote deployments whose conditions hold; roll back watched ones that fail."""
-        from headrace.api.deploying.promoting import deployer_of
+        from headrace.api.deploying.promoting import deployer_of, layout_upgrades_of
 
-        if self._deployer is None:
-            self._deployer = deployer_of(self._creator, self._session)
-        self._deployer.step()
+        if self._deploying is None:
+            args = (self._creator, self._session)
+            self._deploying = (deployer_of(*args), layout_upgrades_of(*args))
+        deployer, upgrades = self._deploying
+        upgrades.begin(layouts)
+        deployer.step()
+        upgrades.end()
 
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop the Spark jobs that run for these tables; there are none before Spark was started."""

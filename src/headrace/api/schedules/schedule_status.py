@@ -11,13 +11,14 @@ from headrace.api.schedules.groups import latest
 from headrace.api.schedules.project_defaults import defaults_of
 from headrace.catalog import Catalog, Gate, resource_of
 from headrace.config import Settings
+from headrace.deploy.unattended.layout_progress import layout_progress
 from headrace.graph.dag import Dag
 from headrace.observability.attainment import read_stretch
 from headrace.refresh.fuses.fuse import evidence_from
 from headrace.results.refresh_results import StreamTableInfo
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.lateness import late_because
-from headrace.scheduler.policy.plan_cycle import Hold, holds
+from headrace.scheduler.policy.plan_cycle import Hold, awaiting_layout, holds
 from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scheduler_state, targets
 
 if TYPE_CHECKING:
@@ -31,12 +32,26 @@ def with_schedules(
     """Return the status of tables with their schedules, holds and lateness added."""
     state = read_scheduler_state(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
     now = dt.datetime.now(dt.UTC)
-    wanted, found = targets(state), holds(state, now)
+    wanted, found = targets(state), _with_progress(holds(state, now), state, catalog, now)
     by_text = {str(name): name for name in state.tables}
     infos = [_scheduled(info, state, by_text.get(info.name), wanted, found, now) for info in infos]
     infos = _counted(infos, state, catalog)
     infos = _punctual(infos, state, catalog, wanted, now)
     return tuple(_gated(infos, state.grouping.graph, catalog.gates()))
+
+
+def _with_progress(
+    found: dict[TableName, Hold], state: SchedulerState, catalog: Catalog, now: dt.datetime
+) -> dict[TableName, Hold]:
+    """Return the same, of tables that wait for their new layout with how far that is."""
+    layouts = {name: table.layout for name, table in state.tables.items() if table.layout is not None}
+    progress = layout_progress(catalog, frozenset(layouts.values()), now)
+    return {
+        unit: dataclasses.replace(hold, reason=f"{hold.reason}, {progress[layouts[hold.table]]}")
+        if hold.table in layouts and hold.reason == awaiting_layout(layouts[hold.table])
+        else hold
+        for unit, hold in found.items()
+    }
 
 
 def _counted(infos: Sequence[StreamTableInfo], state: SchedulerState, catalog: Catalog) -> list[StreamTableInfo]:

@@ -163,6 +163,13 @@ MEANWHILE = (
         retry="yes",
     ),
     ErrorCode(
+        "LAYOUT_AWAITED",
+        message="A stream table stands still, readable, until a deployment has brought its new stored layout.",
+        cause="This version of Headrace stores it otherwise, and it has more rows than `layout_limit` of `[deploy]`.",
+        remedy="Leave it to a scheduler, or refresh it by name; `refresh --full` loads it in place.",
+        retry="yes",
+    ),
+    ErrorCode(
         "DEPLOYMENT_CHANGED",
         message="A deployment was changed by somebody else at the same time.",
         cause="Two processes made, promoted or cancelled the same green, or dropped its public table.",

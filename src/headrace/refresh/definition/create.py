@@ -16,6 +16,7 @@ from headrace.names import LAKE, TableName
 from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
+from headrace.refresh.definition.layout_waits import refuse_waiting, waiting_in
 from headrace.refresh.definition.outdated import Outdated
 from headrace.refresh.definition.redefine import NONE_GIVEN, Given, Redefiner
 from headrace.refresh.definition.stored_tables import StoredTables
@@ -206,6 +207,7 @@ class Creator:
             held: Leases that the caller holds.
 
         Raises:
+            EnvironmentFault: `LAYOUT_AWAITED` where they are to be loaded beside what they are.
             HeadraceError: What went wrong; what was published before stays.
         """
         return self.group_refresh(names, heads, full=full, patience=patience, resolved=resolved, held=held).run()
@@ -224,6 +226,8 @@ class Creator:
         heads.take_mirrors()
         redefine = None
         if self.redefiner.needed(names, heads):
+            if not full and not resolved:
+                refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
             redefine = partial(self.redefiner.redefine, names, heads, NONE_GIVEN, resolved)
         group = tuple(names) if len(names) > 1 else ()
         return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine, held=held))
@@ -316,6 +320,7 @@ class Creator:
         with self.catalog.reading() as reader:
             databases = reader.sources()
         left_alone = held_up(tables, self.catalog.scheduling_states())
+        left_alone |= waiting_in(self.catalog, self.refresher.defaults).keys() - {name}
         if given is not None:
             left_alone |= lose_columns(tables, name, given.details)
         plan = load_plan(grouping(tables, self.refresher.defaults, databases), name, left_alone)

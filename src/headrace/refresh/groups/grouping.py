@@ -30,6 +30,7 @@ class Defaults:
         fuse: Of changes.
         allow_cycles: Whether stream tables may read each other in a circle.
         max_cycle_rounds: In how many rounds the members of a cycle may gain rows.
+        layout_limit: Tables of more rows get a new layout beside the running one; None for none.
     """
 
     consistency: Consistency = Consistency.ATOMIC
@@ -37,6 +38,7 @@ class Defaults:
     fuse: Fuse = field(default_factory=Fuse)
     allow_cycles: bool = False
     max_cycle_rounds: int = 100
+    layout_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ FIRST = 2.0
 LONGEST = 300.0
 """Seconds until a failed refresh is tried again: doubling from the first to the longest."""
 
-PASSING = frozenset({"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CHANGED", "STREAM_TABLE_NOT_FOUND"})
-"""Errors that only say that somebody else was there; they count for nothing."""
+PASSING = frozenset(
+    {"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CHANGED", "STREAM_TABLE_NOT_FOUND", "LAYOUT_AWAITED"}
+)
+"""Errors that only say that somebody else was there, or is to come first; they count for nothing."""
 
 
 def pause(failures: int, luck: float) -> float:

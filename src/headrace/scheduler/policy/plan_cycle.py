@@ -166,7 +166,14 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
         held_up = None  # the pause is over; what else it waits for, it waits for still
     if held_up is None and table.watermarks is not None:
         return f"waiting for watermark group {table.watermarks}"
+    if held_up is None and table.layout is not None:
+        return awaiting_layout(table.layout)
     return held_up
+
+
+def awaiting_layout(deployment: str) -> str:
+    """Return why a table stands still until a deployment has brought its new layout."""
+    return f"waiting for its new layout: deployment {deployment}"
 
 
 def _brings_news(

@@ -1,0 +1,102 @@
+"""Decides which stream tables get a new stored layout beside the running one.
+
+Loading them in place would take long. Until then they stand still, as the rules of now cannot maintain what older ones have stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from headrace.catalog import Catalog, Green, Status, StreamTable
+from headrace.catalog.state.reader import Reader
+from headrace.compiler.layout import LAYOUT
+from headrace.definitions.details import deployment_of
+from headrace.errors import EnvironmentFault
+from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
+from headrace.results.refresh_results import RefreshMode
+
+_DEPLOYMENT = re.compile(r"layout_\d+_\w+", re.ASCII)
+
+
+def is_layout_deployment(name: str) -> bool:
+    """Return whether a name is reserved for deployments that bring new layouts."""
+    return _DEPLOYMENT.fullmatch(name) is not None
+
+
+def is_old(table: StreamTable) -> bool:
+    """Return whether a stream table was stored by rules of another layout."""
+    return bool(table.details) and table.details.get("layout", 1) != LAYOUT
+
+
+def waiting_in(catalog: Catalog, defaults: Defaults) -> dict[TableName, str]:
+    """Return stream tables that wait for a new layout, each with the deployment that brings it.
+
+    Args:
+        catalog: The catalog.
+        defaults: What the project wants, its limit among that.
+    """
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables()}
+        if not any(is_old(table) for table in tables.values()):
+            return {}
+        return waiting_for_layout(reader, tables, grouping(tables, defaults, reader.sources()))
+
+
+def waiting_for_layout(reader: Reader, tables: Mapping[TableName, StreamTable], cut: Grouping) -> dict[TableName, str]:
+    """Return the same from one state of the catalog.
+
+    A unit waits as a whole: a member that is loaded in place would have to be published with those that stand still.
+    Loaded in place are units below the limit, cycles, tables that are recomputed each time or were never loaded, and
+    what has two generations already.
+
+    Args:
+        reader: The state of the catalog.
+        tables: All stream tables.
+        cut: The units.
+    """
+    limit = cut.defaults.layout_limit
+    old = [n for n, t in tables.items() if is_old(t) and t.refresh_mode is not RefreshMode.FULL]
+    if limit is None or not old:
+        return {}
+    rows = {name: version.row_count or 0 for name, version in reader.newest_versions().items()}
+    greens = reader.greens()
+    found: dict[TableName, str] = {}
+    for unit in dict.fromkeys(cut.units.unit_of[name] for name in old):
+        members = cut.units.members[unit]
+        moved = [rows.get(n, 0) for name in members if name in old for n in (name, *tables[name].sources)]
+        if max(moved) > limit and all(name in rows and _can_wait(tables[name]) for name in members):
+            deployment = _deployment(unit, members, greens)
+            found |= dict.fromkeys(members, deployment) if deployment is not None else {}
+    return found
+
+
+def refuse_waiting(names: Sequence[TableName], waiting: Mapping[TableName, str]) -> None:
+    """Refuse to load in place what waits for its new layout.
+
+    Raises:
+        EnvironmentFault: `LAYOUT_AWAITED`, retryable.
+    """
+    if name := next((name for name in names if name in waiting), None):
+        raise EnvironmentFault(
+            "LAYOUT_AWAITED",
+            f"{name} keeps its rows and stands still until deployment {waiting[name]} has brought its new layout.",
+            hint=f"A scheduler does that, or `headrace refresh {name}`; `headrace deploy status --all {waiting[name]}` "
+            f"shows how far it is. `headrace refresh --full {name}` loads it in place.",
+            retryable=True,
+        )
+
+
+def _can_wait(table: StreamTable) -> bool:
+    details = table.details
+    return not (deployment_of(details) or details.get("cyclic") or table.status is not Status.ACTIVE)
+
+
+def _deployment(unit: TableName, members: Collection[TableName], greens: Sequence[Green]) -> str | None:
+    """Return the deployment of a unit; None where a user has one under way with its members."""
+    there = {g.deployment for g in greens if g.original in members or g.name in members}
+    if not all(map(is_layout_deployment, there)) or len(there) > 1:
+        return None
+    slug = re.sub(r"\W", "_", unit.table, flags=re.ASCII)
+    return next(iter(there), f"layout_{LAYOUT}_{slug}"[:63])

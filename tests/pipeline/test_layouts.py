@@ -1,0 +1,90 @@
+"""New stored layouts of large stream tables: loaded beside, exchanged, and the old one dropped."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+from kit.random_deployments import left_behind
+
+import headrace
+from headrace.api.facade import Headrace
+from headrace.config import Settings
+from headrace.errors import HeadraceError, UserError
+from headrace.names import LAKE, TableName
+from headrace.results.refresh_results import Mode
+
+PIPELINE = """
+CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount BIGINT) USING iceberg;
+INSERT INTO {ns}.orders VALUES (1, 'EU', 10), (2, 'US', 20), (3, 'EU', 5);
+CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(60 DIV amount) AS total FROM {ns}.orders GROUP BY region;
+CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals
+"""
+
+
+@pytest.fixture
+def upgraded(project: Settings, shared: Headrace, ns: str) -> Iterator[Headrace]:
+    """A pipeline whose `totals` an older version has stored, and that is too large to be loaded in place."""
+    shared.sql(PIPELINE.format(ns=ns))
+    name = TableName(LAKE, (ns,), "totals")
+    shared._catalog.alter_stream_table(name, details={**shared._catalog.stream_table(name).details, "layout": 1})
+    shared.sql(f"INSERT INTO {ns}.orders VALUES (4, 'AS', 6)")
+    settings = dataclasses.replace(project, layout_limit=2, default_schedule="ON CHANGE")
+    with headrace.open(settings, spark=shared.spark) as hr:
+        yield hr
+    if shared.green_status():
+        shared.cancel_green(deployment="layout_12_totals")
+
+
+def check(hr: Headrace, ns: str) -> None:
+    """Everything has the layout of now and equals its query, and nothing of the deployment is left."""
+    assert hr.green_status() == ()
+    assert hr._catalog.auto_deployments() == ()
+    assert [v for v in hr.verify([f"{ns}.totals", f"{ns}.outside"]) if not v.ok] == []
+    with hr._catalog.reading() as reader:
+        assert left_behind(reader) == set()
+    hr.spark.sql(f"INSERT INTO lake.{ns}.orders VALUES (5, 'US', 3)")
+    done = hr.refresh([f"{ns}.totals", f"{ns}.outside"])
+    assert [result.mode for result in done] == [Mode.DIFFERENTIAL] * 2
+
+
+def modes(hr: Headrace, ns: str) -> list[str]:
+    """How the reader outside was refreshed since it was loaded, oldest first."""
+    return [str(entry.mode) for entry in hr.history(f"{ns}.outside")][-2::-1]
+
+
+def test_a_refresh_brings_the_layout_beside_and_readers_follow_by_change(upgraded: Headrace, ns: str) -> None:
+    hr = upgraded
+    (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
+    assert totals.held_up == "waiting for its new layout: deployment layout_12_totals, not made yet"
+    hr.refresh([f"{ns}.totals", f"{ns}.outside"])
+    assert modes(hr, ns) == ["DIFFERENTIAL"]
+    check(hr, ns)
+
+
+def test_schedulers_bring_it_and_a_failing_load_leaves_the_table_as_it_was(upgraded: Headrace, ns: str) -> None:
+    hr = upgraded
+    hr.spark.sql(f"INSERT INTO lake.{ns}.orders VALUES (6, 'EU', 0)")  # cannot be divided by
+    before = hr.spark.table(f"lake.{ns}.totals").collect()
+    assert hr.run(once=True).failed == 1
+    (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
+    assert (totals.held_up or "").startswith(
+        "waiting for its new layout: deployment layout_12_totals, failed: ARITHMETIC_ERROR"
+    )
+    with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
+        hr.refresh(f"{ns}.totals")
+    assert hr.spark.table(f"lake.{ns}.totals").collect() == before
+    hr.spark.sql(f"DELETE FROM lake.{ns}.orders WHERE id = 6")
+    hr.cancel_green(deployment="layout_12_totals")  # so that no pause has to be waited for
+    assert hr.run(once=True).failed == 0
+    check(hr, ns)
+
+
+def test_it_is_loaded_in_place_where_a_user_says_so(upgraded: Headrace, ns: str) -> None:
+    hr = upgraded
+    with pytest.raises(UserError, match="INVALID_NAME"):
+        hr.create_green(f"{ns}.totals", deployment="layout_12_totals")
+    assert hr.refresh(f"{ns}.totals", full=True).mode is Mode.FULL
+    hr.refresh(f"{ns}.outside")
+    check(hr, ns)

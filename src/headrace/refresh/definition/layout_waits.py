@@ -1,6 +1,7 @@
 """Decides which stream tables get a new stored layout beside the running one.
 
-Loading them in place would take long. Until then they stand still, as the rules of now cannot maintain what older ones have stored.
+Loading them in place would take long. Until then they stand still, as the rules of now cannot maintain what older ones
+have stored.
 """
 
 from __future__ import annotations

@@ -53,6 +53,9 @@ SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key",
 
 ENVIRONMENT = "env:"
 
+APPLICATION = "headrace"
+"""As the server knows connections of ours: triggers on change tables go by it."""
+
 
 def check_url(url: str) -> None:
     """Refuse malformed connection strings, and those with a password.
@@ -110,7 +113,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     """
     with faults():
         try:
-            parameters = {**PATIENCE, **_parts(url), "application_name": "headrace"}
+            parameters = {**PATIENCE, **_parts(url), "application_name": APPLICATION}
             if replication:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
@@ -148,13 +151,7 @@ def faults() -> Iterator[None]:
             hint="Correct the value, then take a new snapshot: `headrace source resnapshot`.",
         ) from error
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
-        raise EnvironmentFault(
-            "SOURCE_BUSY",
-            "Transactions that are open on the source kept Headrace waiting for too long.",
-            detail=str(error).strip(),
-            hint="A first snapshot, and one of altered tables, waits for transactions that write.",
-            retryable=True,
-        ) from error
+        raise busy(error) from error
     except psycopg.errors.ObjectInUse as error:
         raise EnvironmentFault(
             "SLOT_IN_USE",
@@ -173,6 +170,22 @@ def faults() -> Iterator[None]:
             detail=str(error).strip(),
             hint="See the server's message; `headrace source check` may say more.",
         ) from error
+
+
+def busy(error: psycopg.Error, who: str = "") -> EnvironmentFault:
+    """Return the error for a lock that was not to be had in time.
+
+    Args:
+        error: The driver's.
+        who: Those who had it, in words; empty where that is not known.
+    """
+    return EnvironmentFault(
+        "SOURCE_BUSY",
+        "Transactions that are open on the source kept Headrace waiting for too long" + (f": {who}." if who else "."),
+        detail=str(error).strip(),
+        hint="A first snapshot, and one of altered tables, waits for transactions that write.",
+        retryable=True,
+    )
 
 
 def lost(error: psycopg.Error) -> EnvironmentFault:

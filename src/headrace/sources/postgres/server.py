@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
@@ -11,6 +11,7 @@ import psycopg
 from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
+from headrace.sources.postgres.setup import citus_tables
 
 STORED_GENERATED = 180000
 """From this version on a publication can hold stored generated columns."""
@@ -134,6 +135,8 @@ class Found:
         ancestors: Oids of the tables that it is a partition of, directly or not.
         partitions: Those that have its rows.
         owner: The role that it belongs to.
+        sharded: What kind of table in shards it is, in words; empty for tables that have their rows themselves.
+        superuser: That role is one, or can become one: it must not be granted to anybody.
     """
 
     table: RemoteTable
@@ -148,16 +151,19 @@ class Found:
     ancestors: frozenset[int] = frozenset()
     partitions: tuple[Partition, ...] = ()
     owner: str = ""
+    superuser: bool = False
+    sharded: str = ""
 
     @property
     def without(self) -> str:
         """Describe the columns that the mirror leaves out; empty where it has all."""
         if not self.left_out:
             return ""
-        return f"its mirror has no {', '.join(self.left_out)}: the stream does not carry generated columns like that"
+        return f"its mirror has no {', '.join(self.left_out)}: generated columns like that are not captured"
 
 
-_TABLES = """
+_TABLES = (
+    """
 WITH wanted AS (
     SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = ANY(%(oids)s)
@@ -222,9 +228,14 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
                 WHERE i.indrelid = l.oid AND CASE l.relreplident
                     WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate END) of
         WHERE t.isleaf) END,
-    pg_get_userbyid(c.relowner)
+    pg_get_userbyid(c.relowner),
+    EXISTS (SELECT FROM pg_roles s WHERE s.rolsuper AND pg_has_role(c.relowner, s.oid, 'MEMBER')),
+    """
+    + citus_tables.PRESENT
+    + """
 FROM wanted w JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid
 """
+)
 
 
 def tables(
@@ -248,12 +259,14 @@ def tables(
     """
     values = {"oids": list(oids), "schemas": [s for s, _ in names], "names": [n for _, n in names]}
     rows = connection.execute(_TABLES, values).fetchall()
-    return tuple(_found(row, version, frozenset(as_text), known or {}) for row in rows)
+    shards = citus_tables.sharded(connection, [int(str(row[0])) for row in rows]) if rows and rows[0][-1] else {}
+    found = (_found(row, version, frozenset(as_text), known or {}) for row in rows)
+    return tuple(replace(f, sharded=shards.get(f.table.oid, "")) for f in found)
 
 
 def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: Mapping[int, RemoteTable]) -> Found:
     oid, schema, name, kind, persistence, identity, policies, owned, readable, key, columns = row[:11]
-    marks, file, above, partitions, owner = row[11:]
+    marks, file, above, partitions, owner, superuser, _ = row[11:]
     carried = [c for c in columns or () if not c[7] or (c[7] == "s" and version >= STORED_GENERATED)]
     stamps = {c[0]: c[9] for c in columns or ()}
     left_out = tuple(c[1] for c in columns or () if c not in carried)
@@ -283,6 +296,7 @@ def _found(row: tuple[Any, ...], version: int, as_text: frozenset[str], known: M
         ancestors=frozenset(above),
         partitions=tuple(_partition(p) for p in partitions or ()),
         owner=owner,
+        superuser=superuser,
     )
 
 

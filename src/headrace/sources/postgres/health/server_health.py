@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.sources.postgres.connection import Connection, connected
@@ -121,12 +121,25 @@ def check(
         capture: `wal`, `trigger` or `auto`.
 
     Returns:
-        What was checked, each with the SQL that repairs it.
+        What was checked, each with the SQL that repairs it. With `auto`, what triggers need, and then what the log
+        needs, which does not keep a source from being created.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
     with connected(url) as connection:
+        found: list[Check] = []
         if capture != "wal":
-            return preflight.check_for_triggers(connection, names, as_text, parts=parts)[0]
-        return preflight.check(connection, names, as_text, parts=parts)[0]
+            found += preflight.check_for_triggers(connection, names, as_text, parts=parts)[0]
+        if capture != "trigger":
+            of_log = preflight.check(connection, names, as_text, parts=parts)[0]
+            found += map(_later, of_log) if capture == "auto" else of_log
+        return tuple(found)
+
+
+def _later(check: Check) -> Check:
+    """Return a check of what the log needs as `auto` counts it: a source begins without."""
+    if check.ok:
+        return replace(check, finding=f"the log: {check.finding}")
+    remedy = f". Run there: {check.remedy}" if check.remedy else ""
+    return replace(check, ok=True, finding=f"the log, not yet: {check.finding}{remedy}", remedy=None)

@@ -105,12 +105,18 @@ def _idling(timeout: object) -> tuple[Check, ...]:
     return (Check("idle slots", True, found),)
 
 
-def check_table(found: Found, role: str) -> tuple[Check, ...]:
+NOT_LOGGED = "its changes are not in the write-ahead log"
+NOT_SEEN = "a crash of the server empties it, which no trigger sees"
+"""Why tables that are not logged are not captured, from the log and by triggers."""
+
+
+def check_table(found: Found, role: str, unlogged: str = NOT_LOGGED) -> tuple[Check, ...]:
     """Check kind, identity and privileges of one table.
 
     Args:
         found: The table as the server has it.
         role: The role that captures it.
+        unlogged: Why an unlogged one is not captured.
 
     Returns:
         What was checked; later checks are left out where an earlier one failed.
@@ -122,17 +128,23 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
         return (Check(label, False, f"is {kinds.get(found.kind, 'no table')}"),)
     if table.schema in SYSTEM_SCHEMAS:
         return (Check(label, False, "is a table of PostgreSQL itself, whose changes are not captured"),)
+    if found.sharded:
+        finding = (
+            f"is {found.sharded}: its rows are in shards, whose changes are not captured. Capture plain local tables"
+        )
+        return (Check(label, False, finding),)
+    if found.persistence == "t":
+        return (Check(label, False, "is temporary: only the session that made it sees its rows"),)
     if found.persistence != "p":
-        remedy = _text("ALTER TABLE {} SET LOGGED;", name) if found.persistence == "u" else None
-        return (Check(label, False, "is unlogged or temporary: its changes are not in the write-ahead log", remedy),)
+        remedy = _text("ALTER TABLE {} SET LOGGED;", name)
+        return (Check(label, False, f"is unlogged: {unlogged}", remedy),)
     if not table.columns:
         return (Check(label, False, "has no column that could be captured"),)
     checks = [_identity(found, name, label), *_partitions(found, label)]
     if found.without:
         checks.append(Check(label, True, found.without))
     if not found.owned:
-        owner = _text("GRANT {} TO {}; -- only owners can publish a table", found.owner, role)
-        checks.append(Check(label, False, f"does not belong to role {role}", owner))
+        checks.append(_owner(found, role))
     if not found.readable:
         grant = _text("GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT ON {} TO {};", table.schema, role, name, role)
         checks.append(Check(label, False, f"cannot be read by role {role}", grant))
@@ -146,6 +158,19 @@ def check_table(found: Found, role: str) -> tuple[Check, ...]:
         finding = f"has columns with names that the lake has for its own: {', '.join(own)}"
         checks.append(Check(label, False, finding, f"{renamed}; -- or leave them out: {label} COLUMNS (…)"))
     return tuple(checks)
+
+
+def _owner(found: Found, role: str) -> Check:
+    """Return the failed check of a table that the role cannot publish."""
+    name, label = (found.table.schema, found.table.name), str(found.table)
+    if not found.superuser:
+        remedy = _text("GRANT {} TO {}; -- only owners can publish a table", found.owner, role)
+        return Check(label, False, f"does not belong to role {role}", remedy)
+    finding = (
+        f"does not belong to role {role}, but to {found.owner}, whose rights are a superuser's: that role must not be "
+        "granted. Give the table to another owner, or capture by triggers, which need none: capture = 'trigger'"
+    )
+    return Check(label, False, finding, _text("ALTER TABLE {} OWNER TO {};", name, role))
 
 
 def _identity(found: Found, name: tuple[str, str], label: str) -> Check:
@@ -312,7 +337,7 @@ def check_table_for_triggers(connection: Connection, found: Found, role: str) ->
     """
     table = found.table
     as_if = replace(found, table=replace(table, identity="f"), owned=True, partitions=())
-    checks = check_table(as_if, role)
+    checks = check_table(as_if, role, NOT_SEEN)
     if found.kind not in CAPTURABLE or not checks[0].ok:
         return checks
     fit = fitness(connection, [table.oid])[table.oid]

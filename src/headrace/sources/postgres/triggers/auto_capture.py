@@ -233,7 +233,8 @@ class AutoCapture:
     def _taken_anew(self, error: UserError) -> Landing:
         landing = self._triggers.begin()
         told = f"{error.message.partition('. ')[0]}. The tables were taken anew, and are captured by triggers."
-        return replace(landing, position=self._resting(landing.position, landing.position["changes"]), notices=(told,))
+        moved = self._resting(landing.position, landing.position["changes"])
+        return replace(landing, position=moved, notices=(told,), caught_up=False)
 
     def _waiting(self, position: Json, landing: Landing) -> Landing:
         """Return a landing that keeps when to attempt the hand-over again.

@@ -10,7 +10,8 @@ tables are written there by one `INSERT … SELECT`. A row of it has
   domain must not be asked of old rows) and types of users and extensions (text, so that they can be dropped).
 
 Each TRUNCATE leaves two rows in the table `emptied`: one with its moment when the table is empty, and before that one
-with the moment when it began, negative. `truncations` has why.
+with the moment when it began, negative. `truncations` has why. Whoever else deletes or updates rows of a change table
+leaves one there, too, with the moment 0, so that they are missed.
 
 A trigger must never make a writer's statement fail, also not between ALTER TABLE and the landing that notices it. So
 its query stands whatever became of the columns:
@@ -35,7 +36,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from headrace.sources.postgres.connection import OPTIONS
+from headrace.sources.postgres.connection import APPLICATION, OPTIONS
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.type_mapping import place_of
 
@@ -129,6 +130,25 @@ def change_table(schema: str, suffix: str, held: Sequence[StoredColumn]) -> Iter
         "CREATE TABLE {} (xid xid8 NOT NULL, moment bigint NOT NULL, op smallint NOT NULL, {}) WITH (" + _STORAGE + ")"
     ).format(name, columns)
     yield sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(name)
+    yield from _guard(schema, suffix)
+
+
+def _guard(schema: str, suffix: str) -> Iterator[sql.Composed]:
+    """Yield statements that have it noted when others delete or update rows of a change table.
+
+    By statement, not by row: that would take as long as deleting what is landed, which fires it, too (0.5 s became 1.2
+    for 500,000 rows), and so would keeping the old rows to count them.
+    """
+    name, table = f"r_{suffix}", changes_of(schema, suffix)
+    body = sql.SQL("BEGIN INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), 0, {}); RETURN NULL; END").format(
+        sql.Identifier(schema, EMPTIED), sql.Literal(suffix)
+    )
+    yield from _trigger_function(schema, name, body, "")
+    yield sql.SQL(
+        "CREATE TRIGGER removed BEFORE DELETE OR UPDATE ON {} FOR EACH STATEMENT "
+        "WHEN (pg_catalog.current_setting('application_name') <> {}) EXECUTE FUNCTION {} ()"
+    ).format(table, sql.Literal(APPLICATION), sql.Identifier(schema, name))
+    yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER removed").format(table)
 
 
 def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[StoredColumn]) -> Iterator[sql.Composed]:
@@ -191,6 +211,11 @@ def _function(schema: str, name: str, body: sql.Composed, settings: str) -> Iter
         "DECLARE __hr_moment bigint := pg_catalog.nextval({}::pg_catalog.regclass);\n"
         "BEGIN {} RETURN NULL; END"
     ).format(moments, body)
+    yield from _trigger_function(schema, name, text, settings)
+
+
+def _trigger_function(schema: str, name: str, text: sql.Composed, settings: str) -> Iterator[sql.Composed]:
+    """Yield statements that make a trigger function; it writes with our rights."""
     function = sql.Identifier(schema, name)
     yield sql.SQL(
         "CREATE OR REPLACE FUNCTION {} () RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER" + settings + " AS {}"

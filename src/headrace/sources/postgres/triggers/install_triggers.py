@@ -34,13 +34,19 @@ PAUSE_SECONDS = 0.3
 """Between two tries writers go on."""
 
 
-def patiently(connection: Connection, work: Callable[[], None], patience: float | None = None) -> None:
+def patiently(
+    connection: Connection,
+    work: Callable[[], None],
+    patience: float | None = None,
+    waiting: Callable[[Connection], None] = lambda _: None,
+) -> None:
     """Run something that needs locks in one transaction, in short attempts.
 
     Args:
         connection: To the server.
         work: Runs inside the transaction, once for each attempt.
         patience: For how many seconds to try; None: `PATIENCE_SECONDS`.
+        waiting: Told after an attempt that failed.
 
     Raises:
         psycopg.errors.LockNotAvailable: Nobody made room in time; nothing was done.
@@ -59,6 +65,7 @@ def patiently(connection: Connection, work: Callable[[], None], patience: float 
             connection.rollback()
             if time.monotonic() >= until:
                 raise
+            waiting(connection)
         time.sleep(PAUSE_SECONDS)
 
 
@@ -70,7 +77,12 @@ def create_schema(connection: Connection, schema: str) -> None:
 
 
 def install(
-    connection: Connection, schema: str, suffix: str, table: RemoteTable, patience: float | None = None
+    connection: Connection,
+    schema: str,
+    suffix: str,
+    table: RemoteTable,
+    patience: float | None = None,
+    waiting: Callable[[Connection], None] = lambda _: None,
 ) -> None:
     """Start to capture a table, or restart it with the table's present columns.
 
@@ -80,6 +92,7 @@ def install(
         suffix: Names the change table and the functions.
         table: The table.
         patience: Seconds to wait for others; `PATIENCE_SECONDS` when None.
+        waiting: Told while others are waited for.
 
     Raises:
         EnvironmentFault: `SOURCE_IN_MOTION` when the table was dropped just now.
@@ -99,7 +112,7 @@ def install(
         ):
             connection.execute(statement)
 
-    patiently(connection, work, patience)
+    patiently(connection, work, patience, waiting)
 
 
 def remove(connection: Connection, schema: str, patience: float | None = None) -> None:

@@ -42,6 +42,7 @@ from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.setup import preflight
 from headrace.sources.postgres.setup.projection import Part, by_present_names
 from headrace.sources.postgres.snapshot.copy_ledger import Ledger
+from headrace.sources.postgres.snapshot.open_transactions import Waiting
 from headrace.sources.postgres.snapshot.resume_snapshot import key_places, keys_in
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.landed_table import PostgresTable
@@ -59,6 +60,7 @@ from headrace.sources.postgres.triggers.change_tables import (
     suffix_of,
 )
 from headrace.sources.postgres.triggers.row_conditions import as_read
+from headrace.sources.postgres.triggers.tampering import deleted_changes, what_happened, what_is_missing
 from headrace.sources.postgres.triggers.trigger_requirements import fitness, installed
 from headrace.sources.postgres.triggers.trim import trim_change_tables
 from headrace.sources.postgres.triggers.truncations import Truncation, truncations
@@ -149,7 +151,7 @@ class TriggerCapture(PostgresCapture):
                 install_triggers.create_schema(connection, self._schema)
             landing = self._anew(connection, now, wanted, {}, None, (), ledger, first=True)
             landing = with_names(connection, landing, {}, {}, list(wanted.values()))
-            landing = replace(landing, notices=(*landing.notices, *self._notices), begins=True)
+            landing = replace(landing, notices=(*landing.notices, *self._notices), begins=True, caught_up=True)
             return self._witnessed(connection, landing)
 
     def land(self, position: Json) -> Landing:
@@ -167,7 +169,8 @@ class TriggerCapture(PostgresCapture):
                         self._check_captured(connection, position, known)
                         landing = self._changes(connection, now, position, known, at)
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
-                raise stop_reasons.removed("Change tables were dropped.") from error
+                tables = [(self._suffix(n), t) for n, t in known.items()]
+                raise stop_reasons.removed(what_is_missing(connection, self._schema, tables)) from error
             if landing is None:
                 stale = self._stale(connection, now, same, found)
                 role = transaction_snapshots.one(connection, "SELECT current_user")
@@ -200,7 +203,8 @@ class TriggerCapture(PostgresCapture):
             anew = {**{n: _whole(f).table if f else None for n, f in stale.items()}, **wanted}
             landing = self._taking_anew(connection, now, position, anew, whole)
             landing = with_names(connection, landing, position, self._what.known, [f.table for f in found])
-            return self._witnessed(connection, replace(landing, notices=(*landing.notices, *self._notices)))
+            notices = (*landing.notices, *self._notices)
+            return self._witnessed(connection, replace(landing, notices=notices, caught_up=True))
 
     def acknowledge(self, position: Json) -> None:
         """Delete landed changes, and the capture of tables without a mirror."""
@@ -373,7 +377,8 @@ class TriggerCapture(PostgresCapture):
         for name, table in wanted.items():
             if name in intact or ledger is not None:
                 continue
-            install_triggers.install(connection, self._schema, self._suffix(name), table)
+            waiting = Waiting(table.oid, str(table), self._told)
+            install_triggers.install(connection, self._schema, self._suffix(name), table, waiting=waiting)
         landing = Landing((), {}, True, 0, 0, False)
         with (
             self._locked(connection, wanted) as locked,
@@ -473,12 +478,17 @@ class TriggerCapture(PostgresCapture):
         Raises:
             UserError: `CAPTURE_REMOVED`.
         """
+        deleted = deleted_changes(connection, self._schema, position["snapshot"])
+        fit = fitness(connection, [t.oid for t in known.values()])
         for name, table in known.items():
-            if not self._intact(connection, position, name):
+            suffix, before = self._suffix(name), position["captured"].get(str(table.oid), "")
+            now = installed(connection, self._schema, suffix, fit[table.oid]).mark
+            if now != before:
+                what = what_happened(connection, self._schema, suffix, table, fit[table.oid], before, now)
+                raise stop_reasons.removed(what)
+            if suffix in deleted:
                 raise stop_reasons.removed(
-                    f"Capture of {table} was tampered with: triggers were disabled, dropped or replaced (perhaps for a "
-                    "while), or its change table was emptied; or it now inherits, is a partition, is filled by a "
-                    "subscription, or is unlogged."
+                    f"Somebody deleted or updated changes of {table} in the change table {self._schema}.t_{suffix}."
                 )
 
     def _check_server(self, connection: Connection, now: Server, position: Json, at: str) -> None:

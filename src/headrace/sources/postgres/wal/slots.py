@@ -20,6 +20,7 @@ from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import STORED_GENERATED
 from headrace.sources.postgres.setup.projection import check_conditions, check_syntax, condition, reading
+from headrace.sources.postgres.snapshot.open_transactions import Told, telling_whom
 from headrace.sources.postgres.wal.pgoutput import Begin, decode
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -125,7 +126,13 @@ def _text(value: object) -> str | None:
 
 @contextmanager
 def exported(
-    url: str, name: str, *, temporary: bool, patience: str | None = None, failover: bool = False
+    url: str,
+    name: str,
+    *,
+    temporary: bool,
+    patience: str | None = None,
+    failover: bool = False,
+    told: Told = lambda _: None,
 ) -> Iterator[tuple[int, str]]:
     """Make a slot; inside the block its snapshot can be used.
 
@@ -136,6 +143,7 @@ def exported(
         patience: How long to wait for each transaction that is open, as PostgreSQL writes times; None for as long as
             for any lock.
         failover: Replicas keep the slot in step (17 and newer); not with `temporary`.
+        told: Told whom the slot waits for.
 
     Yields:
         The position where the slot begins, and the snapshot that has exactly what was committed before it.
@@ -145,7 +153,8 @@ def exported(
             connection.execute(f"SET lock_timeout = '{patience}'")
         kind = "TEMPORARY " if temporary else ""
         options = "(SNAPSHOT 'export', FAILOVER)" if failover and not temporary else "EXPORT_SNAPSHOT"
-        row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput {options}').fetchone()
+        with telling_whom(url, connection.info.backend_pid, told):
+            row = connection.execute(f'CREATE_REPLICATION_SLOT "{name}" {kind}LOGICAL pgoutput {options}').fetchone()
         assert row is not None, "the command returns a row"
         yield position_of(str(row[1])), str(row[2])
 
@@ -274,6 +283,33 @@ def published(connection: Connection, name: str) -> dict[str, str]:
         Marks by oid; another mark than before says that changes may be missing.
     """
     return {str(oid): str(mark) for oid, mark in connection.execute(_PUBLISHED, (name,)).fetchall()}
+
+
+def what_happened(connection: Connection, name: str, table: str, before: str | None, now: str | None) -> str:
+    """Return, for people, what became of a table's place in the publication.
+
+    Args:
+        connection: To the server.
+        name: The publication.
+        table: The table.
+        before: Its mark when it was last landed.
+        now: Its mark now; None where it is not there.
+    """
+    if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).fetchone() is None:
+        return f"The publication {name} was dropped or renamed."
+    if now is None:
+        return f"Table {table} was taken out of the publication {name}."
+    (place, options), (place_now, options_now) = ((before or ":").split(":"), now.split(":"))
+    if place == place_now:
+        return (
+            f"The options of the publication {name} were altered, perhaps for a while: what it publishes, and as whose."
+        )
+    if options != options_now:
+        return f"The publication {name} was dropped and made again, or altered as a whole."
+    return (
+        f"Table {table} was taken out of the publication {name} and put back, or was given another row filter or "
+        "column list there."
+    )
 
 
 def peek(connection: Connection, slot: str, publication: str, until: int, limit: int | None) -> Iterator[bytes]:

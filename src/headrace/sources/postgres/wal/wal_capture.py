@@ -130,7 +130,11 @@ class PostgresCapture:
             wanted = as_published(connection, self._what.slot, wanted)
             once = None if ledger is None else f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             slot = slots.exported(
-                self._what.url, once or self._what.slot, temporary=once is not None, failover=self._what.failover
+                self._what.url,
+                once or self._what.slot,
+                temporary=once is not None,
+                failover=self._what.failover,
+                told=self._told,
             )
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
 
@@ -144,7 +148,7 @@ class PostgresCapture:
         if once is None:  # else the slot begins earlier
             position |= log_witness.NOTHING
         position |= {NAMES: {str(t.oid): str(t) for t in wanted.values()}}
-        return Landing(landed, position, True, 0, rows, False, notices=self._notices, begins=True)
+        return Landing(landed, position, True, 0, rows, True, notices=self._notices, begins=True)
 
     def land(self, position: Json) -> Landing:
         """Read changes committed since a position."""
@@ -171,7 +175,7 @@ class PostgresCapture:
             stale = self._stale(connection, now, same, found)
             landing = self._replacing(connection, now, position, {**stale, **wanted})
             landing = with_names(connection, landing, position, self._what.known, [f.table for f in found])
-            return replace(landing, notices=(*landing.notices, *self._notices))
+            return replace(landing, notices=(*landing.notices, *self._notices), caught_up=True)
 
     def acknowledge(self, position: Json) -> None:
         """Move the slot."""
@@ -377,7 +381,7 @@ class PostgresCapture:
         copying = as_published(connection, self._what.slot, {n: f.table for n, f in wanted.items()})
         with self._locked(connection, copying) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
-            with slots.exported(self._what.url, temporary, temporary=True) as (start, snapshot):
+            with slots.exported(self._what.url, temporary, temporary=True, told=self._told) as (start, snapshot):
                 fresh = self._copied(locked, snapshot)
         parts: list[PostgresTable] = []
         collector = rest._collector(position, parts, start)
@@ -448,8 +452,15 @@ class PostgresCapture:
         return int((self._what.position or {}).get("changes", 0))
 
     def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
-        """Return captured tables as they are now, as far as they are captured."""
+        """Return captured tables as they are now, as far as they are captured.
+
+        Raises:
+            UserError: `CAPTURE_REMOVED` for one whose rows are in shards by now.
+        """
         found = tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
+        for f in found:
+            if f.sharded:
+                raise stop_reasons.removed(f"{f.table} is {f.sharded} now, whose changes are not captured.")
         return tuple(as_before(f, self._known[f.table.oid]) for f in found)
 
     def _begun_with(self, connection: Connection, now: Server) -> tuple[TableName, ...]:
@@ -555,11 +566,10 @@ class PostgresCapture:
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]
-        if changed and tables(connection, now.version, oids=changed):
-            raise stop_reasons.removed(
-                f"Tables were taken out of the publication {self._what.slot} (perhaps for a while), or somebody gave "
-                "it a row filter, a column list or other options.",
-            )
+        if still := tables(connection, now.version, oids=changed) if changed else ():
+            first, oid = str(still[0].table), str(still[0].table.oid)
+            what = slots.what_happened(connection, self._what.slot, first, marks.get(oid), published.get(oid))
+            raise stop_reasons.removed(what)
         if slot.confirmed < position["lsn"]:
             log_witness.require_same_log(connection, self._what.slot, slot.confirmed, position)
             slots.advance(connection, self._what.slot, position["lsn"])

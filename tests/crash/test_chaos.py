@@ -23,6 +23,7 @@ from typing import TypeVar
 import pytest
 from catalog_kit.databases import Postgres, break_a_connection
 from catalog_kit.proxy import BreakingProxy
+from kit.long_tests import LONG
 from kit.published import Frontiers, check_groups, check_history, check_onward, groups_of
 from kit.random_dag import CURE, POISON, make_pipeline, statement
 from kit.spans import check_that_nobody_was_in_anothers_way, lines
@@ -37,9 +38,8 @@ from headrace.names import LAKE, TableName
 from headrace.project.new_project import init_project
 from headrace.refresh.cut.cut import metadata
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 TABLES = (20, 40) if LONG else (20, 20)
-KILLS = 24 if LONG else 3
+KILLS = 24 if LONG else 2
 """Of a scheduler and of a Spark in turn."""
 
 BETWEEN = 10

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from kit.long_tests import LONG
 from kit.surviving_spark import surviving_spark
 
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("cycler.py")
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 PLACES = ("round 1", "round 3", *(f"after {n}" for n in range(12))) if LONG else ("round 3", "after 5")
 """After the last round the members are written one after the other, the first one in four events; then both are
 published."""

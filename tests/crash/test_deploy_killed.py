@@ -5,7 +5,6 @@ With HEADRACE_TEST_LONG at every event and every commit of each step.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -14,15 +13,15 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.tcp import tcp_url
+from kit.long_tests import LONG
 from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("deployer.py")
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 STEPS = ("create", "promote", "rollback", "promote", "cancel")
 PLAYED = {"sqlite": STEPS, "postgresql": STEPS if LONG else STEPS[:2]}
-APART = 1 if LONG else 25
+APART = 1 if LONG else 40
 """How many points lie between one that is tried and the next."""
 
 

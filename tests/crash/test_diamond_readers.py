@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import threading
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from catalog_kit.killed import _context
+from kit.long_tests import LONG
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, scheduler
 from kit.waiting import running
 
@@ -19,7 +19,7 @@ from headrace.errors import UserError
 from headrace.schedule import Kind, Schedule
 
 AT_ONCE = Schedule("ON CHANGE", 0, Kind.ON_CHANGE)
-CYCLES = 500 if os.environ.get("HEADRACE_TEST_LONG") else 200
+CYCLES = 500 if LONG else 80
 STEPS = 50 * CYCLES
 """So many changes of the source at the most, until these are done; on a quiet machine it takes a few for each."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.tcp import tcp_url
+from kit.long_tests import LONG
 from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("refresher.py")
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
-EVERYWHERE = tuple(range(21)) if LONG else (1, 4, 6, 8, 12, 15, 17)
+EVERYWHERE = tuple(range(21)) if LONG else (1, 6, 12, 17)
 SOME = EVERYWHERE if LONG else (5, 16)
 
 

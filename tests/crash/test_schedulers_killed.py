@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.databases import Postgres, sql
 from catalog_kit.killed import start
+from kit.long_tests import LONG
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, query, scheduler
 from kit.published import check_groups, check_onward
 
@@ -31,7 +32,6 @@ from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import Kind, Schedule
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 KILLS = 50 if LONG else 6
 STEPS = 30_000 if LONG else 3_000
 """So many things are done at the most; on a quiet machine it takes a tenth of them."""

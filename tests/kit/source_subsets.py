@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from kit.case import Case, Row, Table, Weighted, Window
+from kit.long_tests import LONG
 
 MOST = 4
 """Up to so many sources every set of them changes by itself."""
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 
 ROWS = 3
 """So many rows of a table are taken away, and put back the next time."""

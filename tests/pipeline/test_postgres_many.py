@@ -7,6 +7,7 @@ import datetime as dt
 import psycopg
 import pytest
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 
 from headrace.api.facade import Headrace
 from headrace.errors import UserError
@@ -14,9 +15,10 @@ from headrace.lake.snapshot_retention import Density
 from headrace.results.source_results import LandingResult
 
 ROWS = 1_200
+WAYS = (("wal", "DEFAULT"), ("trigger", "DEFAULT"), *((("wal", "FULL"),) if LONG else ()))
 
 
-@pytest.mark.parametrize(("way", "identity"), [("wal", "DEFAULT"), ("wal", "FULL"), ("trigger", "DEFAULT")])
+@pytest.mark.parametrize(("way", "identity"), WAYS)
 def test_many_rows_are_landed_as_few_are(
     hr: Headrace, ns: str, server: LogicalServer, way: str, identity: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

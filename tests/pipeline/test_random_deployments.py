@@ -6,11 +6,11 @@ import os
 import random
 
 import pytest
+from kit.long_tests import LONG
 from kit.random_deployments import RandomDeployments
 
 from headrace.api.facade import Headrace
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "10" if LONG else "1"))
 FIRST = int(os.environ.get("HEADRACE_TEST_SEED", "0"))
 STEPS = 40 if LONG or EXAMPLES > 1 else 8

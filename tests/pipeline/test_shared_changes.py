@@ -6,6 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from kit.long_tests import LONG
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api.facade import Headrace
@@ -14,7 +15,7 @@ from headrace.names import LAKE, TableName
 from headrace.refresh import gather_facts
 from headrace.results.refresh_results import Mode
 
-MODES = ("merge-on-read", "copy-on-write")
+MODES = ("merge-on-read", "copy-on-write") if LONG else ("merge-on-read",)
 QUERIES = {
     "totals": "SELECT k, sum(v) AS v FROM {0}.t GROUP BY k",
     "rows": "SELECT k, s FROM {0}.t WHERE v > 1",

@@ -59,18 +59,17 @@ def shared(results: Sequence[RefreshResult]) -> list[int]:
     return [sum(title.startswith("collect ") for title in result.stages) for result in results]
 
 
-def test_it_is_shared_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
-    before = kept(hr)
-    change(hr, ns, 1)
-    assert shared([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
-    for turn in (2, 3):
-        change(hr, ns, turn)
-        assert all(shared([hr.refresh(name) for name in names]))
-        assert all(v.ok for v in hr.verify(names))
-    assert kept(hr) == before, "the last to read it lets it go"
+def test_who_shares_it_and_who_reads_for_itself(
+    hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_are_seen(hr, ns, names)
+    only_what_lies_within_the_ranges_of_the_keys_is_read(hr, ns, names, monkeypatch)
+    one_that_trails_reads_for_itself(hr, ns, names)
+    what_was_needed_may_be_gone(hr, ns, names)
+    one_that_is_alone_shares_nothing(hr, ns, names)
 
 
-def test_only_what_lies_within_the_ranges_of_the_keys_is_read(
+def only_what_lies_within_the_ranges_of_the_keys_is_read(
     hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -81,13 +80,49 @@ def test_only_what_lies_within_the_ranges_of_the_keys_is_read(
         return ranges
 
     monkeypatch.setattr(step_execution, "ranges_of", ranges_of)
-    needs_are_seen(hr, ns, names)
-    asked.clear()
     hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 1 WHERE order_id IN (20, 21, 901)")
     hr.sql(f"INSERT INTO lake.{ns}.orders VALUES (22, 6)")
     assert all(shared(hr.refresh(names)))
     assert "`order_id` BETWEEN 20L AND 22L OR `order_id` = 901L" in asked
     assert all(v.ok for v in hr.verify(names))
+
+
+def one_that_trails_reads_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
+    change(hr, ns, 3)
+    hr.refresh(names[0])
+    change(hr, ns, 4)
+    assert all(shared([hr.refresh(name) for name in names[1:]]))
+    assert hr.refresh(names[0]).mode is Mode.DIFFERENTIAL
+    assert all(v.ok for v in hr.verify(names))
+
+
+def what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) -> None:
+    hr.drop_stream_table(names[1])
+    hr.sql(f"ALTER TABLE lake.{ns}.lines DROP COLUMN part")
+    hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id < 9")
+    hr.sql(f"UPDATE lake.{ns}.lines SET price = 99 WHERE order_id % 150 = 3")
+    rest = [names[0], names[2]]
+    assert all(shared([hr.refresh(name) for name in rest]))
+    assert all(v.ok for v in hr.verify(rest))
+
+
+def one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) -> None:
+    hr.drop_stream_table(names[2])
+    hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id % 250 = 5")
+    hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 10 WHERE order_id % 200 = 5")
+    assert shared([hr.refresh(names[0])]) == [0]
+    assert hr.verify(names[0]).ok
+
+
+def test_it_is_shared_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
+    before = kept(hr)
+    change(hr, ns, 1)
+    assert shared([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
+    for turn in (2, 3):
+        change(hr, ns, turn)
+        assert all(shared([hr.refresh(name) for name in names]))
+        assert all(v.ok for v in hr.verify(names))
+    assert kept(hr) == before, "the last to read it lets it go"
 
 
 def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
@@ -146,25 +181,6 @@ def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypa
         assert hr.verify(name).ok
 
 
-def test_one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) -> None:
-    needs_are_seen(hr, ns, names)
-    change(hr, ns, 3)
-    hr.drop_stream_table(names[1])
-    hr.drop_stream_table(names[2])
-    assert shared([hr.refresh(names[0])]) == [0]
-    assert hr.verify(names[0]).ok
-
-
-def test_one_that_trails_reads_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
-    needs_are_seen(hr, ns, names)
-    change(hr, ns, 3)
-    hr.refresh(names[0])
-    change(hr, ns, 4)
-    assert all(shared([hr.refresh(name) for name in names[1:]]))
-    assert hr.refresh(names[0]).mode is Mode.DIFFERENTIAL
-    assert all(v.ok for v in hr.verify(names))
-
-
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
     before = kept(hr)
     for turn in (1, 2, 3):
@@ -173,17 +189,6 @@ def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) ->
             list(pool.map(hr.refresh, names))
         assert all(v.ok for v in hr.verify(names))
     assert kept(hr) == before
-
-
-def test_what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) -> None:
-    needs_are_seen(hr, ns, names)
-    hr.drop_stream_table(names[1])
-    hr.sql(f"ALTER TABLE lake.{ns}.lines DROP COLUMN part")
-    hr.sql(f"DELETE FROM lake.{ns}.orders WHERE id < 9")
-    hr.sql(f"UPDATE lake.{ns}.lines SET price = 99 WHERE order_id % 150 = 3")
-    rest = [names[0], names[2]]
-    assert all(shared([hr.refresh(name) for name in rest]))
-    assert all(v.ok for v in hr.verify(rest))
 
 
 def test_a_column_that_cannot_be_compared_stays_with_its_reader(

@@ -6,18 +6,17 @@ is possible, as AUTO would rather recompute such small tables.
 
 from __future__ import annotations
 
-import os
 import re
 from random import Random
 
 from kit import nexmark, tpcds, tpcds_rows
 from kit.case import Case, Row, Table, Weighted, Window
+from kit.long_tests import LONG
 from kit.play import Play
 
 from headrace.api.facade import Headrace
 from headrace.results.refresh_results import Mode
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 ROUNDS = 4 if LONG else 1
 SOME_OF_NEXMARK = ("q5", "q6", "q9")
 SOME_OF_TPCDS = ("q1", "q39", "q41", "q54")

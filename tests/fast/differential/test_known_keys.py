@@ -18,7 +18,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 
 EXECUTOR = DuckExecutor()
-HISTORIES = 6 * int(os.environ.get("HEADRACE_EXAMPLES", "1"))
+HISTORIES = 3 * int(os.environ.get("HEADRACE_EXAMPLES", "1"))
 
 ORDERS = (Column("id", "bigint"), Column("customer", "bigint"), Column("region", "string"), Column("amount", "int"))
 CUSTOMERS = (Column("id", "bigint"), Column("name", "string"), Column("score", "int"))

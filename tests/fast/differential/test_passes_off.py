@@ -14,7 +14,7 @@ from headrace.optimizer.passes import PASSES
 EXECUTOR = DuckExecutor()
 ACID = sorted((Path(__file__).parent / "acid").glob("*.txt"))
 OPTIONAL = tuple(dict.fromkeys(each.name for each in PASSES if not each.required))
-EVERY = 6
+EVERY = 12
 """One of so many histories is played without a pass; another sample for each, so that all are played."""
 
 

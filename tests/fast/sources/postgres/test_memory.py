@@ -5,13 +5,13 @@ In `make test-long` it is a transaction of five million rows, in a gigabyte for 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import psycopg
 import pytest
 from fast.sources.postgres import messages as m
 from kit import pg_child
+from kit.long_tests import LONG
 from kit.mirrored import Follower
 
 from headrace.sources.capture import Landing
@@ -22,7 +22,6 @@ from headrace.sources.postgres.wal.net_collector import BLOCK, MOST, VALUE, Coll
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED
 from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 MIB, GIB = 1 << 20, 1 << 30
 FIELDS = 9
 COLUMNS = ", ".join(f"c{i} text" for i in range(FIELDS))

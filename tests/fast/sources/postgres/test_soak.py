@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from kit.long_tests import LONG
 from kit.mirrored import truth
 from kit.pg_child import Way
 from kit.pg_load import TABLES, TOTAL, Load
@@ -20,7 +21,6 @@ from headrace.names import TableName
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
-LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 MINUTES = float(os.environ.get("HEADRACE_SOAK_MINUTES", "20"))
 RATE = 1_440
 FLAT = 1.1

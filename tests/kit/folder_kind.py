@@ -192,7 +192,7 @@ class Folder:
     def followed(self, source: KeptSource) -> Mapping[str, str]:
         return {}
 
-    def open_capture(self, source: KeptSource, folder: str, told: Told) -> FolderCapture:
+    def open_capture(self, source: KeptSource, folder: str, told: Told, landings: int = 0) -> FolderCapture:
         return FolderCapture(source)
 
     def health(self, source: KeptSource, folder: str) -> ServerHealth:

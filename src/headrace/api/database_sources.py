@@ -56,6 +56,7 @@ class Sources:
         self._settings = settings
         self._changes = changes
         self._told: dict[str, tuple[str, str]] = {}
+        self._landings: dict[str, int] = {}
         self._watch = SourceWatch(catalog, events)
 
     def create(
@@ -344,6 +345,7 @@ class Sources:
             of.format_version,
             self._capture,
             self._told,
+            self._landings,
             patience=patience,
             changes=self._changes,
             defaults=defaults_of(of),
@@ -357,7 +359,9 @@ class Sources:
         def told(stage: str) -> None:
             self._events.emit(StageStarted(source.name, stage))
 
-        return kind_of(source.kind).open_capture(source, self._folder(source.name), told)
+        return kind_of(source.kind).open_capture(
+            source, self._folder(source.name), told, self._landings.get(source.name, 0)
+        )
 
 
 def _said(**options: object) -> dict[str, object]:

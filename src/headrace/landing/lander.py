@@ -78,6 +78,7 @@ class Lander:
         open_capture: Opens captures.
         told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
             fails at every attempt is told of once.
+        landings: How many landings were published, by source; kept by the caller, who opens captures by it.
         patience: Seconds to wait for others who land, or drop, the same source.
         changes: Gives what keeps small changes for those who read mirrors.
         defaults: What the project wants where a stream table says nothing.
@@ -92,6 +93,7 @@ class Lander:
         format_version: int,
         open_capture: Open,
         told: MutableMapping[str, tuple[str, str]],
+        landings: MutableMapping[str, int] | None = None,
         patience: float = 0.0,
         changes: Callable[[], SharedChanges] | None = None,
         defaults: Defaults | None = None,
@@ -103,6 +105,7 @@ class Lander:
         self.format_version = format_version
         self.open_capture = open_capture
         self.told = told
+        self.landings = {} if landings is None else landings
         self.patience = patience
         self.changes = changes
         self.thinner = Thinner(catalog, defaults or Defaults())
@@ -327,6 +330,7 @@ class Lander:
                 for notice in landing.notices:
                     self.events.emit(Notice(notice))
         self.told.pop(name, None)
+        self.landings[name] = self.landings.get(name, 0) + bool(landing.tables)
         if before.failure is not None and before.failure.over is None:
             with suppress(HeadraceError):  # what is landed is landed
                 self.catalog.end_source_failure(name)

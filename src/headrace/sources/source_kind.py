@@ -314,13 +314,15 @@ class SourceKind(Protocol):
 
     # ---- at the server
 
-    def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:
+    def open_capture(self, source: KeptSource, folder: str, told: Told, landings: int = 0) -> Capture:
         """Open the capture of a source.
 
         Args:
             source: The source.
             folder: Where its landings may have files on their way to the mirrors.
             told: Told how far a snapshot is.
+            landings: How many landings of the source this process has published. The first ones had better be small, so
+                that a process that does not last long has published something.
         """
         ...
 

@@ -171,7 +171,7 @@ class Postgres:
 
     # ---- at the server
 
-    def open_capture(self, source: KeptSource, folder: str, told: Told) -> Capture:
+    def open_capture(self, source: KeptSource, folder: str, told: Told, landings: int = 0) -> Capture:
         """Open the capture of a source."""
         from headrace.sources.postgres.setup.open_capture import open_capture
 
@@ -179,7 +179,9 @@ class Postgres:
             m.name: None if m.gone else m.details for m in source.mirrors
         }
         gone = [m.name for m in source.mirrors if m.gone]
-        return open_capture(source.options, mirrors, folder, gone=gone, position=source.position, told=told)
+        return open_capture(
+            source.options, mirrors, folder, gone=gone, position=source.position, told=told, landings=landings
+        )
 
     def health(self, source: KeptSource, folder: str) -> ServerHealth:
         """Find out how a source stands."""

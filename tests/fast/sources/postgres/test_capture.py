@@ -15,8 +15,10 @@ from kit.pg_child import Way
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health.server_health import check, health
+from headrace.sources.postgres.remote_tables import to_json
+from headrace.sources.postgres.setup.open_capture import limit_after, open_capture, options_of
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
-from headrace.sources.postgres.wal.wal_capture import PostgresCapture
+from headrace.sources.postgres.wal.wal_capture import LIMIT, PostgresCapture
 
 
 @pytest.fixture
@@ -286,6 +288,24 @@ def test_an_idle_source_moves_its_slot(orders: Follower, db: psycopg.Connection)
     assert slot.lag < 1 << 20
     assert slot.slot is not None
     assert slot.slot.confirmed == orders.position["lsn"]
+
+
+def test_the_first_landings_of_a_process_are_small(orders: Follower, db: psycopg.Connection, tmp_path: Path) -> None:
+    """So that one which is killed soon has published something."""
+    for turn in range(3):
+        start = turn * 30_000 + 10
+        db.execute(f"INSERT INTO orders SELECT g, 'x', 1 FROM generate_series({start}, {start + 29_999}) g")
+    tables = {n.table: of for n, of in orders.names.items()}
+    options = {**options_of("f", orders.url, tables), "slot": orders.slot}
+    known = {n: to_json(t) for n, t in orders.mirrors.tables.items()}
+
+    def landing(landings: int) -> tuple[int, bool]:
+        capture = open_capture(options, known, str(tmp_path), position=orders.position, landings=landings)
+        found = capture.land(orders.position)
+        return found.transactions, found.caught_up
+
+    assert [landing(0), landing(1)] == [(2, False), (3, True)]
+    assert [limit_after(n) for n in (0, 1, 3, 1000)] == [50_000, 200_000, LIMIT, LIMIT]
 
 
 def test_two_projects_capture_one_table(orders: Follower, url: str, db: psycopg.Connection, tmp_path: Path) -> None:

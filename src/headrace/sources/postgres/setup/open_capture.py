@@ -17,7 +17,7 @@ from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.table_syntax import split_table
 from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
-from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
+from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
     "wal": PostgresCapture,
@@ -180,6 +180,7 @@ def open_capture(
     gone: Iterable[TableName] = (),
     position: Mapping[str, Any] | None = None,
     told: Told = lambda _: None,
+    landings: int | None = None,
 ) -> PostgresCapture | AutoCapture:
     """Return the capture of a source.
 
@@ -190,6 +191,7 @@ def open_capture(
         gone: Mirrors whose table was dropped.
         position: What is landed; None before the first landing.
         told: Told how far a snapshot is.
+        landings: How many this process has published; the first ones are small. None for no such care.
     """
     captured = Captured(
         url=options["url"],
@@ -206,7 +208,19 @@ def open_capture(
             if (part := options.get("parts", {}).get(name.table)) is not None
         },
     )
-    return WAYS[way_of(options)](captured, Spool(folder), told=told)
+    limit = LIMIT if landings is None else limit_after(landings)
+    return WAYS[way_of(options)](captured, Spool(folder), told=told, limit=limit)
+
+
+FIRST_LIMIT, GROWTH = 50_000, 4
+"""Messages of a process's first landing, about, and how many times as many the next one has, up to `LIMIT`. A process
+that is killed every few seconds would never publish what takes longer than it lives."""
+
+
+def limit_after(landings: int) -> int:
+    """Return the most messages of a landing, after so many that a process has published."""
+    grown: int = GROWTH ** min(landings, 9)
+    return min(LIMIT, FIRST_LIMIT * grown)
 
 
 def way_of(options: Mapping[str, Any]) -> str:

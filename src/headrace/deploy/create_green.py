@@ -165,8 +165,9 @@ def _replaceable(blue: StreamTable) -> StreamTable:
     if from_json(blue.details).cyclic:
         raise UserError(
             "GREEN_IN_CYCLE",
-            f"{blue.name} is a member of a cycle, and these are replaced in place only.",
-            hint="CREATE OR REPLACE STREAM TABLE gives the cycle a new definition.",
+            f"{blue.name} is a member of a cycle, whose members are not exchanged by deployments.",
+            hint="Replace it in place with CREATE OR REPLACE STREAM TABLE: the cycle is computed anew, and published as a "
+            "whole. Or make the new cycle under other names, and greens of the tables that read this one over that.",
         )
     return blue
 

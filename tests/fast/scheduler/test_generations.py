@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from catalog_kit.samples import create, lake
-from kit.pipelines import Lake, PublishingWorker, scheduler
+from kit.pipelines import Lake, PublishingWorker, roots, scheduler
 from kit.waiting import until
 
 from headrace.catalog import Catalog
@@ -15,8 +15,11 @@ from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, Promoted, fields_of
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
+from headrace.schedule import parse_schedule
 from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler import deployments
+from headrace.scheduler.policy.joint_refresh import along
+from headrace.scheduler.scheduler_state import read_scheduler_state
 from headrace.scheduler.work import RunSummary
 
 GREEN = {"deployment": "green"}
@@ -76,6 +79,34 @@ def test_greens_never_join_the_groups_of_public_tables(catalog: Catalog) -> None
     table(catalog, "s__green.e", new_b, c, green=True)  # meets where only one of the two is of its generation
     greens = frozenset({"s__green.b", "s__green.c", "s__green.d"})
     assert units(catalog) == {frozenset({"s.b", "s.c", "s.d"}), greens, frozenset({"s__green.e"})}
+
+
+def test_a_green_over_a_public_table_reads_versions_that_agree(lake_: Lake, catalog: Catalog) -> None:
+    a, worker = lake("s.a"), PublishingWorker(lake_, catalog)
+    c = table(catalog, "s.c", a)
+    b = table(catalog, "s.new_b", a, green=True)
+    between = table(catalog, "s.x", c)  # the other way leads through two public tables
+    d = table(catalog, "s.new_d", b, between, green=True)
+
+    def refresh(*names: TableName) -> set[int]:
+        for name in names:
+            worker.refresh((name,), worker.heads())
+        return roots(lake_, catalog)["new_d"]["a"]
+
+    lake_.base("s.a")
+    worker.refresh((b,), worker.heads())
+    lake_.base("s.a")
+    assert refresh(c, between, d) == {0, 1}  # it is loaded from what there is, and not refused
+    assert refresh(b, d) == {1}
+    lake_.base("s.a")
+    assert refresh(b, d) == {1}
+    lake_.base("s.a")
+    assert refresh(c, between, d) == {1}  # b has passed no version that these reflect, and d waits
+    state = read_scheduler_state(catalog, worker.heads(), Defaults(), parse_schedule("ON CHANGE"))
+    everything = (c, between, b, d)
+    assert along(state, {c: ""}, everything, dt.datetime.now(dt.UTC)).keys() == {b}
+    assert along(state, {b: ""}, everything, dt.datetime.now(dt.UTC)) == {}  # nobody waits for a deployment
+    assert refresh(b, d) == {3}
 
 
 def test_greens_count_against_a_pool_of_their_own(catalog: Catalog) -> None:

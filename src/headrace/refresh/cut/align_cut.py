@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.catalog import StreamTable, Version
 from headrace.catalog.state.reader import Reader
+from headrace.definitions.details import deployment_of
 from headrace.errors import EnvironmentFault
 from headrace.frontier import Frontier
 from headrace.graph.dag import Dag
@@ -32,9 +33,19 @@ class Alignment:
 
 
 def wants_alignment(table: StreamTable, defaults: Defaults) -> bool:
-    """Return whether a stream table reads aligned versions; members of cycles do not."""
+    """Return whether a stream table reads aligned versions; members of cycles do not.
+
+    An atomic green does, too: public tables on ways that meet at it are never in its group.
+    """
+    wanted = parse_options(table.options).diamond_consistency or defaults.consistency
+    across = wanted is Consistency.ATOMIC and bool(deployment_of(table.details))
+    return not table.details.get("cyclic") and (wanted is Consistency.ALIGNED or across)
+
+
+def must_align(table: StreamTable, defaults: Defaults) -> bool:
+    """Return whether a stream table is not even loaded from versions that do not agree."""
     own = parse_options(table.options).diamond_consistency
-    return not table.details.get("cyclic") and (own or defaults.consistency) is Consistency.ALIGNED
+    return (own or defaults.consistency) is Consistency.ALIGNED
 
 
 def alignment(

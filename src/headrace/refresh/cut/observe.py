@@ -8,7 +8,14 @@ from dataclasses import replace
 from headrace.catalog import Catalog, StreamTable, Version
 from headrace.frontier import Frontier
 from headrace.names import TableName
-from headrace.refresh.cut.align_cut import Alignment, aligned_heads, alignment, nothing_agrees, wants_alignment
+from headrace.refresh.cut.align_cut import (
+    Alignment,
+    aligned_heads,
+    alignment,
+    must_align,
+    nothing_agrees,
+    wants_alignment,
+)
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.gather_facts import TableState
 from headrace.refresh.groups.grouping import Defaults
@@ -65,7 +72,8 @@ class Observation:
         found = {**heads.of(rest, frozenset(state.streams)), **seen}
         found = {s: found[s] for s in state.table.sources}
         wanted = aligned or wants_alignment(state.table, self.defaults)
-        return self._aligned(state, found) if wanted else found
+        strict = aligned or must_align(state.table, self.defaults)
+        return self._aligned(state, found, strict=strict) if wanted else found
 
     def is_current(self, state: TableState, heads: Cut, seen: Mapping[TableName, Head]) -> bool:
         """Return whether a stream table stands where it would be moved to; arguments as for `of`."""
@@ -76,10 +84,15 @@ class Observation:
         observed = self.of(state, heads, seen)
         return state.frontier == Frontier({s: h.version.version for s, h in observed.items()})
 
-    def _aligned(self, state: TableState, found: dict[TableName, Head]) -> dict[TableName, Head]:
+    def _aligned(self, state: TableState, found: dict[TableName, Head], *, strict: bool) -> dict[TableName, Head]:
         """Return heads held at versions that agree.
 
         Staged heads are of one cut already and stay as they are.
+
+        Args:
+            state: The stream table.
+            found: The newest heads.
+            strict: Refuse a first load where no versions agree, rather than load from the newest.
         """
         if any(head.staged for head in found.values()):
             return found
@@ -91,7 +104,9 @@ class Observation:
         with self.catalog.reading() as reader:
             agreed = alignment(reader, name, state.streams, state.frontiers, newest, readable)
             if agreed.versions is None and not state.frontier:
-                raise nothing_agrees(name, state.table.sources)
+                if strict:
+                    raise nothing_agrees(name, state.table.sources)
+                return found
             if agreed.versions is None:  # as the table is, it is right; it waits
                 agreed = Alignment(state.frontier, agreed.tops)
             return aligned_heads(found, agreed, reader)

@@ -51,6 +51,8 @@ class Grouping:
         meetings: Where diamonds meet, also such as nobody wants kept together.
         options: The options of every stream table.
         defaults: What the project wants.
+        across: Diamonds that meet at greens and on which tables of other generations lie: these are in no group with
+            them, so that the greens read versions that agree.
     """
 
     graph: Dag[TableName]
@@ -58,6 +60,7 @@ class Grouping:
     meetings: Meetings[TableName]
     options: Mapping[TableName, Options]
     defaults: Defaults
+    across: tuple[Diamond[TableName], ...] = ()
 
     def members(self, name: TableName) -> tuple[TableName, ...]:
         """Return the unit of a stream table, itself included, producers first."""
@@ -131,7 +134,7 @@ def _cut(
     while torn := [d for d in found.aligned if _is_torn(graph, cut, d)]:
         groups += ({*d.between, d.bottom} for d in torn)
         cut = units(graph, options, groups)
-    return Grouping(graph, cut, found, options, defaults)
+    return Grouping(graph, cut, found, options, defaults, _across(graph, options, defaults, deployments))
 
 
 def _is_torn(graph: Dag[TableName], cut: Units[TableName], diamond: Diamond[TableName]) -> bool:
@@ -175,6 +178,20 @@ def _meetings(
         tables=options.keys(),
     )
     return meetings(Dag({**reads, **above}) if above or deployments else graph, wanted)
+
+
+def _across(
+    graph: Dag[TableName],
+    options: Mapping[TableName, Options],
+    defaults: Defaults,
+    deployments: Mapping[TableName, str],
+) -> tuple[Diamond[TableName], ...]:
+    """Return diamonds that meet at greens and lead through other generations."""
+    bottoms = {name for name in deployments if _wanted(options, defaults, name) is not Consistency.NONE}
+    if not bottoms:
+        return ()
+    found = meetings(graph, Wanted(aligned=bottoms, tables=options.keys())).aligned
+    return tuple(d for d in found if any(deployments.get(n) != deployments[d.bottom] for n in d.between))
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

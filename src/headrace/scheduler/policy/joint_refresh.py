@@ -1,7 +1,9 @@
 """Chooses what to refresh along with others so that what is read together agrees. Pure.
 
 Members of an aligned diamond keep their own schedules, and so would hardly ever reflect the same version of what they
-have in common. So whenever a slower one is refreshed, the quicker ones are, too, against the same cut.
+have in common. So whenever a slower one is refreshed, the quicker ones are, too, against the same cut. Where a diamond
+leads through several generations, the greens on it are, whenever a public table on it is: that one follows its own
+schedule and nothing else.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import datetime as dt
 from collections.abc import Collection, Mapping
 
 from headrace.names import TableName
+from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.policy.intervals import interval
 from headrace.scheduler.scheduler_state import SchedulerState
 
@@ -38,4 +41,11 @@ def along(
             unit = unit_of[quick]
             if pace[quick] < pace[slow] and unit not in wanted and unit in possible:
                 found.setdefault(unit, f"along with {slow}, for {diamond.bottom} to read both")
+    for diamond in state.grouping.across:
+        members = [name for name in diamond.between if name in state.tables]
+        greens = [name for name in members if state.grouping.options[name].pool == DEPLOY_POOL]
+        public = [name for name in members if name not in greens and unit_of[name] in wanted]
+        for unit in dict.fromkeys(unit_of[name] for name in greens) if public else ():
+            if unit not in wanted and unit in possible:
+                found.setdefault(unit, f"along with {public[0]}, for {diamond.bottom} to read both")
     return found

@@ -125,11 +125,9 @@ class ProjectHandle:
 
     def _grouping(self) -> Grouping:
         from headrace.api.schedules.project_defaults import defaults_of
-        from headrace.refresh.groups.grouping import grouping
+        from headrace.refresh.groups.grouping import grouping_of
 
-        with self._catalog.reading() as reader:
-            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
-        return grouping(tables, defaults_of(self.settings), databases)
+        return grouping_of(self._catalog, defaults_of(self.settings))
 
     def _heads(self) -> Cut:
         return self._engine().refresher.heads()

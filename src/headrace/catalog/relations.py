@@ -48,6 +48,14 @@ def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[Tab
     return {name: row_id for text, row_id in rows if (name := parse_name(text)) in wanted}
 
 
+def former_names(connection: Connection, names: Iterable[TableName]) -> dict[TableName, tuple[str, ...]]:
+    """Return the names, as stored, that relations had before; those that always had theirs are left out."""
+    wanted = set(names)
+    query = sa.select(t.relation.c.name, t.relation.c.former_json).where(name_condition(wanted))
+    rows = connection.execute(query.where(t.relation.c.former_json.is_not(None)))
+    return {name: tuple(former) for text, former in rows if (name := parse_name(text)) in wanted}
+
+
 @dataclass(frozen=True, slots=True)
 class RelationHead:
     """A relation's id and newest version, from which its next one is numbered.

@@ -30,6 +30,7 @@ REVISIONS = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -88,8 +89,10 @@ relation = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("table_uuid", sa.String(64)),
     sa.Column("schema_json", JSON),
+    sa.Column("former_json", JSON),
     sqlite_autoincrement=True,
 )
+"""`former_json` lists the names that it had before, under which its older history is written."""
 
 stream_table = sa.Table(
     "hr_stream_table",

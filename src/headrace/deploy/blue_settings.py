@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.catalog import Json, StreamTable
+from collections.abc import Mapping
+
+from headrace.catalog import Json, SchedulingState, StreamTable
+from headrace.names import TableName
 
 
 def settings_of(table: StreamTable) -> Json:
@@ -16,6 +19,20 @@ def settings_of(table: StreamTable) -> Json:
         "refresh_mode": table.refresh_mode.value,
         "options": dict(table.options),
     }
+
+
+def with_pauses(
+    settings: Mapping[TableName, Json], known: Mapping[TableName, SchedulingState]
+) -> dict[TableName, Json]:
+    """Return settings of members with whether somebody had paused them, which a roll-back leaves as it was."""
+    return {
+        name: {**of, "paused": name in known and known[name].paused_at is not None} for name, of in settings.items()
+    }
+
+
+def was_paused(settings: Json) -> bool:
+    """Return whether somebody had paused a member before it was exchanged."""
+    return bool(settings.get("paused"))
 
 
 _WORDS = {"definition": "query", "schedule": "schedule", "refresh_mode": "refresh mode", "options": "properties"}

@@ -166,8 +166,8 @@ def _replaceable(blue: StreamTable) -> StreamTable:
         raise UserError(
             "GREEN_IN_CYCLE",
             f"{blue.name} is a member of a cycle, whose members are not exchanged by deployments.",
-            hint="Replace it in place with CREATE OR REPLACE STREAM TABLE: the cycle is computed anew, and published as a "
-            "whole. Or make the new cycle under other names, and greens of the tables that read this one over that.",
+            hint="Replace it in place with CREATE OR REPLACE STREAM TABLE: the cycle is computed anew, and published "
+            "as a whole. Or make the new cycle under other names, and greens of what reads this one over that.",
         )
     return blue
 

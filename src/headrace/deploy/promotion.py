@@ -10,7 +10,7 @@ from dataclasses import replace
 from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
-from headrace.deploy.blue_settings import settings_of
+from headrace.deploy.blue_settings import settings_of, was_paused, with_pauses
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
 from headrace.deploy.ending import end
 from headrace.deploy.exchanging.column_changes import broken_readers, stops
@@ -47,7 +47,7 @@ from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.create import Creator
 from headrace.refresh.groups.group_refresh import GroupRefresh
-from headrace.refresh.groups.grouping import Grouping, grouping
+from headrace.refresh.groups.grouping import grouping, grouping_of
 from headrace.refresh.groups.load_plan import held_up
 from headrace.refresh.held_leases import holding_leases_in_turn
 
@@ -133,7 +133,8 @@ class Promotion:
         if broken := self._broken(chosen):
             raise _readers_broken(broken)
         result = self._exchange(chosen, after, FullReason.ROLLED_BACK, (), why=why)
-        self.catalog.unpause([then.name for g, then in zip(chosen, after, strict=True) if not g.public])
+        frozen = [then.name for g, then in zip(chosen, after, strict=True) if not (g.public or was_paused(g.blue))]
+        self.catalog.unpause(frozen)
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
     def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
@@ -177,7 +178,7 @@ class Promotion:
                 # once more, as somebody may have been faster; under the leases it is little, and nobody is
                 heads = self.creator.refresher.heads()
                 failed = self._bring_together(chosen, followers, heads, tolerant=tolerant, held=leases)
-                units = self._grouping()
+                units = grouping_of(self.catalog, self.creator.refresher.defaults)
                 members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
                     with self.catalog.reading() as reader:
@@ -195,6 +196,7 @@ class Promotion:
                 tables = {t.name: t for t in self.catalog.stream_tables()}
                 settings = {p.green.name: settings_of(p.other.table) for p in pairs}
                 settings |= {m.green.name: settings_of(m.state.table) for m in moves}
+                settings = with_pauses(settings, self.catalog.scheduling_states())
                 try:
                     halves = self.exchange.write(pairs, moves, chosen[0].deployment)
                     if verify:
@@ -310,7 +312,7 @@ class Promotion:
             Why a second generation stayed behind.
         """
         failed: HeadraceError | None = None
-        cut = self._grouping()
+        cut = grouping_of(self.catalog, self.creator.refresher.defaults)
         self._refuse_changed(chosen)
         greens = {cut.units.unit_of[g.name] for g in chosen if not g.public}
         public = {g.original for g in chosen}.union(*followers.groups)
@@ -334,11 +336,6 @@ class Promotion:
             tables = {t.name: t for t in reader.stream_tables()}
         for green in chosen:
             refuse_altered(green, tables)
-
-    def _grouping(self) -> Grouping:
-        with self.catalog.reading() as reader:
-            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
-        return grouping(tables, self.creator.refresher.defaults, databases)
 
     def _broken(self, chosen: Sequence[Green]) -> tuple[BrokenReader, ...]:
         with self.catalog.reading() as reader:

@@ -217,12 +217,13 @@ def refuse_taken(chosen: Sequence[Green], after: Sequence[Green], catalog: Catal
 
 
 def refuse_existing(names: Sequence[TableName], catalog: Catalog) -> None:
-    """Refuse names that something has already, or had while stream tables read it.
+    """Refuse names that something has already, or had while stream tables read it that still do.
 
     Raises:
         UserError: `TABLE_EXISTS`.
     """
-    there = catalog.pointers(LAKE, names).keys() | {r.name for r in catalog.relations()}
+    with catalog.reading() as reader:
+        there = reader.pointers(LAKE, names).keys() | ({r.name for r in reader.relations()} - reader.unused(names))
     if taken := next((name for name in names if name in there), None):
         raise UserError(
             "TABLE_EXISTS",

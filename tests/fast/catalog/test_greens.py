@@ -67,6 +67,26 @@ def test_the_public_table_keeps_its_identity(deployed: Catalog, iceberg: Iceberg
     assert deployed.foreign_writes() == ()
 
 
+def test_what_is_renamed_keeps_its_history_and_takes_a_name_that_nothing_reads_any_more(
+    deployed: Catalog, iceberg: Iceberg
+) -> None:
+    create(deployed, THIRD, PREVIOUS)  # a source of that name was read once
+    see(deployed, PREVIOUS)
+    with deployed.reading() as reader:
+        assert reader.unused([PREVIOUS, ORDERS, REVENUE]) == set()
+    deployed.drop_stream_table(THIRD)
+    with deployed.reading() as reader:
+        assert reader.unused([PREVIOUS, ORDERS, REVENUE]) == {PREVIOUS}
+    deployed.publish(exchange(iceberg))
+    assert [e.stream for e in deployed.history(PREVIOUS)] == [PREVIOUS, GREEN]
+    assert [e.stream for e in deployed.history(PREVIOUS, 1)] == [PREVIOUS]
+    assert [e.stream for e in deployed.history(GREEN)] == [GREEN]
+    back = (Rename(PREVIOUS, GREEN),)
+    deployed.publish(Publication(renames=back, relation_renames=back, history=(entry(GREEN),)))
+    assert [e.stream for e in deployed.history(GREEN)] == [GREEN, PREVIOUS, GREEN]
+    assert [v.version for v in deployed.versions(GREEN)] == [0]
+
+
 def test_an_exchange_happens_once(deployed: Catalog, iceberg: Iceberg) -> None:
     publication = exchange(iceberg)
     deployed.publish(publication)

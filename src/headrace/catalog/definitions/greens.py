@@ -12,7 +12,8 @@ from headrace.catalog import schema as t
 from headrace.catalog.definitions import deployments
 from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.records import Green, Json, Role
-from headrace.catalog.relations import parse_name, relation_ids, stored_name
+from headrace.catalog.relations import former_names, parse_name, relation_ids, stored_name
+from headrace.catalog.unused_relations import forget_unused
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 
@@ -117,12 +118,15 @@ def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]])
     """
     if not names:
         return
+    forget_unused(connection, [new for _, new in names])
+    former = former_names(connection, [old for old, _ in names])
     rows = [
         {
             "old": stored_name(old),
             "name": stored_name(new),
             "table_namespace": new.namespace_text,
             "table_name": new.table,
+            "former_json": sorted({*former.get(old, ()), stored_name(old)} - {stored_name(new)}),
         }
         for old, new in names
     ]

@@ -15,7 +15,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import versions
 from headrace.catalog.records import HistoryEntry, Outcome, RanAs, Reached
-from headrace.catalog.relations import parse_name, stored_name
+from headrace.catalog.relations import former_names, parse_name, relation_ids, stored_name
 from headrace.frontier import Frontier
 from headrace.names import TableName
 
@@ -28,21 +28,33 @@ def read(
 ) -> tuple[HistoryEntry, ...]:
     """Return history entries of one stream table or of all, newest first.
 
-    Only of refreshes that ended well, if asked for.
+    Those that it has under names which it had before, as before a promotion, too. Only of refreshes that ended well, if
+    asked for.
     """
-    query = _newest_first(one=name is not None, limited=limit is not None, succeeded=succeeded)
-    given = {"stream": None if name is None else stored_name(name), "most": limit}
+    own, former = _before_renamed(connection, name)
+    query = _newest_first(one=name is not None, limited=limit is not None, succeeded=succeeded, renamed=bool(former))
+    given = {"stream": None if name is None else stored_name(name), "most": limit, "own": own, "former": former}
     return tuple(_entry(row) for row in connection.execute(query, given).mappings())
 
 
 @cache
-def _newest_first(*, one: bool, limited: bool, succeeded: bool) -> sa.Select[Any]:
+def _newest_first(*, one: bool, limited: bool, succeeded: bool, renamed: bool) -> sa.Select[Any]:
     query = sa.select(t.history).order_by(t.history.c.id.desc())
     if limited:
         query = query.limit(sa.bindparam("most", type_=sa.Integer))
     if one:
-        query = query.where(t.history.c.stream_name == sa.bindparam("stream"))
+        own = t.history.c.stream_name == sa.bindparam("stream")
+        former = t.history.c.stream_name.in_(sa.bindparam("former", expanding=True))
+        before = sa.and_(former, t.history.c.stream_id == sa.bindparam("own", type_=sa.BigInteger))
+        query = query.where(sa.or_(own, before) if renamed else own)
     return query.where(t.history.c.outcome == Outcome.OK.value) if succeeded else query
+
+
+def _before_renamed(connection: Connection, name: TableName | None) -> tuple[int | None, tuple[str, ...]]:
+    """Return the id of a relation that had other names before, and these."""
+    if name is None or not (former := former_names(connection, [name])):
+        return None, ()
+    return relation_ids(connection, [name])[name], former[name]
 
 
 def past_frontiers(connection: Connection, name: TableName) -> tuple[tuple[int, Frontier], ...]:

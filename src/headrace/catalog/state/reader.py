@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog import unused_relations
 from headrace.catalog.coordination.leases import lease_of
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.deployments import AutoDeployment
@@ -122,6 +123,10 @@ class Reader:
         """Return all relations, sources and stream tables, by name."""
         query = sa.select(t.relation).order_by(t.relation.c.name)
         return tuple(relation_of(row) for row in self._connection.execute(query).mappings())
+
+    def unused(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return those names that are sources which nothing refers to any more."""
+        return set(unused_relations.unused(self._connection, names))
 
     def dependencies(self) -> dict[TableName, tuple[TableName, ...]]:
         """Return the sources of every stream table, in the order they were given."""

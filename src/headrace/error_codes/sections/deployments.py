@@ -33,7 +33,7 @@ CODES = (
         "GREEN_IN_CYCLE",
         message="A green of a member of a cycle was asked for.",
         cause="Members of a cycle are computed together, and replaced in place, all at once.",
-        remedy="`CREATE OR REPLACE STREAM TABLE`, or the new cycle under other names and greens of its readers over that.",
+        remedy="`CREATE OR REPLACE STREAM TABLE`, or the new cycle under other names, and greens of its readers.",
         retry="no",
     ),
     ErrorCode(

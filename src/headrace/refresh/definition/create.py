@@ -18,7 +18,8 @@ from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
 from headrace.refresh.definition.layout_waits import refuse_waiting, waiting_in
 from headrace.refresh.definition.outdated import Outdated
-from headrace.refresh.definition.redefine import NONE_GIVEN, Given, Redefiner
+from headrace.refresh.definition.redefine import NONE_BESIDE, NONE_GIVEN, Given, Redefiner
+from headrace.refresh.definition.redefinition import Redefine
 from headrace.refresh.definition.stored_tables import StoredTables
 from headrace.refresh.definition.table_spec import TableSpec, definition_of, needs_companion, spec_of
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
@@ -223,12 +224,9 @@ class Creator:
         held: Callable[[], tuple[Lease, ...]] = tuple,
     ) -> GroupRefresh:
         """Return what `refresh_group` runs, for threads that share the work."""
-        heads.take_mirrors()
-        redefine = None
-        if self.redefiner.needed(names, heads):
-            if not full and not resolved:
-                refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
-            redefine = partial(self.redefiner.redefine, names, heads, NONE_GIVEN, resolved)
+        redefine = self._redefine(names, heads, resolved=resolved)
+        if redefine is not None and not full and not resolved:
+            refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
         group = tuple(names) if len(names) > 1 else ()
         return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine, held=held))
 
@@ -251,11 +249,25 @@ class Creator:
             beside: Their new definitions.
             held: Leases that the caller holds, at least on the others.
         """
-        resolved, redefine = dict.fromkeys(names, Resolution.APPLY), None
-        if self.redefiner.needed(names, heads, beside):
-            redefine = partial(self.redefiner.redefine, names, heads, NONE_GIVEN, resolved, beside=beside)
+        resolved = dict.fromkeys(names, Resolution.APPLY)
+        redefine = self._redefine(names, heads, resolved=resolved, beside=beside)
         order = Order(names, heads, patience=PATIENCE, resolved=resolved, redefine=redefine, held=held, staged=staged)
         return self.refresher.together(order)
+
+    def _redefine(
+        self,
+        names: Sequence[TableName],
+        heads: Cut,
+        given: Mapping[TableName, Given] = NONE_GIVEN,
+        *,
+        resolved: Mapping[TableName, Resolution] = UNRESOLVED,
+        beside: Mapping[TableName, Details] = NONE_BESIDE,
+    ) -> Redefine | None:
+        """Return what makes new definitions of stream tables; None where all that they have hold."""
+        heads.take_mirrors()
+        if not given and not self.redefiner.needed(names, heads, beside):
+            return None
+        return partial(self.redefiner.redefine, names, heads, given, resolved, beside=beside)
 
     # ---- creating
 
@@ -336,10 +348,7 @@ class Creator:
 
     def _load(self, plan: LoadPlan, given: Mapping[TableName, Given]) -> tuple[RefreshResult, ...]:
         heads, names = self.refresher.heads(), plan.members
-        heads.take_mirrors()
-        redefine = None
-        if given or self.redefiner.needed(names, heads):
-            redefine = partial(self.redefiner.redefine, names, heads, given, UNRESOLVED)
+        redefine = self._redefine(names, heads, given)
         patience = PATIENCE if len(names) > 1 else 0.0
         order = Order(names, heads, (), plan.group, patience, UNRESOLVED, redefine, plan.aligned)
         return self.refresher.together(order).run()

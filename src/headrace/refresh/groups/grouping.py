@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from headrace.catalog import DatabaseSource, StreamTable
+from headrace.catalog import Catalog, DatabaseSource, StreamTable
 from headrace.definitions.details import deployment_of
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Diamond, Meetings, Wanted, meetings
@@ -99,6 +99,13 @@ def grouping(
     generations = tuple((n, deployment) for n, t in tables.items() if (deployment := deployment_of(t.details)))
     read = tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items())
     return _cut(read, mirrors, defaults, generations)
+
+
+def grouping_of(catalog: Catalog, defaults: Defaults) -> Grouping:
+    """Cut the stream tables of a catalog into units, as they are now."""
+    with catalog.reading() as reader:
+        tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
+    return grouping(tables, defaults, databases)
 
 
 def forget() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from kit.random_deployments import left_behind
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -130,4 +131,18 @@ def test_what_comes_and_goes_is_refused_plainly(hr: Headrace, ns: str) -> None:
     hr.alter_stream_table(f"{ns}.outside", schedule="2 hours")
     assert code(hr.promote_all_green) == "GREEN_OUTDATED"
     assert hr.cancel_green(deployment="green") == (f"{ns}__green.new",)
+
+    hr.create_green(f"{ns}.also", f"SELECT id FROM {ns}.lines", new=True)
+    hr.create_green(f"{ns}.totals")
+    green, before = hr._catalog.greens(), rows(hr, f"{ns}__green.totals")
+    assert code(hr.create_green, lines, f"SELECT id, region FROM {ns}.orders") == "COLUMN_NOT_FOUND"
+    assert hr._catalog.greens() == green
+    reads = {g.name.table: [str(s) for s in hr._catalog.stream_table(g.name).sources] for g in green}
+    assert reads == {"also": [lines], "totals": [lines]}
+    hr.refresh()
+    assert rows(hr, f"{ns}__green.totals") == before
+    assert len(rows(hr, f"{ns}__green.also")) == 3
     assert all_ok(hr, ns)
+    hr.cancel_green(deployment="green")
+    with hr._catalog.reading() as reader:
+        assert left_behind(reader) == set()

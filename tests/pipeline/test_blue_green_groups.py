@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from kit.random_deployments import left_behind
+from kit.random_deployments import left_behind, refusal
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -72,4 +74,33 @@ def test_the_rest_of_a_group_follows_at_once(hr: Headrace, ns: str) -> None:
     hr.pause([f"{ns}.middle"])
     assert hr.promote_all_green().followed == ()
     check(hr, ns)
+    hr.cancel_green(deployment="green")
+
+
+def code_of(act: Callable[[], object]) -> str | None:
+    error = refusal(act)
+    return None if error is None else error.code
+
+
+@pytest.mark.parametrize("side", ["public", "former"])
+def test_a_fuse_that_has_blown_on_one_side(hr: Headrace, ns: str, side: str) -> None:
+    limits = {"fuse_ceiling": "3"}
+    hr.sql(f"CREATE TABLE {ns}.orders (k BIGINT) USING iceberg; INSERT INTO {ns}.orders VALUES (1)")
+    hr.create_stream_table(f"{ns}.b", f"SELECT k FROM {ns}.orders", options=limits if side == "former" else {})
+    hr.create_green(f"{ns}.b", f"SELECT k + 1 AS k FROM {ns}.orders", options=limits if side == "public" else {})
+    hr.promote_all_green()
+    hr.sql(f"INSERT INTO {ns}.orders SELECT id + 10 FROM range(5)")
+    assert code_of(hr.refresh) == "FUSE_BLOWN"
+    hr.refresh(f"{ns}.b" if side == "former" else f"{ns}__green_previous.b")
+    back = code_of(lambda: hr.rollback_green(deployment="green"))
+    if side == "former":
+        assert back == "FUSE_BLOWN"  # it would take back what the public table shows
+        assert hr.spark.table(f"lake.{ns}.b").count() == 6
+    else:
+        assert back is None
+        assert rows(hr, f"{ns}.b") == [(1,), *((k,) for k in range(10, 15))]
+        hr.sql(f"INSERT INTO {ns}.orders VALUES (20)")
+        hr.refresh(f"{ns}.b")
+        assert len(rows(hr, f"{ns}.b")) == 7
+    assert all(v.ok for v in hr.verify([t.name for t in hr.status() if t.name.startswith(ns)]))
     hr.cancel_green(deployment="green")

@@ -21,6 +21,7 @@ from headrace.deploy.exchanging.followers import (
     cannot_follow,
     followers_of,
     public_after,
+    redefined,
     refuse_between,
 )
 from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair
@@ -201,6 +202,8 @@ class Promotion:
                     halves = self.exchange.write(pairs, moves, chosen[0].deployment)
                     if verify:
                         _refuse_different(halves)
+                    moved = {half.name for half, _ in halves.pairs if half.moved}
+                    followers = self._followers(chosen, stopping, tolerant=tolerant, changed=moved)
                     following = self._following(followers, halves, heads, leases, tolerant=tolerant)
                     record, seconds = self.exchange.publish(
                         halves,
@@ -236,13 +239,21 @@ class Promotion:
                 moves.append(Move(green, state, later.name))
         return pairs, moves
 
-    def _followers(self, chosen: Sequence[Green], stopping: Collection[str], *, tolerant: bool) -> Followers:
+    def _followers(
+        self,
+        chosen: Sequence[Green],
+        stopping: Collection[str],
+        *,
+        tolerant: bool,
+        changed: Collection[TableName] | None = None,
+    ) -> Followers:
         """Return members of groups that are published with an exchange of others.
 
         Args:
             chosen: The second generations.
             stopping: Readers that stop with it.
             tolerant: Have nobody follow where not all can, rather than refuse that.
+            changed: The public tables whose rows change; None where only definitions can tell.
         """
         with self.catalog.reading() as reader:
             tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
@@ -250,8 +261,10 @@ class Promotion:
         left_alone = {*held_up(tables, self.catalog.scheduling_states()), *(n for n in tables if str(n) in stopping)}
         left_alone |= {name for name, table in tables.items() if table.status is Status.NEW}
         followers = followers_of(after, chosen, left_alone)
+        if changed is None:
+            changed = redefined(chosen, tables)
         try:
-            refuse_between(followers, after, chosen)
+            refuse_between(followers, after, chosen, changed)
         except HeadraceError:
             if not tolerant:
                 raise

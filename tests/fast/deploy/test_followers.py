@@ -10,7 +10,7 @@ from catalog_kit.samples import lake
 
 from headrace.catalog import Catalog, Definition, Green, Publication, Role
 from headrace.definitions.details import Details, SourceUse, to_json
-from headrace.deploy.exchanging.followers import Followers, followers_of, public_after, refuse_between
+from headrace.deploy.exchanging.followers import Followers, followers_of, public_after, redefined, refuse_between
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
@@ -68,8 +68,10 @@ def test_what_lies_between_two_that_are_exchanged_is_refused(diamond: Catalog) -
     names, found, after = followers(diamond, *chosen)
     assert names == "d"
     with pytest.raises(UserError) as refused:
-        refuse_between(found, after, chosen)
+        refuse_between(found, after, chosen, {B})
     assert refused.value.code == "GROUP_TORN"
     assert "shop.d" in (refused.value.hint or "")
+    assert redefined(chosen, {t.name: t for t in diamond.stream_tables()}) == set()
+    refuse_between(found, after, chosen, ())  # equal rows: nothing changes in between
     chosen = chosen[0], green(diamond, lake("shop.f"), D)  # in no group with it
-    refuse_between(*followers(diamond, *chosen)[1:], chosen)
+    refuse_between(*followers(diamond, *chosen)[1:], chosen, {B})

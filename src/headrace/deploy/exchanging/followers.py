@@ -71,14 +71,32 @@ def followers_of(after: Grouping, chosen: Sequence[Green], left_alone: Collectio
     return Followers(after.graph.order(names), tuple(groups))
 
 
-def refuse_between(followers: Followers, after: Grouping, chosen: Sequence[Green]) -> None:
+def redefined(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable]) -> frozenset[TableName]:
+    """Return the public tables that receive another definition, and so other rows, as far as can be told before."""
+
+    def meant(table: StreamTable) -> tuple[object, ...]:
+        return table.query, table.details.get("namespace"), table.details.get("semantics")
+
+    exchanged = [g for g in chosen if g.role is Role.EXCHANGE]
+    return frozenset(g.original for g in exchanged if meant(tables[g.name]) != meant(tables[g.original]))
+
+
+def refuse_between(
+    followers: Followers, after: Grouping, chosen: Sequence[Green], changed: Collection[TableName]
+) -> None:
     """Refuse an exchange that leaves out what lies between two of its members.
+
+    Args:
+        followers: What has to follow it.
+        after: The units after it.
+        chosen: The members that are exchanged.
+        changed: The public tables whose rows change.
 
     Raises:
         UserError: `GROUP_TORN`.
     """
     arrived = {g.original for g in chosen if not g.public}
-    for name in followers.names:
+    for name in (name for name in after.graph.downstream(*changed) if name in followers.names):
         together = after.members(name)
         if below := [reader for reader in after.graph.downstream(name) if reader in arrived and reader in together]:
             raise UserError(

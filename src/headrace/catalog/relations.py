@@ -49,7 +49,10 @@ def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[Tab
 
 
 def former_names(connection: Connection, names: Iterable[TableName]) -> dict[TableName, tuple[str, ...]]:
-    """Return the names, as stored, that relations had before; those that always had theirs are left out."""
+    """Return the names, as stored, that relations had before.
+
+    Relations that always had the name that they have are left out.
+    """
     wanted = set(names)
     query = sa.select(t.relation.c.name, t.relation.c.former_json).where(name_condition(wanted))
     rows = connection.execute(query.where(t.relation.c.former_json.is_not(None)))

@@ -24,7 +24,10 @@ def settings_of(table: StreamTable) -> Json:
 def with_pauses(
     settings: Mapping[TableName, Json], known: Mapping[TableName, SchedulingState]
 ) -> dict[TableName, Json]:
-    """Return settings of members with whether somebody had paused them, which a roll-back leaves as it was."""
+    """Return settings of members with whether somebody had paused them.
+
+    A roll-back leaves such pauses as they were.
+    """
     return {
         name: {**of, "paused": name in known and known[name].paused_at is not None} for name, of in settings.items()
     }

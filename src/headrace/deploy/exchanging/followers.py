@@ -72,7 +72,10 @@ def followers_of(after: Grouping, chosen: Sequence[Green], left_alone: Collectio
 
 
 def redefined(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable]) -> frozenset[TableName]:
-    """Return the public tables that receive another definition, and so other rows, as far as can be told before."""
+    """Return the public tables that receive another definition, and so other rows.
+
+    Whose rows change indeed is known when they are written.
+    """
 
     def meant(table: StreamTable) -> tuple[object, ...]:
         return table.query, table.details.get("namespace"), table.details.get("semantics")

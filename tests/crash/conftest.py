@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from kit.sparks import SHORT_LIVED
+from kit.surviving_spark import SurvivingSpark, surviving_spark
+
+from headrace.project.new_project import init_project
 
 QUICK = f"spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LIVED}"
 
@@ -12,3 +17,14 @@ QUICK = f"spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LI
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the Sparks of processes that a test starts be made for a short life."""
     monkeypatch.setenv("HEADRACE_SPARK_OPTIONS", QUICK)
+
+
+@pytest.fixture(scope="session")
+def surviving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SurvivingSpark]:
+    """A JVM for all processes of this worker that are killed one after the other."""
+    project = tmp_path_factory.mktemp("surviving") / "p"
+    init_project(project)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HEADRACE_SPARK_OPTIONS", QUICK)
+        with surviving_spark(project) as spark:
+            yield spark

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kit.long_tests import LONG
-from kit.surviving_spark import surviving_spark
+from kit.surviving_spark import SurvivingSpark
 
 from headrace.project.new_project import init_project
 
@@ -21,20 +21,21 @@ published."""
 SOUND = "[True, True, True]"
 
 
-def test_killed_between_rounds_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_between_rounds_and_writes(
+    tmp_path: Path, surviving: SurvivingSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HEADRACE_ALLOW_CYCLES", "true")
     init_project(tmp_path / "p")
-    with surviving_spark(tmp_path / "p") as spark:
-        for number, place in enumerate((*PLACES, "nowhere")):
-            done = subprocess.run(
-                [sys.executable, str(SCRIPT), str(tmp_path / "p"), str(number), place],
-                env=spark.environment(),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            output = done.stdout + done.stderr[-2000:]
-            assert f"before {SOUND}" in output, output
-            assert f"recovered {SOUND} [(), (), ()] ()" in output, output
-            assert done.returncode == (0 if place == "nowhere" else -signal.SIGKILL), output
-        assert f"survived {SOUND}" in output, output
+    for number, place in enumerate((*PLACES, "nowhere")):
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), str(tmp_path / "p"), str(number), place],
+            env=surviving.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        output = done.stdout + done.stderr[-2000:]
+        assert f"before {SOUND}" in output, output
+        assert f"recovered {SOUND} [(), (), ()] ()" in output, output
+        assert done.returncode == (0 if place == "nowhere" else -signal.SIGKILL), output
+    assert f"survived {SOUND}" in output, output

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.tcp import tcp_url
 from kit.long_tests import LONG
-from kit.surviving_spark import SurvivingSpark, surviving_spark
+from kit.surviving_spark import SurvivingSpark
 
 from headrace.project.new_project import init_project
 
@@ -23,6 +23,8 @@ STEPS = ("create", "promote", "rollback", "promote", "cancel")
 PLAYED = {"sqlite": STEPS, "postgresql": STEPS if LONG else STEPS[:2]}
 APART = 1 if LONG else 40
 """How many points lie between one that is tried and the next."""
+
+FIRST = APART // 2
 
 
 def play(spark: SurvivingSpark, project: Path, point: int) -> tuple[int, str]:
@@ -38,20 +40,22 @@ def play(spark: SurvivingSpark, project: Path, point: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_killed_at_any_step_of_a_deployment(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_killed_at_any_step_of_a_deployment(
+    database: str, tmp_path: Path, surviving: SurvivingSpark, request: pytest.FixtureRequest
+) -> None:
     init_project(tmp_path / "p", catalog_url=None if database == "sqlite" else tcp_url(request))
-    steps, point, begun, kills, survived = PLAYED[database], APART // 2, list[str](), 0, False
-    with surviving_spark(tmp_path / "p") as spark:
-        while not (survived and len(begun) == len(steps)):
-            code, output = play(spark, tmp_path / "p", point)
-            assert "before True" in output, output
-            assert "recovered True [] " in output, output
-            assert "FULL" not in output.partition("recovered")[2].partition("begin")[0], output
-            found, survived = re.search(r"begin (\w+)", output), "survived True []" in output
-            assert found, output
-            assert survived or code == -signal.SIGKILL, output
-            kills += not survived
-            point = APART // 2 if survived or found[1] not in begun[-1:] else point + APART
-            begun += [found[1]] if found[1] not in begun[-1:] else []
+    steps, point, begun, kills, survived = PLAYED[database], FIRST, list[str](), 0, False
+    while not (survived and len(begun) == len(steps)):
+        code, output = play(surviving, tmp_path / "p", point)
+        assert "before True" in output, output
+        assert "recovered True [] " in output, output
+        assert "FULL" not in output.partition("recovered")[2].partition("begin")[0], output
+        found, survived = re.search(r"begin (\w+)", output), "survived True []" in output
+        assert found, output
+        assert survived or code == -signal.SIGKILL, output
+        kills += not survived
+        new = found[1] not in begun[-1:]
+        begun += [found[1]] if new else []
+        point = FIRST if survived or (new and point != FIRST) else point + APART
     assert tuple(begun) == steps
     assert kills >= len(steps) / 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kit.logical import logical_server
-from kit.surviving_spark import SurvivingSpark, surviving_spark
+from kit.surviving_spark import SurvivingSpark
 
 from headrace.project.new_project import init_project
 
@@ -31,12 +31,12 @@ def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int, url
 
 
 @pytest.mark.parametrize("way", ["wal", "trigger"])
-def test_killed_between_reading_and_acknowledging(tmp_path: Path, way: str) -> None:
+def test_killed_between_reading_and_acknowledging(tmp_path: Path, surviving: SurvivingSpark, way: str) -> None:
     init_project(tmp_path / "p")
-    with logical_server() as server, surviving_spark(tmp_path / "p") as spark:
+    with logical_server() as server:
         url = server.fresh()
         for number, point in enumerate((*POINTS, -1)):
-            code, output = play(spark, tmp_path / "p", number, point, url, way)
+            code, output = play(surviving, tmp_path / "p", number, point, url, way)
             assert "before (10000, 10000)" in output, output
             assert "recovered [True, True] (10000, 10000) True" in output, output
             assert code == (-signal.SIGKILL if point >= 0 else 0), output

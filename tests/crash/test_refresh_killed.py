@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.tcp import tcp_url
 from kit.long_tests import LONG
-from kit.surviving_spark import SurvivingSpark, surviving_spark
+from kit.surviving_spark import SurvivingSpark
 
 from headrace.project.new_project import init_project
 
@@ -32,15 +32,16 @@ def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int) -> 
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_killed_at_stage_boundaries(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_killed_at_stage_boundaries(
+    database: str, tmp_path: Path, surviving: SurvivingSpark, request: pytest.FixtureRequest
+) -> None:
     url = None if database == "sqlite" else tcp_url(request)
     init_project(tmp_path / "p", catalog_url=url)
     points = EVERYWHERE if database == "sqlite" else SOME
-    with surviving_spark(tmp_path / "p") as spark:
-        for number, point in enumerate((*points, -1)):
-            code, output = play(spark, tmp_path / "p", number, point)
-            assert "before [True, True]" in output, output
-            assert "recovered [True, True] [(), ()]" in output, output
-            assert "log True" in output, output
-            assert code == (-signal.SIGKILL if point >= 0 else 0), output
-        assert "survived [True, True]" in output, output
+    for number, point in enumerate((*points, -1)):
+        code, output = play(surviving, tmp_path / "p", number, point)
+        assert "before [True, True]" in output, output
+        assert "recovered [True, True] [(), ()]" in output, output
+        assert "log True" in output, output
+        assert code == (-signal.SIGKILL if point >= 0 else 0), output
+    assert "survived [True, True]" in output, output

@@ -11,7 +11,7 @@ import argparse
 import heapq
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from bench.measure import Figure, show
 from headrace.graph.critical import remaining
@@ -69,6 +69,7 @@ def simulated(
     left: Mapping[str, float],
     slots: int,
     inside: Mapping[str, Dag[str]] | None = None,
+    outside: Mapping[str, Collection[str]] | None = None,
 ) -> float:
     """Return the seconds until everything is done.
 
@@ -78,9 +79,10 @@ def simulated(
         left: How long the way from each to the end is thought to take.
         slots: How many run at once.
         inside: Tasks of units that have several.
+        outside: By task, the other units that it reads; one that is missing reads all that its unit does.
     """
     dispatch: Dispatch[str] = Dispatch(slots)
-    dispatch.draw(dag, left, inside=inside)
+    dispatch.draw(dag, left, inside=inside, outside=outside)
     dispatch.add(dag.names)
     now, ends = 0.0, list[tuple[float, str]]()
     while not dispatch.idle:

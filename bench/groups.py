@@ -1,8 +1,9 @@
 """Groups of a dense pipeline, simulated: no Spark, no thread, no clock; only what starts when, by the scheduler itself.
 
 Layers of tables of which each reads one to three of the layer above it, so that ways meet nearly everywhere and most
-tables are published together. Each pipeline is run with its groups as they are, their members side by side; as it was,
-members one after the other in one slot; and as if no table belonged to a group, which shows what merging costs. The
+tables are published together. Each pipeline is run with its groups as they are, each member side by side with others
+once what it reads itself is there; with groups that begin when all that they read has been published; with groups whose
+members run one after the other in one slot; and as if no table belonged to a group, which shows what merging costs. The
 bound is the longest way through the graph, or all work divided by the slots, whichever is larger.
 """
 
@@ -19,7 +20,7 @@ from bench.measure import Figure, show
 from headrace.graph.critical import remaining, remaining_of_tasks
 from headrace.graph.dag import Dag
 from headrace.graph.diamonds import Wanted, meetings
-from headrace.graph.units import Units, tasks, units
+from headrace.graph.units import Units, tasks, units, units_read
 
 LAYERS, WIDTH, SLOTS = 8, 40, 4
 PIPELINES = 20
@@ -80,10 +81,19 @@ def pipeline(seed: int, *, uneven: bool) -> Pipeline:
 
 
 def side_by_side(one: Pipeline) -> float:
-    """Return the seconds until everything is published, members of a group being tasks of their own."""
+    """Return the seconds until everything is published; each member starts when what it reads has been."""
+    return _by_members(one, {n: units_read(one.dag, one.cut.unit_of, (n,)) for n in one.seconds})
+
+
+def begun_when_all_is_read(one: Pipeline) -> float:
+    """Return the seconds that it takes if no group begins before all that it reads has been published."""
+    return _by_members(one, {})
+
+
+def _by_members(one: Pipeline, outside: Mapping[str, frozenset[str]]) -> float:
     inside = {unit: tasks(one.dag, names) for unit, names in one.cut.members.items() if len(names) > 1}
-    left = remaining_of_tasks(one.cut.dag, inside, one.known)
-    return simulated(one.cut.dag, one.seconds, left, SLOTS, inside)
+    left = remaining_of_tasks(one.cut.dag, inside, one.known, outside=outside)
+    return simulated(one.cut.dag, one.seconds, left, SLOTS, inside, outside)
 
 
 def one_after_the_other(one: Pipeline) -> float:
@@ -103,7 +113,12 @@ def apart(one: Pipeline) -> float:
 
 def _figures(*, uneven: bool) -> list[Figure]:
     all_ = [pipeline(seed, uneven=uneven) for seed in range(PIPELINES)]
-    ways = {"members side by side": side_by_side, "one slot a group": one_after_the_other, "no groups": apart}
+    ways = {
+        "members side by side": side_by_side,
+        "groups begun when all is read": begun_when_all_is_read,
+        "one slot a group": one_after_the_other,
+        "no groups": apart,
+    }
     sizes = sorted(one.largest for one in all_)
     figures = []
     for label, way in ways.items():

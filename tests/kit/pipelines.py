@@ -198,9 +198,13 @@ class PublishingWorker:
                 stop.set()
 
     def begin(
-        self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut
+        self,
+        members: Sequence[TableName],
+        tasks: Mapping[TableName, Sequence[TableName]],
+        heads: Cut,
+        awaited: Sequence[Sequence[TableName]] = (),
     ) -> SideBySide:
-        return SideBySide(lambda: PublishedGroup(self, tuple(members), heads), tasks)
+        return SideBySide(lambda: PublishedGroup(self, tuple(members), heads, awaited), tasks)
 
     def refresh(self, members: Sequence[TableName], heads: Cut) -> tuple[RefreshResult, ...]:
         """All members in one task."""
@@ -231,13 +235,21 @@ class PublishedGroup:
         worker: The worker.
         members: The stream tables, producers first.
         heads: The cut.
+        awaited: The members of each unit that is not published yet; looked at by the first to read one.
     """
 
     reordered = False
 
-    def __init__(self, worker: PublishingWorker, members: tuple[TableName, ...], heads: Cut) -> None:
+    def __init__(
+        self,
+        worker: PublishingWorker,
+        members: tuple[TableName, ...],
+        heads: Cut,
+        awaited: Sequence[Sequence[TableName]] = (),
+    ) -> None:
         self.worker, self.lake, self.catalog = worker, worker.lake, worker.catalog
-        self.members, self.heads = members, heads
+        self.members, self.heads, self.awaited = members, heads, awaited
+        self.lock = threading.Lock()
         self.stack = ExitStack()
         self.done: list[tuple[Swap, NewVersion, FrontierMove, HistoryEntry]] = []
 
@@ -251,7 +263,8 @@ class PublishedGroup:
         self.catalog.reset_staging(self.members, held=self.leases())
         self.tables = tables = {t.name: t for t in self.catalog.stream_tables()}
         self.newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
-        read = {s for n in self.members for s in tables[n].sources if s not in self.members}
+        self.read = read = {s for n in self.members for s in tables[n].sources if s not in self.members}
+        read = read - {n for unit in self.awaited for n in unit}
         # all at once: what lies outside of a group may move on while its members are refreshed
         found = self.heads.of(sorted(read), frozenset(tables))
         self.frontiers = self.catalog.frontiers()
@@ -263,7 +276,15 @@ class PublishedGroup:
         self.seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
         self.graph = Dag({n: t.sources for n, t in tables.items()})
 
+    def see_published(self, part: Sequence[TableName]) -> None:
+        read = {s for name in part for s in self.tables[name].sources}
+        with self.lock:
+            new = {s for unit in self.awaited if not read.isdisjoint(unit) for s in unit if s not in self.seen}
+            found = self.heads.of(sorted(self.read & new), frozenset(self.tables))
+            self.seen |= {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
+
     def prepare(self, part: Sequence[TableName]) -> None:
+        self.see_published(part)
         for name in part:
             started = dt.datetime.now(dt.UTC)
             with self.worker.computing(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace.api.project_handle import Names, ProjectHandle
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.refresh.cut.cut import Cut
     from headrace.refresh.definition.source_keys import SourceKeys
     from headrace.refresh.maintenance import MaintenanceResult
+    from headrace.scheduler.policy.unit_tasks import UnitTasks
 
 
 T = TypeVar("T")
@@ -40,8 +42,9 @@ class RefreshVerbs(ProjectHandle):
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
-        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group. Databases that
-        they read are landed first; when that fails, what can be refreshed is refreshed all the same.
+        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group, whose members
+        run side by side, up to `max_concurrent_refreshes`. Databases that they read are landed first; when that fails,
+        what can be refreshed is refreshed all the same.
 
         Args:
             names: One, several, or (None) all.
@@ -73,26 +76,50 @@ class RefreshVerbs(ProjectHandle):
 
     def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
         from headrace.api.safeguards.watermarks import refuse_apart
+        from headrace.scheduler.policy.unit_tasks import unit_tasks
 
         name = self._catalog.stream_table(name).name
         cut = self._grouping()
         members = cut.members(name)
         refuse_apart(self._catalog, cut, members)
-        results = self._refresh_unit(members, self._heads(), [name] if full else [], wait)
+        results = self._refresh_unit(members, unit_tasks(cut), self._heads(), [name] if full else [], wait)
         return next(r for r in results if r.name == str(name))
 
     def _refresh_unit(
-        self, members: Sequence[TableName], heads: Cut, full: Collection[TableName], wait: dt.timedelta
+        self,
+        members: Sequence[TableName],
+        work: UnitTasks,
+        heads: Cut,
+        full: Collection[TableName],
+        wait: dt.timedelta,
     ) -> tuple[RefreshResult, ...]:
-        creator, patience = self._engine().creator, wait.total_seconds()
         try:
-            return creator.refresh_group(members, heads, full=full, patience=patience)
+            return self._refresh_together(members, work, heads, full, wait)
         except HeadraceError as error:
             if error.code == "LAYOUT_AWAITED":
-                self._bring_layout(members[0], patience)
+                self._bring_layout(members[0], wait.total_seconds())
             elif error.code != "CUT_OVERTAKEN":  # whoever was waited for had seen more
                 raise
-        return creator.refresh_group(members, self._heads(), full=full, patience=patience)
+        return self._refresh_together(members, work, self._heads(), full, wait)
+
+    def _refresh_together(
+        self,
+        members: Sequence[TableName],
+        work: UnitTasks,
+        heads: Cut,
+        full: Collection[TableName],
+        wait: dt.timedelta,
+    ) -> tuple[RefreshResult, ...]:
+        creator, unit = self._engine().creator, members[-1]
+        group = partial(creator.group_refresh, members, heads, full=full, patience=wait.total_seconds())
+        slots, quotas = self.settings.max_concurrent_refreshes, self.settings.pools
+        if unit not in work.inside or slots == 1:
+            return group().run()
+        from headrace.api.schedules.refresh_together import refresh_together
+        from headrace.api.schedules.run_schedules import EngineWorker
+
+        cancel = EngineWorker(creator, self._lazy).cancel
+        return refresh_together(group, unit, work, slots=slots, quotas=quotas, cancel=cancel)
 
     def _bring_layout(self, name: TableName, patience: float) -> None:
         """Load a table's new stored layout beside the running one, and exchange the two."""
@@ -110,6 +137,7 @@ class RefreshVerbs(ProjectHandle):
         self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
     ) -> tuple[RefreshResult, ...]:
         from headrace.api.safeguards.watermarks import apart_units
+        from headrace.scheduler.policy.unit_tasks import unit_tasks
 
         heads, cut = self._heads(), self._grouping()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
@@ -121,7 +149,7 @@ class RefreshVerbs(ProjectHandle):
         asked = frozenset(order)
         results: list[RefreshResult] = []
         failed, errors = set[TableName](), list[HeadraceError]()
-        apart = apart_units(self._catalog, cut)
+        apart, work = apart_units(self._catalog, cut), unit_tasks(cut)
         for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
             if any(above in failed for above in cut.units.dag.producers(unit)):
                 failed.add(unit)
@@ -134,8 +162,7 @@ class RefreshVerbs(ProjectHandle):
                     errors.append(apart[unit])
                 continue
             try:
-                members = cut.units.members[unit]
-                results += self._refresh_unit(members, heads, asked if full else (), wait)
+                results += self._refresh_unit(cut.units.members[unit], work, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
                 errors.append(error)

@@ -5,7 +5,7 @@ The members of a cyclic component are refreshed together, so they take the time 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from headrace.graph.dag import Dag, Name
@@ -38,6 +38,7 @@ def remaining_of_tasks(
     inside: Mapping[Name, Dag[Name]],
     seconds: Mapping[Name, float],
     late: Mapping[Name, float] = MappingProxyType({}),
+    outside: Mapping[Name, Collection[Name]] = MappingProxyType({}),
 ) -> dict[Name, float]:
     """Return, for each task of units, the seconds of the longest path behind it.
 
@@ -48,14 +49,17 @@ def remaining_of_tasks(
         inside: By unit, its tasks, and which reads which; a unit that is missing is one task of the same name.
         seconds: How long each task takes.
         late: By how much units should have ended already.
+        outside: By task, the other units that it reads; one that is missing reads all that its unit does.
     """
-    own = {unit: remaining(tasks, seconds) for unit, tasks in inside.items()}
-    longest = {unit: max(left.values(), default=0.0) for unit, left in own.items()}
-    behind = remaining(units, {**seconds, **longest}, late)
-    found = {unit: left for unit, left in behind.items() if unit not in inside}
-    for unit, left in own.items():
-        after = behind.get(unit, 0.0) - longest[unit]
-        found |= {task: seconds_left + after for task, seconds_left in left.items()}
+    found: dict[Name, float] = {}
+    behind: dict[Name, float] = {}
+    for unit in reversed(units.order()):
+        after = max(behind.get(unit, 0.0), late.get(unit, 0.0))
+        left = remaining(inside[unit], seconds) if unit in inside else {unit: seconds.get(unit, 0.0)}
+        for task, own in left.items():
+            found[task] = own + after
+            for above in outside.get(task, units.producers(unit)):
+                behind[above] = max(behind.get(above, 0.0), found[task])
     return found
 
 

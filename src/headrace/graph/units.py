@@ -83,6 +83,19 @@ def tasks(dag: Dag[Name], names: Iterable[Name]) -> Dag[Name]:
     return Dag(reads)
 
 
+def units_read(dag: Dag[Name], unit_of: Mapping[Name, Name], names: Iterable[Name]) -> frozenset[Name]:
+    """Return the other units that some names of a unit read.
+
+    Args:
+        dag: The whole graph.
+        unit_of: By name, its unit.
+        names: The names, all of one unit.
+    """
+    wanted = tuple(names)
+    own = {unit_of[name] for name in wanted}
+    return frozenset(unit_of[p] for name in wanted for p in dag.producers(name) if p in unit_of) - own
+
+
 def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
     """Return by name its unit, which is called after its last member."""
     number = {name: i for i, group in enumerate(together) for name in group}

@@ -206,9 +206,17 @@ def rolled_back(done: Finished, failed: TableName, error: HeadraceError) -> Hist
         failed: The member of its group that failed.
         error: What went wrong with that.
     """
-    why = UserError(
-        "ROLLED_BACK", f"It was not published, as {failed} of its group failed. [{error.code}] {error.message}"
-    )
+    return unpublished(done, f"It was not published, as {failed} of its group failed. [{error.code}] {error.message}")
+
+
+def unpublished(done: Finished, reason: str) -> HistoryEntry:
+    """Return a refresh in the history that came to nothing.
+
+    Args:
+        done: The refresh.
+        reason: Why, as a sentence.
+    """
+    why = UserError("ROLLED_BACK", reason)
     return replace(
         entry_of(done),
         outcome=Ended.FAILED,

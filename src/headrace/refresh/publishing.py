@@ -14,7 +14,14 @@ from headrace.names import TableName
 from headrace.refresh import gather_facts
 from headrace.refresh.guards import STOPPING
 from headrace.refresh.preparation import Attempt
-from headrace.refresh.publication_builder import Finished, along_with, published_together, result_of, rolled_back
+from headrace.refresh.publication_builder import (
+    Finished,
+    along_with,
+    published_together,
+    result_of,
+    rolled_back,
+    unpublished,
+)
 from headrace.results.refresh_results import Mode, RefreshResult
 
 
@@ -128,6 +135,16 @@ class Publishing:
                 self.catalog.reset_staging(table.stored)
         except HeadraceError:
             return  # the catalog itself is the trouble; the error that is already on its way says so
+
+    def given_up(self, done: Sequence[Finished], error: HeadraceError) -> None:
+        """Record that refreshes come to nothing though no member of their group has failed.
+
+        Args:
+            done: The refreshes.
+            error: Why they are given up.
+        """
+        with suppress(HeadraceError):  # the catalog itself may be the trouble
+            self.catalog.record(tuple(unpublished(one, f"It was not published: {error.message}") for one in done))
 
 
 def make_visible(catalog: Catalog, publication: Publication) -> None:

@@ -53,3 +53,13 @@ def timed_out(unit: TableName) -> EnvironmentFault:
         hint="Give it a longer timeout, or find out in `headrace history` where the time goes.",
         retryable=True,
     )
+
+
+def input_failed(unit: TableName, error: HeadraceError) -> EnvironmentFault:
+    """Return the error of a group that began before what it reads was published, which then failed."""
+    return EnvironmentFault(
+        "INPUT_NOT_READY",
+        f"{unit}, which its group reads, failed. [{error.code}] {error.message}",
+        hint="Nothing is to be done about this table; it is refreshed when what it reads can be.",
+        retryable=True,
+    )

@@ -29,7 +29,7 @@ from headrace.refresh.held_leases import new_owner, owner_is_dead
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.scheduler.cycle_summary import planned
 from headrace.scheduler.deployments import Deployments
-from headrace.scheduler.failures import note_failure, timed_out
+from headrace.scheduler.failures import input_failed, note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.outage import Outage
@@ -75,6 +75,7 @@ class _Running:
         members: Its stream tables.
         tasks: Its tasks, each with its stream tables.
         work: Refreshes it.
+        early: Whether it began before all that it reads was published.
         deadlines: When tasks that run are to be cancelled, where they have a limit.
         late: Tasks that were cancelled as they took too long.
         error: What went wrong with the first task that failed.
@@ -84,6 +85,7 @@ class _Running:
     members: tuple[TableName, ...]
     tasks: Mapping[TableName, tuple[TableName, ...]]
     work: Work
+    early: bool = False
     deadlines: dict[TableName, float] = field(default_factory=dict)
     late: set[TableName] = field(default_factory=set)
     error: HeadraceError | None = None
@@ -120,7 +122,8 @@ class Scheduler:
         self._cuts: dict[TableName, Cut] = {}
         self._state: SchedulerState | None = None
         self._grouping: Grouping | None = None
-        self._tasks = UnitTasks({}, {}, {})
+        self._tasks = UnitTasks({}, {}, {}, {})
+        self._late_only: set[TableName] = set()
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
@@ -291,7 +294,10 @@ class Scheduler:
         if state.grouping is not self._grouping:
             self._grouping, self._tasks = state.grouping, unit_tasks(state.grouping)
         left = task_urgency(state, self._tasks, self.clock.now())
-        for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside):
+        outside = self._tasks.outside
+        if self._late_only:  # a task that is left out waits for all that its unit reads
+            outside = {task: above for task, above in outside.items() if units.unit_of[task] not in self._late_only}
+        for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
@@ -335,8 +341,9 @@ class Scheduler:
         unit = self._dispatch.unit_of(task)
         if unit not in self._running:
             members, tasks = self._state.grouping.units.members[unit], self._tasks.of(unit)
-            work = self.worker.begin(members, tasks, self._cuts.pop(unit))
-            self._running[unit] = _Running(members, tasks, work)
+            awaited = [self._running[above].members for above in self._dispatch.awaited(unit)]
+            work = self.worker.begin(members, tasks, self._cuts.pop(unit), awaited)
+            self._running[unit] = _Running(members, tasks, work, early=bool(awaited))
         run, options = self._running[unit], self._state.grouping.options
         limits = [t for n in run.tasks[task] if n in options and (t := options[n].timeout) is not None]
         if limits:
@@ -384,15 +391,24 @@ class Scheduler:
         given_up = note(ended.task)
         if self._dispatch.runs(ended.unit):
             return ()
-        del self._running[ended.unit]
-        self._give_up(given_up)
+        self._end(ended.unit, given_up)
         if run.error is not None:
-            self._note(run, run.error)
             return ()
         self._refreshed += 1
         if any(result.mode is not Mode.NO_CHANGE for result in run.results):
             self.spark.found()
         return run.results
+
+    def _end(self, unit: TableName, given_up: Iterable[TableName]) -> None:
+        """Forget a unit whose tasks have all ended; see to what waits for it, and count its failure."""
+        run = self._running.pop(unit)
+        if run.error is None:
+            self._late_only.discard(unit)
+            return
+        if run.early:  # whatever it was: it may be that it would not have been had it begun later
+            self._late_only.add(unit)
+        self._give_up(given_up, unit, run.error)
+        self._note(run, run.error)
 
     def _note(self, run: _Running, error: HeadraceError) -> None:
         """Count a failure of a unit, and plan what becomes of it."""
@@ -406,17 +422,29 @@ class Scheduler:
             return
         note_failure(self.catalog, self.events, run.members, error, self.clock.now(), self.rules.suspend_after)
 
-    def _give_up(self, units: Iterable[TableName]) -> None:
-        """Give up units that wait for a failed one.
+    def _give_up(self, units: Iterable[TableName], failed: TableName, error: HeadraceError) -> None:
+        """Give up units that wait for a failed one, also such as have begun.
 
         Tables that need no consistency go on without it.
         """
         assert self._state is not None
         for unit in units:
-            if waits(self._state, unit):
-                self._cuts.pop(unit, None)
+            under_way = self._dispatch.runs(unit)
+            if not waits(self._state, unit):
+                self._dispatch.go_on(unit) if under_way else self._dispatch.add([unit])
+            elif under_way:
+                self._stop(unit, input_failed(failed, error))
             else:
-                self._dispatch.add([unit])
+                self._cuts.pop(unit, None)
+
+    def _stop(self, unit: TableName, why: HeadraceError) -> None:
+        """Start no further task of a unit under way; what runs of it is cancelled at the next look."""
+        run = self._running[unit]
+        run.error = run.error or why
+        given_up = self._dispatch.stop(unit)
+        run.work.abandon(why)
+        if not self._dispatch.runs(unit):
+            self._end(unit, given_up)
 
     # ---- heartbeat and registration
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from headrace.errors import HeadraceError
 from headrace.names import TableName
 from headrace.refresh.cut.cut import Cut
 from headrace.results.refresh_results import Record, RefreshResult
@@ -22,8 +23,12 @@ class Work(Protocol):
         """
         ...
 
-    def abandon(self) -> None:
-        """Put everything back where tasks were never started."""
+    def abandon(self, why: HeadraceError | None = None) -> None:
+        """Put everything back, with the last task that runs, or at once where none does.
+
+        Args:
+            why: For history: why the refresh is given up.
+        """
         ...
 
 
@@ -34,13 +39,21 @@ class Worker(Protocol):
         """Return a new cut."""
         ...
 
-    def begin(self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut) -> Work:
+    def begin(
+        self,
+        members: Sequence[TableName],
+        tasks: Mapping[TableName, Sequence[TableName]],
+        heads: Cut,
+        awaited: Sequence[Sequence[TableName]] = (),
+    ) -> Work:
         """Return the refresh of stream tables that are published at once; nothing has begun yet.
 
         Args:
             members: The stream tables, producers first.
             tasks: The tasks that it consists of, each with its stream tables.
             heads: The cut.
+            awaited: The members of each unit that the tables read and that is not published yet; tasks that read one
+                start when it is.
         """
         ...
 

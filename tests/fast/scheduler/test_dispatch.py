@@ -8,13 +8,15 @@ import pytest
 
 from headrace.graph.critical import remaining, remaining_of_tasks
 from headrace.graph.dag import Dag
+from headrace.graph.diamonds import Wanted, meetings
+from headrace.graph.units import tasks, units, units_read
 from headrace.scheduler.policy.dispatch import Dispatch
 
 
-def simulate(dag, seconds, slots, *, quotas=None, pools=None, fails=(), inside=None):
+def simulate(dag, seconds, slots, *, quotas=None, pools=None, fails=(), inside=None, outside=None):
     """Run everything; when each unit started and ended, and what was given up."""
     dispatch = Dispatch(slots, quotas)
-    dispatch.draw(dag, remaining_of_tasks(dag, inside or {}, seconds), pools, inside)
+    dispatch.draw(dag, remaining_of_tasks(dag, inside or {}, seconds), pools, inside, outside)
     dispatch.add(dag.names)
     now, ends, started, ended, given_up = 0.0, [], {}, {}, []
     while not dispatch.idle:
@@ -234,3 +236,63 @@ def test_a_group_that_is_cut_anew_while_it_waits_runs_as_it_is_then():
     assert dispatch.start() == ("n",)
     dispatch.finish("n")
     assert dispatch.start() == ("g",)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_members_of_groups_start_when_what_they_read_is_there(seed):
+    rng = random.Random(seed)
+    dag, seconds = pipeline(rng.randint(5, 40), rng)
+    cut = units(dag, dag.names, meetings(dag, Wanted(atomic=frozenset(dag.names), tables=frozenset(dag.names))).groups)
+    inside = {unit: tasks(dag, names) for unit, names in cut.members.items() if len(names) > 1}
+    outside = {name: units_read(dag, cut.unit_of, (name,)) for name in dag.names}
+    started, ended, _ = simulate(cut.dag, seconds, rng.randint(1, 4), inside=inside, outside=outside)
+    assert started.keys() == ended.keys() == set(dag.names)
+    over = {unit: max(ended[name] for name in names) for unit, names in cut.members.items()}
+    for name in dag.names:
+        assert all(started[name] >= over[unit] for unit in outside[name])
+        assert all(started[name] >= ended[p] for p in dag.producers(name))
+
+
+def an_early_group():
+    """A group that has begun while one of the two that it reads runs."""
+    dispatch = Dispatch(4, {"narrow": 1})
+    dag = Dag({"g": ["x", "y"], "after": ["g"]})
+    dispatch.draw(dag, {"y": 1.0}, {"y": ("narrow",), "x": ("narrow",)}, INSIDE, {"b": ["x"], "c": ["y"], "g": []})
+    dispatch.add(["x", "y", "g", "after"])
+    assert dispatch.start() == ("y",)
+    assert not dispatch.runs("g")  # x has not begun: its pool is full
+    dispatch.finish("y")
+    assert dispatch.start() == ("x", "c")
+    assert dispatch.awaited("g") == {"x"}
+    return dispatch
+
+
+def test_a_group_begins_when_all_it_reads_has_begun():
+    dispatch = an_early_group()
+    dispatch.finish("c")
+    assert (dispatch.start(), dispatch.runs("g")) == ((), True)
+    dispatch.finish("x")
+    assert dispatch.start() == ("b",)
+    dispatch.finish("b")
+    assert dispatch.start() == ("g",)
+    dispatch.finish("g")
+    assert dispatch.start() == ("after",)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_group_under_way_is_stopped_where_what_it_reads_fails(runs):
+    dispatch = an_early_group()
+    if not runs:
+        dispatch.finish("c")
+    assert dispatch.fail("x") == ("g",)
+    assert dispatch.stop("g") == (() if runs else ("after",))
+    if runs:
+        assert dispatch.finish("c") == ("after",)
+    assert (dispatch.start(), dispatch.idle) == ((), True)
+
+
+def test_a_group_under_way_may_go_on_where_what_it_reads_fails():
+    dispatch = an_early_group()
+    assert dispatch.fail("x") == ("g",)
+    dispatch.go_on("g")
+    assert dispatch.start() == ("b",)

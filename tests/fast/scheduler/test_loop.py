@@ -21,7 +21,7 @@ from headrace.events import Events, LagExceeded, Notice, RetryPlanned, Scheduler
 from headrace.project.new_project import init_project
 from headrace.refresh import held_leases
 from headrace.refresh.groups.grouping import Defaults, grouping
-from headrace.refresh.held_leases import owner_is_dead
+from headrace.refresh.held_leases import holding_leases, owner_is_dead
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
 from headrace.scheduler.idle import Idle
@@ -382,6 +382,85 @@ def test_members_of_a_group_run_side_by_side_and_a_failure_ends_them_all(lake_, 
     worker.seconds = lambda _: 0.0
     assert once(catalog, worker, ahead=60).refreshed == 1
     assert worker.ran == 2 * [("b", "c", "p", "d")]
+
+
+EARLY = "s: z; t: y; b: a s; c: a s t; d: b c"
+"""A diamond below s, of which only c waits for t, which no way joins to the rest."""
+
+
+def test_a_member_starts_when_what_it_reads_is_published_and_no_diamond_is_torn(lake_, catalog):
+    lake_.base("s.a", "s.y", "s.z")
+    define(catalog, EARLY)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    computed, go = [], threading.Event()
+
+    def hold(name):
+        computed.append(name.table)
+        if name.table == "t":
+            assert go.wait(60)
+
+    lake_.base("s.a", "s.y", "s.z")
+    worker.fails = hold
+    with Running(catalog, worker, ahead=5):
+        until(lambda: "b" in computed)  # c still waits for t
+        assert "c" not in computed
+        lake_.base("s.z")
+        until(lambda: roots(lake_, catalog)["s"] == {"z": {2}})  # published again, in the middle of the group
+        assert computed.count("b") == 1
+        worker.fails = lambda _: None
+        go.set()
+        until(lambda: ("b", "c", "d") in worker.ran[4:])
+        assert roots(lake_, catalog)["d"] == {"a": {1}, "y": {1}, "z": {1}}  # of s what b has read
+        until(lambda: roots(lake_, catalog)["d"]["z"] == {2})
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_group_under_way_is_given_up_when_what_it_reads_fails(lake_, catalog, waits):
+    lake_.base("s.a", "s.y", "s.z")
+    options = {"refresh_group": "g", "diamond_consistency": "none"}
+    define(catalog, EARLY, **{} if waits else dict.fromkeys("bcd", options))
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    lake_.base("s.a", "s.y", "s.z")
+    written = threading.Event()
+
+    def fail(name):
+        if name.table == "t":
+            assert written.wait(60)
+            raise HeadraceError("TEST_FAULT", "t was made to fail.", retryable=True)
+
+    worker.fails = fail
+    worker.seconds = lambda name: written.set() or 0.2 if name.table == "b" else 0.0
+    summary = once(catalog, worker, ahead=5)
+    assert (summary.refreshed, summary.failed) == ((1, 1) if waits else (2, 1))
+    assert roots(lake_, catalog)["d"] == {"a": {0 if waits else 1}, "y": {0}, "z": {0 if waits else 1}}
+    assert {name.table for name in catalog.scheduling_states()} == {"t"}  # the group has not failed
+    with holding_leases(catalog, [resource_of(full(name)) for name in "bcd"]):
+        pass
+    worker.fails = worker.seconds = lambda _: 0.0
+    once(catalog, worker, ahead=60)
+    assert roots(lake_, catalog)["d"] == {"a": {1}, "y": {1}, "z": {1}}
+
+
+def test_what_is_resumed_where_ways_meet_is_refreshed_with_the_rest_at_one_cut(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b c", {"*": "ON CHANGE"}, d={"diamond_consistency": "none"})
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    catalog.pause([full("c"), full("d")])
+    lake_.base("s.a")
+    once(catalog, worker, ahead=5)
+    assert {name: of["a"] for name, of in roots(lake_, catalog).items()} == {"b": {1}, "c": {0}, "d": {0}}
+    catalog.alter_stream_table(full("d"), options={})  # from now on these three are a group
+    catalog.unpause([full("d")])
+    lake_.base("s.a")
+    assert once(catalog, worker, ahead=60).refreshed == 0  # c holds it up: nobody sees b beside an older c
+    assert roots(lake_, catalog)["d"] == {"a": {0}}
+    catalog.unpause([full("c")])
+    assert once(catalog, worker, ahead=60).refreshed == 1
+    assert worker.ran[-1] == ("b", "c", "d")
+    assert {name: of["a"] for name, of in roots(lake_, catalog).items()} == {"b": {2}, "c": {2}, "d": {2}}
 
 
 def test_without_consistency_a_failure_blocks_only_its_table(lake_, catalog):

@@ -50,12 +50,16 @@ class EngineWorker:
         return self._creator.refresher.heads()
 
     def begin(
-        self, members: Sequence[TableName], tasks: Mapping[TableName, Sequence[TableName]], heads: Cut
+        self,
+        members: Sequence[TableName],
+        tasks: Mapping[TableName, Sequence[TableName]],
+        heads: Cut,
+        awaited: Sequence[Sequence[TableName]] = (),
     ) -> SideBySide:
         """Return the refresh of stream tables that are published at once."""
         from headrace.refresh.groups.side_by_side import SideBySide
 
-        return SideBySide(lambda: self._creator.group_refresh(members, heads), tasks)
+        return SideBySide(lambda: self._creator.group_refresh(members, heads, awaited=awaited), tasks)
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""

@@ -85,6 +85,17 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "INPUT_NOT_READY",
+        message="A group had begun before all that it reads was published, and was given up.",
+        cause=(
+            "Members of a group start when what they read themselves is published. Another table that the group reads "
+            "failed then, or was defined anew; or the group has to be. Nothing was published, and nothing counts as a "
+            "failure of the group; members that were computed already have a line `ROLLED_BACK` in history."
+        ),
+        remedy="None: schedulers refresh the group again, when what it reads can be refreshed.",
+        retry="yes",
+    ),
+    ErrorCode(
         "COMMIT_CONFLICT",
         message="Another writer changed a table meanwhile.",
         cause="Iceberg refused the commit.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.catalog import Catalog, StreamTable, Version
@@ -41,7 +41,12 @@ class Observation:
         return heads.passed(frontier) and not wants_alignment(table, self.defaults)
 
     def seen_by_all(
-        self, names: Sequence[TableName], heads: Cut, tables: Mapping[TableName, StreamTable]
+        self,
+        names: Sequence[TableName],
+        heads: Cut,
+        tables: Mapping[TableName, StreamTable],
+        *,
+        later: Collection[TableName] = (),
     ) -> dict[TableName, Head]:
         """Observe, once for all members, the stream tables outside a group that they read.
 
@@ -49,12 +54,13 @@ class Observation:
             names: The members.
             heads: The cut.
             tables: All stream tables.
+            later: Those that are not looked at yet.
         """
         if len(names) == 1:
             return {}
         newest = self.catalog.newest_versions()
         read = {s for n in names if n in tables for s in tables[n].sources}
-        outside = [s for s in sorted(read) if s in tables and s not in names and s in newest]
+        outside = [s for s in sorted(read.difference(later)) if s in tables and s not in names and s in newest]
         return heads.of(outside, frozenset(outside))
 
     def of(

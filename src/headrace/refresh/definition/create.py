@@ -222,13 +222,15 @@ class Creator:
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
         held: Callable[[], tuple[Lease, ...]] = tuple,
+        awaited: Sequence[Sequence[TableName]] = (),
     ) -> GroupRefresh:
-        """Return what `refresh_group` runs, for threads that share the work."""
+        """Return what `refresh_group` runs, for threads that share the work; `awaited` as in `Order`."""
         redefine = self._redefine(names, heads, resolved=resolved)
         if redefine is not None and not full and not resolved:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
         group = tuple(names) if len(names) > 1 else ()
-        return self.refresher.together(Order(names, heads, full, group, patience, resolved, redefine, held=held))
+        order = Order(names, heads, full, group, patience, resolved, redefine, held=held, awaited=awaited)
+        return self.refresher.together(order)
 
     def follow(
         self,

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, Lease, Publication, StreamTable, resource_of
-from headrace.errors import HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.refresh import gather_facts
@@ -34,6 +34,9 @@ from headrace.refresh.publication_builder import Finished, staged_head
 from headrace.refresh.publishing import Publishing
 from headrace.results.refresh_results import Mode, RefreshResult
 
+NOT_READY = "INPUT_NOT_READY"
+"""Code of the error that gives up a group because of what it reads; no member of it has failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -50,6 +53,8 @@ class Order:
         aligned: Whether the table, one alone, reads versions that agree, whatever it asks for.
         held: Leases that the caller holds, of these tables or others; only the rest is taken.
         staged: Heads of other stream tables that are published along, as the caller has written them.
+        awaited: The members of each unit that they read and that is not published yet. A member that reads one is
+            prepared when it is.
     """
 
     names: Sequence[TableName]
@@ -62,6 +67,7 @@ class Order:
     aligned: bool = False
     held: Callable[[], tuple[Lease, ...]] = tuple
     staged: Mapping[TableName, Head] = field(default_factory=dict)
+    awaited: Sequence[Sequence[TableName]] = ()
 
 
 class GroupRefresh:
@@ -124,7 +130,9 @@ class GroupRefresh:
     def begin(self) -> tuple[RefreshResult, ...] | None:
         """Take the leases and make new definitions; return results if nothing is to be done."""
         order = self._order
-        settled = not (order.full or order.staged) and order.redefine is None
+        if order.awaited and order.redefine is not None:
+            raise _not_ready(f"{order.names[-1]} or another one of its group is defined anew, over what that is then.")
+        settled = not (order.full or order.staged or order.awaited) and order.redefine is None
         if settled and (unchanged := self._nothing_to_do()):
             return unchanged
         self._leases = self._stack.enter_context(self._holding())
@@ -137,7 +145,9 @@ class GroupRefresh:
         reading = {n: replace(tables[n], sources=one.definition.sources) for n, one in self._anew.items()}
         self._reordered = any(self._inside(reading[name]) != self._inside(tables[name]) for name in reading)
         self._tables = tables | reading
-        self._seen = {**self._observation.seen_by_all(order.names, order.heads, self._tables), **order.staged}
+        awaited = [name for unit in order.awaited for name in unit]
+        seen = self._observation.seen_by_all(order.names, order.heads, self._tables, later=awaited)
+        self._seen = {**seen, **order.staged}
         return None
 
     @contextmanager
@@ -172,6 +182,7 @@ class GroupRefresh:
         """
         attempt = self._first[1] if part[0] == self._first[0] else self._preparation.attempt()
         try:
+            self._see_published(part)
             self._prepare(part, attempt)
         except HeadraceError:
             with self._lock:
@@ -201,7 +212,9 @@ class GroupRefresh:
             anew = [table for one in self._anew.values() for table in one.stored]
             self._publishing.put_back([*written, *begun, *anew], self._leases())
         self._stack.close()
-        if isinstance(error, HeadraceError):
+        if isinstance(error, HeadraceError) and error.code == NOT_READY:
+            self._publishing.given_up(self._done, error)
+        elif isinstance(error, HeadraceError):
             self._publishing.failed(*self._blamed, error, self._done)
             if len(self._order.names) > 1:
                 _name(error, self._blamed[0], len(self._order.names))
@@ -228,6 +241,30 @@ class GroupRefresh:
         return tuple(_unchanged(n, f, seconds) for n, f in zip(self._order.names, frontiers, strict=True))
 
     # ---- members
+
+    def _see_published(self, part: tuple[TableName, ...]) -> None:
+        """Look at what a member reads and what was not published yet when the group began.
+
+        Once for all members, and at all members of a unit at one moment: it is published again, maybe, before another
+        member of this group reads from it.
+
+        Raises:
+            EnvironmentFault: `INPUT_NOT_READY` where it was defined anew in between.
+        """
+        read = {source for name in part for source in self._tables[name].sources}
+        with self._lock:
+            new = [unit for unit in self._order.awaited if any(n in read and n not in self._seen for n in unit)]
+            if not new:
+                return
+            now = {t.name: t for t in self._catalog.stream_tables()}
+            for name in (name for unit in new for name in unit):
+                known = self._tables.get(name)
+                if name not in now or known is None or now[name].generation != known.generation:
+                    raise _not_ready(f"{name}, which {part[0]} reads, was defined anew meanwhile.")
+            earlier = [name for unit in self._order.awaited if unit not in new for name in unit]
+            order = self._order
+            found = self._observation.seen_by_all(order.names, order.heads, self._tables, later=earlier)
+            self._seen = {**found, **self._seen}
 
     def _prepare(self, part: tuple[TableName, ...], attempt: Attempt) -> None:
         states = [self._state(name) for name in part]
@@ -307,6 +344,15 @@ class GroupRefresh:
         resolved = UNRESOLVED if anew else self._order.resolved
         done = self._cycles.prepare(Circle(states, observed, expected, full, definitions, gone, resolved))
         return [replace(one, remade=one.facts.name in anew and anew[one.facts.name].remade) for one in done]
+
+
+def _not_ready(why: str) -> EnvironmentFault:
+    return EnvironmentFault(
+        NOT_READY,
+        f"A group had begun before all that it reads was published, and begins anew: {why}",
+        hint="Nothing is to be done: schedulers refresh it again.",
+        retryable=True,
+    )
 
 
 def _redefined(state: gather_facts.TableState, new: Redefinition) -> gather_facts.TableState:

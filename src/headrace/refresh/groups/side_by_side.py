@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from headrace.errors import HeadraceError
 from headrace.names import TableName
 from headrace.results.refresh_results import RefreshResult
 
@@ -92,13 +93,16 @@ class SideBySide:
             raise error
         return results
 
-    def abandon(self) -> None:
-        """Put everything back if no task is going to end it; do nothing while some run."""
-        gone = InterruptedError("The refresh was given up.")
+    def abandon(self, why: HeadraceError | None = None) -> None:
+        """Put everything back, with the last task that runs, or at once where none does.
+
+        Args:
+            why: For history: why the refresh is given up.
+        """
         with self._lock:
             idle = not self._active and not self._over
             if self._error is None:
-                self._error = gone
+                self._error = why or InterruptedError("The refresh was given up.")
             self._over = self._over or idle
         if idle and self._group is not None:
             self._group.give_up(self._error)

@@ -13,9 +13,17 @@ LONGEST = 300.0
 """Seconds until a failed refresh is tried again: doubling from the first to the longest."""
 
 PASSING = frozenset(
-    {"LEASE_HELD", "LEASE_LOST", "CUT_OVERTAKEN", "DEFINITION_CHANGED", "STREAM_TABLE_NOT_FOUND", "LAYOUT_AWAITED"}
+    {
+        "LEASE_HELD",
+        "LEASE_LOST",
+        "CUT_OVERTAKEN",
+        "DEFINITION_CHANGED",
+        "STREAM_TABLE_NOT_FOUND",
+        "LAYOUT_AWAITED",
+        "INPUT_NOT_READY",
+    }
 )
-"""Errors that only say that somebody else was there, or is to come first; they count for nothing."""
+"""Errors that only say that somebody else was there, is to come first, or has failed; they count for nothing."""
 
 
 def pause(failures: int, luck: float) -> float:

@@ -5,13 +5,16 @@ name. Greedy: a task starts the moment its inputs are done and a slot is free. I
 are published, those in its own unit when they are computed. There are no levels to wait for, so a straggler delays only
 what reads from it. Among those that may start, the most urgent one goes first, as a rule the one with the longest way
 still behind it.
+
+A group begins when all units that it reads have begun, and each of its tables when those that it reads itself have
+ended. As what has begun may always go on, a group never holds its leases for anything that might not start at all.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -28,7 +31,8 @@ class _Begun(Generic[Unit]):
         unit: The unit.
         inside: Its tasks, and which reads which.
         ready: Those that may start.
-        waiting: Those that may not yet, with what they wait for.
+        waiting: Those that may not yet, with what they wait for: other tasks, and units.
+        awaited: The units that had not ended when it began.
         running: How many run.
         failed: Whether one failed, so that no further one starts.
     """
@@ -37,6 +41,7 @@ class _Begun(Generic[Unit]):
     inside: Dag[Unit]
     ready: set[Unit]
     waiting: dict[Unit, set[Unit]]
+    awaited: frozenset[Unit] = frozenset()
     running: int = 0
     failed: bool = False
 
@@ -45,6 +50,16 @@ class _Begun(Generic[Unit]):
         """Yield the tasks that have not started."""
         yield from self.ready
         yield from self.waiting
+
+    def arrived(self, name: Unit, tasks: Iterable[Unit]) -> Iterator[Unit]:
+        """Yield tasks that waited for a task or a unit, and for nothing else any more."""
+        for task in tasks:
+            missing = self.waiting.get(task, set())
+            missing.discard(name)
+            if task in self.waiting and not missing:
+                del self.waiting[task]
+                self.ready.add(task)
+                yield task
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,6 +89,7 @@ class Dispatch(Generic[Unit]):
         self._left: dict[Unit, float] = {}
         self._pools: dict[Unit, Sequence[str]] = {}
         self._inside: dict[Unit, Dag[Unit]] = {}
+        self._outside: dict[Unit, Collection[Unit]] = {}
         self._waiting: dict[Unit, set[Unit]] = {}
         self._begun: dict[Unit, _Begun[Unit]] = {}
         self._running: dict[Unit, tuple[Unit, Sequence[str]]] = {}
@@ -87,6 +103,7 @@ class Dispatch(Generic[Unit]):
         left: Mapping[Unit, float],
         pools: Mapping[Unit, Sequence[str]] | None = None,
         inside: Mapping[Unit, Dag[Unit]] | None = None,
+        outside: Mapping[Unit, Collection[Unit]] | None = None,
     ) -> tuple[Unit, ...]:
         """Set the graph of units; waiting ones keep the producers they already wait for.
 
@@ -95,21 +112,23 @@ class Dispatch(Generic[Unit]):
             left: By task, how urgent it is: the seconds from its start to the end of the last one behind it, or more.
             pools: By task, the pools that it counts against; nothing for none.
             inside: By unit, its tasks, and which reads which; one that is missing is a single task.
+            outside: By task, the other units that it reads; one that is missing reads all that its unit does.
 
         Returns:
             What waited and is no unit any more, because it was dropped or has joined a group: it will not start.
         """
         self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
-        changed, self._inside = self._inside, dict(inside or {})
+        changed, self._inside, self._outside = self._inside, dict(inside or {}), dict(outside or {})
         gone = tuple(unit for unit in self._waiting if unit not in dag)
         for unit in gone:
             del self._waiting[unit]
         for unit, missing in self._waiting.items():
             kept = {p for p in missing & set(dag.producers(unit)) if self.knows(p)}
             self._waiting[unit] = kept
-            if not kept and (missing or changed.get(unit) is not self._inside.get(unit)):
+            if kept or missing or changed.get(unit) is not self._inside.get(unit):
                 self._push_unit(unit)
-        self._ready = [_Entry(-self._left.get(e.task, 0.0), e.count, e.task, e.unit) for e in self._ready]
+        once = {entry.task: entry for entry in self._ready if self._may_start(entry)}
+        self._ready = [_Entry(-self._left.get(e.task, 0.0), e.count, e.task, e.unit) for e in once.values()]
         heapq.heapify(self._ready)
         return gone
 
@@ -145,6 +164,10 @@ class Dispatch(Generic[Unit]):
         """Return the unit of a running task."""
         return self._running[task][0]
 
+    def awaited(self, unit: Unit) -> frozenset[Unit]:
+        """Return the units that a unit under way reads and that had not ended when it began."""
+        return self._begun[unit].awaited
+
     def add(self, wanted: Iterable[Unit]) -> None:
         """Queue units, each behind those it reads that wait or run.
 
@@ -154,8 +177,8 @@ class Dispatch(Generic[Unit]):
         self._waiting |= {unit: set() for unit in new}
         for unit in new:
             self._waiting[unit] = {p for p in self._dag.producers(unit) if self.knows(p)}
-            if not self._waiting[unit]:
-                self._push_unit(unit)
+        for unit in new:
+            self._push_unit(unit)
 
     def start(self) -> tuple[Unit, ...]:
         """Take the tasks that may start now; the caller starts them."""
@@ -183,25 +206,26 @@ class Dispatch(Generic[Unit]):
         """Note that a task ended well, so that what waited for it may start.
 
         Returns:
-            What waited for its unit, directly or not, and is given up, where it was the last to end of a unit that
-            failed.
+            Where it was the last to end of a unit that failed: what waited for that, directly or not, and is given up,
+            and units under way that wait for it, of which the caller has to `stop` each or let it `go_on`.
         """
         begun = self._leave(task)
-        for consumer in begun.inside.consumers(task) if not begun.failed else ():
-            begun.waiting[consumer].discard(task)
-            if not begun.waiting[consumer]:
-                del begun.waiting[consumer]
-                begun.ready.add(consumer)
-                self._push(consumer, begun.unit)
+        self._arrived(begun, task, begun.inside.consumers(task))
         return self._ended(begun)
 
     def fail(self, task: Unit) -> tuple[Unit, ...]:
         """Note that a task failed; no further task of its unit starts. Returns as `finish`."""
-        begun = self._leave(task)
-        begun.failed = True
-        begun.ready.clear()
-        begun.waiting.clear()
-        return self._ended(begun)
+        return self._failed(self._leave(task))
+
+    def stop(self, unit: Unit) -> tuple[Unit, ...]:
+        """Start no further task of a unit under way, which has failed; it ends with what runs. Returns as `finish`."""
+        return self._failed(self._begun[unit])
+
+    def go_on(self, unit: Unit) -> None:
+        """Have a unit under way wait no longer for units that have ended, though they failed."""
+        begun = self._begun[unit]
+        for gone in begun.awaited.difference(self._begun):
+            self._arrived(begun, gone, tuple(begun.waiting))
 
     def clear(self) -> tuple[Unit, ...]:
         """Give up everything that waits; returns it. What is under way goes on."""
@@ -217,8 +241,17 @@ class Dispatch(Generic[Unit]):
         return self._inside.get(unit) or Dag({unit: ()})
 
     def _push_unit(self, unit: Unit) -> None:
-        for task in self._inside[unit].roots if unit in self._inside else (unit,):
+        """Put the tasks of a unit in line with which it may begin, if it may."""
+        for task in self._first(unit):
             self._push(task, unit)
+
+    def _first(self, unit: Unit) -> Iterator[Unit]:
+        """Yield the tasks with which a unit that waits may begin."""
+        missing = self._waiting[unit]
+        if all(above in self._begun for above in missing):
+            for task in self._inside[unit].roots if unit in self._inside else (unit,):
+                if missing.isdisjoint(self._outside.get(task, missing)):
+                    yield task
 
     def _push(self, task: Unit, unit: Unit) -> None:
         self._count += 1
@@ -231,10 +264,7 @@ class Dispatch(Generic[Unit]):
         """
         if (begun := self._begun.get(entry.unit)) is not None:
             return entry.task in begun.ready
-        if self._waiting.get(entry.unit, {entry.unit}):
-            return False
-        inside = self._inside.get(entry.unit)
-        return entry.task == entry.unit if inside is None else entry.task in inside.roots
+        return entry.unit in self._waiting and entry.task in self._first(entry.unit)
 
     def _has_room(self, unit: Unit, pools: Sequence[str]) -> bool:
         least = int(unit in self._begun)
@@ -244,10 +274,14 @@ class Dispatch(Generic[Unit]):
 
     def _begin(self, unit: Unit) -> _Begun[Unit]:
         if unit not in self._begun:
-            del self._waiting[unit]
-            inside = self._tasks(unit)
-            waiting = {task: set(inside.producers(task)) for task in inside.names if inside.producers(task)}
-            self._begun[unit] = _Begun(unit, inside, set(inside.roots), waiting)
+            missing, inside = self._waiting.pop(unit), self._tasks(unit)
+            above = {task: missing.intersection(self._outside.get(task, missing)) for task in inside.names}
+            waiting = {task: found for task in inside.names if (found := {*inside.producers(task), *above[task]})}
+            ready = {task for task in inside.names if task not in waiting}
+            self._begun[unit] = _Begun(unit, inside, ready, waiting, frozenset(missing))
+            for consumer in self._dag.consumers(unit):  # which may begin as well, if it reads nothing else
+                if unit in self._waiting.get(consumer, ()):
+                    self._push_unit(consumer)
         return self._begun[unit]
 
     def _leave(self, task: Unit) -> _Begun[Unit]:
@@ -268,9 +302,25 @@ class Dispatch(Generic[Unit]):
             missing = self._waiting.get(consumer)
             if missing is not None and begun.unit in missing:
                 missing.discard(begun.unit)
-                if not missing:
-                    self._push_unit(consumer)
+                self._push_unit(consumer)
+        for reader in self._awaiting(begun.unit):
+            self._arrived(reader, begun.unit, tuple(reader.waiting))
         return ()
+
+    def _awaiting(self, unit: Unit) -> list[_Begun[Unit]]:
+        """Return units under way of which tasks wait for a unit."""
+        readers = (begun for begun in self._begun.values() if unit in begun.awaited)
+        return [begun for begun in readers if any(unit in missing for missing in begun.waiting.values())]
+
+    def _arrived(self, begun: _Begun[Unit], name: Unit, tasks: Iterable[Unit]) -> None:
+        for task in begun.arrived(name, tasks):
+            self._push(task, begun.unit)
+
+    def _failed(self, begun: _Begun[Unit]) -> tuple[Unit, ...]:
+        begun.failed = True
+        begun.ready.clear()
+        begun.waiting.clear()
+        return self._ended(begun)
 
     def _given_up(self, unit: Unit) -> tuple[Unit, ...]:
         given_up: list[Unit] = []
@@ -282,4 +332,4 @@ class Dispatch(Generic[Unit]):
                 del self._waiting[dependant]
             given_up += dependants
             queue += dependants
-        return tuple(given_up)
+        return (*given_up, *(begun.unit for begun in self._awaiting(unit)))

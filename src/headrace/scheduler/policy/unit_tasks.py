@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.graph.dag import Dag
-from headrace.graph.units import tasks
+from headrace.graph.units import tasks, units_read
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Grouping
 
@@ -19,11 +19,13 @@ class UnitTasks:
         inside: By unit of several tasks, these, and which reads which.
         tables: By task, its stream tables.
         pools: By task, the pools that it counts against: those of its tables.
+        outside: By task, the other units that it reads.
     """
 
     inside: Mapping[TableName, Dag[TableName]]
     tables: Mapping[TableName, tuple[TableName, ...]]
     pools: Mapping[TableName, tuple[str, ...]]
+    outside: Mapping[TableName, frozenset[TableName]]
 
     def of(self, unit: TableName) -> dict[TableName, tuple[TableName, ...]]:
         """Return the tasks of a unit, each with its stream tables."""
@@ -43,4 +45,5 @@ def unit_tasks(cut: Grouping) -> UnitTasks:
         if len(members) > 1 and len(found := tasks(cut.graph, members)) > 1:
             inside[unit] = found
     pools = {task: tuple(sorted({cut.options[name].pool for name in names} - {""})) for task, names in tables.items()}
-    return UnitTasks(inside, tables, pools)
+    outside = {task: units_read(cut.graph, cut.units.unit_of, names) for task, names in tables.items()}
+    return UnitTasks(inside, tables, pools, outside)

@@ -29,7 +29,7 @@ def task_urgency(state: SchedulerState, work: UnitTasks, now: dt.datetime) -> di
         now: The time.
     """
     seconds = {task: sum(state.tables[name].seconds for name in names) for task, names in work.tables.items()}
-    return remaining_of_tasks(state.grouping.units.dag, work.inside, seconds, _late(state, now))
+    return remaining_of_tasks(state.grouping.units.dag, work.inside, seconds, _late(state, now), work.outside)
 
 
 def _late(state: SchedulerState, now: dt.datetime) -> dict[TableName, float]:

@@ -60,6 +60,7 @@ def test_conditions_are_set_shown_and_ended_everywhere(run: Run, deployed: Path)
         (("status", "--lag-threshold", "much"), 1, "INVALID_OPTION"),
         (("create", "s.c", "--new"), 1, "INVALID_OPTION"),
         (("create", "s.c"), 1, "--new"),
+        (("create", "s.b", "--set", "tier=tepid"), 1, "tier cannot be 'tepid'"),
         (("drop", "s.b", "-d", "v2"), 1, "IN_DEPLOYMENT"),
         (("drop", "s.c"), 1, "STREAM_TABLE_NOT_FOUND"),
     ],

@@ -255,6 +255,14 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         follower.kill()
 
 
+def test_properties_are_set(run: Run, pipeline: Path) -> None:
+    assert run("alter", "s.b", "--set", "Tier=cold", "--set", "pool=finance", "-p", pipeline).exit_code == 0
+    run("alter", "s.b", "--set", "tier=warm", "-p", pipeline)
+    with Catalog.open(f"sqlite:///{pipeline / 'headrace.db'}") as catalog:
+        assert catalog.stream_table(lake("s.b")).options == {"tier": "warm", "pool": "finance"}
+    assert "tier cannot be 'tepid'" in run("alter", "s.b", "--set", "tier=tepid", "-p", pipeline).stderr
+
+
 def test_groups_that_users_declare(run: Run, pipeline: Path) -> None:
     def sql(text: str) -> Result:
         return run("sql", text, "-p", pipeline)

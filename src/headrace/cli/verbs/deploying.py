@@ -13,7 +13,7 @@ from headrace.cli.progress import following
 from headrace.cli.render import deployments as render
 from headrace.cli.render import tables
 from headrace.cli.verbs import options
-from headrace.cli.verbs.options import query_text
+from headrace.cli.verbs.options import pairs, query_text
 from headrace.deploy.promotion_options import CHECK, ON_TROUBLE, duration
 
 NAME = click.argument("name", required=False)
@@ -38,7 +38,7 @@ def deploy() -> None:
     \b
     Examples:
       headrace deploy create shop.revenue -f revenue_v2.sql
-      headrace deploy create shop.regions --new -f regions.sql
+      headrace deploy create shop.regions --new -f regions.sql --set pool=finance
       headrace deploy drop shop.old
       headrace deploy status
       headrace deploy promote shop.revenue --dry-run
@@ -50,14 +50,9 @@ def deploy() -> None:
 
 
 @deploy.command("create")
-@options.name
-@click.argument("query", required=False)
-@options.query_file
-@options.schedule
-@click.option("--mode", "-m", type=options.MODE, help="How it is refreshed; else as the public one.")
+@options.definition(load="by the scheduler")
 @click.option("--deployment", "-d", default="green", show_default=True, help="What is promoted together.")
 @click.option("--new", is_flag=True, help="There is no public one yet; needs a query.")
-@click.option("--load/--no-load", "initialize", default=True, help="Load it now (the default), or by the scheduler.")
 @click.option("--auto-promote", is_flag=True, help="Have schedulers promote the deployment once it has converged.")
 @CONDITIONS
 @pass_invocation
@@ -68,6 +63,7 @@ def create(
     file: Path | None,
     schedule: str | None,
     mode: str | None,
+    given: tuple[str, ...],
     deployment: str,
     new: bool,
     initialize: bool,
@@ -87,9 +83,10 @@ def create(
             query_text(query, file),
             schedule=schedule,
             refresh_mode=mode,
+            options=pairs(given) or None,
             deployment=deployment,
             initialize=initialize,
-            auto_promote=_conditions(conditions) if auto_promote else None,
+            auto_promote=pairs(conditions) if auto_promote else None,
             new=new,
         )
     if result is None:
@@ -119,7 +116,7 @@ def auto(asked: Invocation, deployment: str, conditions: tuple[str, ...], off: b
     """
     if off and conditions:
         raise click.UsageError("--off takes no conditions.")
-    wanted = None if off else _conditions(conditions)
+    wanted = None if off else pairs(conditions)
     with asked.open() as hr:
         hr.auto_promote(deployment, wanted)
     said = "does not promote itself any more" if off else "is promoted by schedulers once its conditions hold"
@@ -229,14 +226,6 @@ def cancel(asked: Invocation, name: str | None, deployment: str | None) -> None:
     with asked.open() as hr:
         dropped = hr.cancel_green(name, deployment=deployment)
     confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}.")
-
-
-def _conditions(given: tuple[str, ...]) -> dict[str, str]:
-    """Return conditions by key."""
-    pairs = [text.partition("=") for text in given]
-    if bad := next((text for text, (_, sign, _) in zip(given, pairs, strict=True) if not sign), None):
-        raise click.UsageError(f"'{bad}' is no KEY=VALUE.")
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _one_of(name: str | None, deployment: str | None) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
+
+from headrace.schedule.options import KEYS
 
 names = click.argument("names", nargs=-1, metavar="[NAME]...")
 name = click.argument("name")
@@ -21,6 +25,54 @@ schedule = click.option(
     "--schedule", "-s", metavar="TEXT", help="When to refresh: '1 minute', '@hourly', 'ON CHANGE', 'MANUAL'."
 )
 MODE = click.Choice(("AUTO", "FULL", "DIFFERENTIAL"), case_sensitive=False)
+properties = click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help=f"A property: {', '.join(KEYS)}. As often as there are any.",
+)
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def definition(*, load: str, mode: str | None = None) -> Callable[[Command], Command]:
+    """Declare arguments and options of verbs that create a stream table, or a version of one.
+
+    Args:
+        load: When it is loaded, if not now.
+        mode: How it is refreshed unless `--mode` says it; None where that is inherited.
+    """
+    inherited = "How it is refreshed." if mode else "How it is refreshed; else as the public one."
+    declared = (
+        name,
+        click.argument("query", required=False),
+        query_file,
+        schedule,
+        click.option("--mode", "-m", type=MODE, default=mode, show_default=bool(mode), help=inherited),
+        properties,
+        click.option("--load/--no-load", "initialize", default=True, help=f"Load it now (the default), or {load}."),
+    )
+
+    def declare(command: Command) -> Command:
+        for each in reversed(declared):
+            command = each(command)
+        return command
+
+    return declare
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return texts by key, from texts such as `KEY=VALUE`."""
+    found: dict[str, str] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not separator or not key.strip():
+            raise click.UsageError(f"'{text}' is no KEY=VALUE.")
+        if key.strip() in found:
+            raise click.UsageError(f"{key.strip()} is given twice.")
+        found[key.strip()] = value.strip()
+    return found
 
 
 _MARK = "\ufeff"

@@ -16,14 +16,7 @@ from headrace.cli.verbs.options import query_text
 
 
 @click.command()
-@options.name
-@click.argument("query", required=False)
-@options.query_file
-@options.schedule
-@click.option("--mode", "-m", type=options.MODE, default="AUTO", show_default=True, help="How it is refreshed.")
-@click.option(
-    "--load/--no-load", "initialize", default=True, help="Load it now (the default), or at its first refresh."
-)
+@options.definition(mode="AUTO", load="at its first refresh")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.option("--or-replace", is_flag=True, help="Give an existing one this query.")
 @pass_invocation
@@ -34,6 +27,7 @@ def create(
     file: Path | None,
     schedule: str | None,
     mode: str,
+    given: tuple[str, ...],
     initialize: bool,
     if_not_exists: bool,
     or_replace: bool,
@@ -45,7 +39,11 @@ def create(
       headrace create shop.revenue "SELECT region, sum(amount) AS total FROM shop.orders GROUP BY region"
       headrace create shop.big_orders -f big_orders.sql --schedule '1 minute'
       headrace create shop.revenue -f revenue.sql --or-replace
+      headrace create shop.daily -f daily.sql --set pool=finance --set "timeout=10 minutes"
+
+    With --or-replace a table keeps the properties it has, unless --set names any: then it has these only.
     """
+    properties = options.pairs(given)
     text = query_text(query, file)
     if text is None or not text.strip():
         raise click.UsageError("The query is missing: give it as an argument or with --file.")
@@ -58,6 +56,7 @@ def create(
             initialize=initialize,
             if_not_exists=if_not_exists,
             or_replace=or_replace,
+            options=properties or None,
         )
     if result is None:
         confirm(asked, {"created": name}, f"{name} is defined; nothing was loaded.")
@@ -74,6 +73,7 @@ def create(
     "--no-schedule", is_flag=True, help="As if it had never had one: it follows what reads it, or default_schedule."
 )
 @click.option("--mode", "-m", type=options.MODE, help="How it is refreshed.")
+@options.properties
 @pass_invocation
 def alter(
     asked: Invocation,
@@ -83,14 +83,16 @@ def alter(
     schedule: str | None,
     no_schedule: bool,
     mode: str | None,
+    given: tuple[str, ...],
 ) -> None:
-    """Change a stream table's schedule, refresh mode or query; what is not named stays.
+    """Change a stream table's schedule, mode, properties or query; what is not named stays.
 
     \b
     Examples:
       headrace alter shop.revenue --schedule '5 minutes'
       headrace alter shop.revenue --mode FULL --no-schedule
       headrace alter shop.revenue -f revenue_v2.sql
+      headrace alter shop.revenue --set tier=cold --set fuse_ceiling=none
     """
     if schedule is not None and no_schedule:
         raise click.UsageError("--schedule and --no-schedule contradict each other.")
@@ -99,9 +101,10 @@ def alter(
         "schedule": schedule,
         "clear_schedule": no_schedule,
         "refresh_mode": mode,
+        "options": options.pairs(given) or None,
     }
     if not any(changes.values()):
-        raise click.UsageError("Nothing to change: give --schedule, --no-schedule, --mode, --query or --file.")
+        raise click.UsageError("Nothing to change: give --schedule, --no-schedule, --mode, --set, --query or --file.")
     with asked.open() as hr, following(asked, hr.events):
         hr.alter_stream_table(name, **changes)
     confirm(asked, {"altered": name}, f"{name} is altered.")

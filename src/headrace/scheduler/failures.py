@@ -56,7 +56,7 @@ def timed_out(unit: TableName) -> EnvironmentFault:
 
 
 def input_failed(unit: TableName, error: HeadraceError) -> EnvironmentFault:
-    """Return the error of a group that began before what it reads was published, which then failed."""
+    """Return the error of a group that began early, when something that it reads has failed."""
     return EnvironmentFault(
         "INPUT_NOT_READY",
         f"{unit}, which its group reads, failed. [{error.code}] {error.message}",

@@ -1,4 +1,4 @@
-"""Refreshes one group in threads of its own, as schedulers do, for whoever asks by hand and waits for it."""
+"""Refreshes one group in threads of its own, as schedulers do, for those who ask by hand."""
 
 from __future__ import annotations
 

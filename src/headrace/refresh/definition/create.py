@@ -224,7 +224,7 @@ class Creator:
         held: Callable[[], tuple[Lease, ...]] = tuple,
         awaited: Sequence[Sequence[TableName]] = (),
     ) -> GroupRefresh:
-        """Return what `refresh_group` runs, for threads that share the work; `awaited` as in `Order`."""
+        """Return what `refresh_group` runs, for threads that share it; `awaited` as in `Order`."""
         redefine = self._redefine(names, heads, resolved=resolved)
         if redefine is not None and not full and not resolved:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))

@@ -218,7 +218,7 @@ class Dispatch(Generic[Unit]):
         return self._failed(self._leave(task))
 
     def stop(self, unit: Unit) -> tuple[Unit, ...]:
-        """Start no further task of a unit under way, which has failed; it ends with what runs. Returns as `finish`."""
+        """Start no further task of a unit under way, which has failed. Returns as `finish`."""
         return self._failed(self._begun[unit])
 
     def go_on(self, unit: Unit) -> None:

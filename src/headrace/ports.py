@@ -98,6 +98,11 @@ class Runner(Protocol):
         """Count the jobs of this thread inside a block."""
         ...
 
+    @property
+    def tasks_beside(self) -> int | None:
+        """Return how many tasks may read at once what is loaded beside others; None for as many as there are."""
+        ...
+
     def cancel_all(self, label: str) -> None:
         """Stop the jobs under a label, in any thread; statements fail with `CANCELLED`."""
         ...

@@ -60,5 +60,7 @@ class DuckRunner:
     def jobs(self, label: str) -> Iterator[Uncounted]:
         yield Uncounted()
 
+    tasks_beside: int | None = None
+
     def cancel_all(self, label: str) -> None:
         return None

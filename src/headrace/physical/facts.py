@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.definitions.details import Details
 from headrace.definitions.read_columns import held_to
@@ -187,3 +187,14 @@ class Facts:
     def by_name(self) -> Mapping[TableName, SourceFacts]:
         """Return sources by name."""
         return {s.name: s for s in self.sources}
+
+
+def in_few_tasks(facts: Facts, tasks: int) -> Facts:
+    """Return facts by which each source is read by few tasks at once, with all that is computed while it is read.
+
+    Args:
+        facts: The stream table.
+        tasks: How many.
+    """
+    read = "(SELECT /*+ COALESCE({}) */ * FROM {})"
+    return replace(facts, sources=tuple(replace(s, after=read.format(tasks, s.after)) for s in facts.sources))

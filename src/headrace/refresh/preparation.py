@@ -19,7 +19,7 @@ from headrace.events import Events, RefreshStarted
 from headrace.ivm.program import Key
 from headrace.names import TableName
 from headrace.physical import stage_planner
-from headrace.physical.facts import Facts
+from headrace.physical.facts import Facts, in_few_tasks
 from headrace.physical.program_cache import Programs
 from headrace.physical.shared_changes import SharedChanges
 from headrace.physical.shared_semijoins import shared_semijoins_of
@@ -240,6 +240,8 @@ class Preparation:
     def _run(self, planned: Planned, attempt: Attempt) -> Outcome:
         facts, choice, program = planned.facts, planned.choice, planned.program
         runner = self._ready(attempt).under(facts.details.semantics)
+        if choice.mode is Mode.FULL and facts.details.deployment and (tasks := runner.tasks_beside) is not None:
+            facts = in_few_tasks(facts, tasks)  # or public tables would wait for as long as one of its tasks runs
         look_anew((s.name for s in facts.sources), runner)
         run = Run(facts, runner, self.catalog, self.events, self.session.catalogs, self.changes, self.statistics)
         attempt.stages = run.outcome.seconds

@@ -411,6 +411,15 @@ class SparkRunner:
                 context.setLocalProperty("spark.jobGroup.id", "")
                 context.setLocalProperty(_POOL, None)  # type: ignore[arg-type]  # PySpark takes None for "unset"
 
+    @property
+    def tasks_beside(self) -> int | None:
+        """Return how many tasks may read at once what is loaded beside others.
+
+        On one machine that is half the cores: a task that reads a large file runs for seconds, and is not interrupted
+        whatever waits in other pools. None on a cluster, where some task ends any moment.
+        """
+        return max(1, self.session.sparkContext.defaultParallelism // 2) if self._local else None
+
     def cancel_all(self, label: str) -> None:
         """Stop what runs under a label, in any thread."""
         for of, group in list(self._shared.running.values()):

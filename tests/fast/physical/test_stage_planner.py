@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
@@ -14,8 +16,9 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 from headrace.demo import tpch22
 from headrace.ivm.program import COMPANION
+from headrace.physical.facts import in_few_tasks
 from headrace.physical.policy import Policy
-from headrace.physical.stage_planner import apply_outline, asked, compute_stages
+from headrace.physical.stage_planner import apply_outline, asked, compute_stages, user_text
 from headrace.physical.stages import Compute, ReadChange
 
 
@@ -92,3 +95,14 @@ def test_a_stage_reads_only_what_stages_before_it_compute(name: str, changed: in
         begun.add(stage.view)
     written = {view for write in apply_outline(facts, program) for view in write.depends_on}
     assert written <= begun
+
+
+def test_each_source_is_read_by_few_tasks_whatever_the_query_calls_it() -> None:
+    view = Maintained(DuckExecutor(), Case("SELECT t.g, u.v FROM t JOIN t AS u ON t.g = u.g", (T,))).view
+    facts = facts_of(view, {name: source(name, 100) for name in view.sources}, state=None)
+    (name,) = view.sources
+    facts = replace(facts, details=replace(facts.details, namespace=name.namespace))
+    text = user_text(in_few_tasks(facts, 2), frozenset({name.catalog}))
+    read = f"(SELECT /*+ COALESCE(2) */ * FROM {facts.sources[0].after})"
+    assert text.count(read) == 2
+    assert f"{read} AS `{name.table}` JOIN {read} AS u" in text

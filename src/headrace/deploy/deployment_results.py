@@ -55,6 +55,21 @@ class BrokenReader(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class LostKey(Record):
+    """A key that a stream table which remains rests on, and that is none any more: it is recomputed once.
+
+    Args:
+        reader: The stream table.
+        source: What it reads.
+        columns: The key.
+    """
+
+    reader: str
+    source: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PromotionResult(Record):
     """A promotion, or one that was taken back.
 
@@ -70,6 +85,7 @@ class PromotionResult(Record):
         dry_run: Whether nothing was done.
         followed: Stream tables outside that are published together with some of them, refreshed in the same
             publication.
+        lost_keys: Keys that readers outside rest on and that are gone; these readers are recomputed once.
     """
 
     deployment: str
@@ -82,6 +98,7 @@ class PromotionResult(Record):
     frontier: Mapping[str, int] = field(default_factory=dict)
     dry_run: bool = False
     followed: tuple[str, ...] = ()
+    lost_keys: tuple[LostKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

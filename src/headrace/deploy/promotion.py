@@ -11,7 +11,7 @@ from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of, was_paused, with_pauses
-from headrace.deploy.deployment_results import BrokenReader, Exchanged, PromotionResult
+from headrace.deploy.deployment_results import BrokenReader, Exchanged, LostKey, PromotionResult
 from headrace.deploy.ending import end
 from headrace.deploy.exchanging.column_changes import broken_readers, stops
 from headrace.deploy.exchanging.exchange import Exchange
@@ -25,6 +25,7 @@ from headrace.deploy.exchanging.followers import (
     refuse_between,
 )
 from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair
+from headrace.deploy.exchanging.lost_keys import lost_keys
 from headrace.deploy.generation_names import promoted_name, taken_back_name
 from headrace.deploy.promotion_checks import refuse_failing
 from headrace.deploy.promotion_options import PromotionOptions
@@ -102,14 +103,18 @@ class Promotion:
         followers = self._followers(chosen, {b.reader for b in broken}, tolerant=False)
         if not how.dry_run and (lost := broken if not how.force else [b for b in broken if b.column is None]):
             raise _readers_broken(lost)
+        keys = self._lost_keys(chosen)
         if how.dry_run:
             tables = tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True))
             followed = tuple(map(str, followers.names))
-            return PromotionResult(chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed)
+            return PromotionResult(
+                chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed, lost_keys=keys
+            )
         result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify, checks=how.checks)
         if not how.keep_fresh:
             self.catalog.pause([green.name for green in after if not green.public])
-        return replace(result, seconds=round(time.monotonic() - begin, 3), keep_until=until)
+        seconds = round(time.monotonic() - begin, 3)
+        return replace(result, seconds=seconds, keep_until=until, lost_keys=keys)
 
     def roll_back(self, chosen: Sequence[Green], why: str = "") -> PromotionResult:
         """Put former generations back in the place of the public stream tables.
@@ -357,6 +362,11 @@ class Promotion:
         exchanged = [g for g in chosen if g.role is Role.EXCHANGE]
         after = {g.original: from_json(tables[g.name].details).output for g in exchanged}
         return left_readers(chosen, reads) + broken_readers(tables, after, {g.original for g in chosen})
+
+    def _lost_keys(self, chosen: Sequence[Green]) -> tuple[LostKey, ...]:
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        after = {g.original: from_json(tables[g.name].details) for g in chosen if g.role is Role.EXCHANGE}
+        return lost_keys(self.catalog, tables, after, {n for g in chosen for n in (g.original, g.name)})
 
     def _exchanged(self, green: Green, then: TableName) -> Exchanged:
         if green.role is not Role.EXCHANGE:

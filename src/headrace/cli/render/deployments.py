@@ -76,6 +76,9 @@ def promotion(result: PromotionResult) -> Iterator[RenderableType]:
     for b in result.broken:
         would = "would be left without" if b.column is None else "would stop" if result.dry_run else "was stopped"
         yield escape(f"{b.reader} {would}: {b.missed} {b.what}")
+    for k in result.lost_keys:
+        is_ = "would be" if result.dry_run else "is"
+        yield escape(f"{k.reader} {is_} recomputed once: {', '.join(k.columns)} is no key of {k.source} any more.")
     if result.followed:
         yield escape(f"Of the same groups, and refreshed along: {', '.join(result.followed)}.")
     if result.dry_run:

@@ -9,7 +9,9 @@ import pytest
 from kit.random_deployments import left_behind
 
 import headrace
+from headrace.api.deploying.promoting import layout_upgrades_of
 from headrace.api.facade import Headrace
+from headrace.compiler.layout import LAYOUT
 from headrace.config import Settings
 from headrace.errors import HeadraceError, UserError
 from headrace.names import LAKE, TableName
@@ -23,18 +25,25 @@ CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, tot
 """
 
 
+DEPLOYMENT = f"layout_{LAYOUT}_totals"
+
+
+def make_older(hr: Headrace, ns: str) -> TableName:
+    """Let `totals` be one that an older version has stored."""
+    name = TableName(LAKE, (ns,), "totals")
+    hr._catalog.alter_stream_table(name, details={**hr._catalog.stream_table(name).details, "layout": 1})
+    return name
+
+
 @pytest.fixture
 def upgraded(project: Settings, shared: Headrace, ns: str) -> Iterator[Headrace]:
     """A pipeline whose `totals` an older version has stored, and that is too large to be loaded in place."""
     shared.sql(PIPELINE.format(ns=ns))
-    name = TableName(LAKE, (ns,), "totals")
-    shared._catalog.alter_stream_table(name, details={**shared._catalog.stream_table(name).details, "layout": 1})
+    make_older(shared, ns)
     shared.sql(f"INSERT INTO {ns}.orders VALUES (4, 'AS', 6)")
     settings = dataclasses.replace(project, layout_limit=2, default_schedule="ON CHANGE")
     with headrace.open(settings, spark=shared.spark) as hr:
         yield hr
-    if shared.green_status():
-        shared.cancel_green(deployment="layout_12_totals")
 
 
 def check(hr: Headrace, ns: str) -> None:
@@ -57,7 +66,7 @@ def modes(hr: Headrace, ns: str) -> list[str]:
 def test_a_refresh_brings_the_layout_beside_and_readers_follow_by_change(upgraded: Headrace, ns: str) -> None:
     hr = upgraded
     (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
-    assert totals.held_up == "waiting for its new layout: deployment layout_12_totals, not made yet"
+    assert totals.held_up == f"waiting for its new layout: deployment {DEPLOYMENT}, not made yet"
     hr.refresh([f"{ns}.totals", f"{ns}.outside"])
     assert modes(hr, ns) == ["DIFFERENTIAL"]
     check(hr, ns)
@@ -70,21 +79,29 @@ def test_schedulers_bring_it_and_a_failing_load_leaves_the_table_as_it_was(upgra
     assert hr.run(once=True).failed == 1
     (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
     assert (totals.held_up or "").startswith(
-        "waiting for its new layout: deployment layout_12_totals, failed: ARITHMETIC_ERROR"
+        f"waiting for its new layout: deployment {DEPLOYMENT}, failed: ARITHMETIC_ERROR"
     )
     with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
         hr.refresh(f"{ns}.totals")
     assert hr.spark.table(f"lake.{ns}.totals").collect() == before
     hr.spark.sql(f"DELETE FROM lake.{ns}.orders WHERE id = 6")
-    hr.cancel_green(deployment="layout_12_totals")  # so that no pause has to be waited for
+    hr.cancel_green(deployment=DEPLOYMENT)  # so that no pause has to be waited for
     assert hr.run(once=True).failed == 0
     check(hr, ns)
 
 
-def test_it_is_loaded_in_place_where_a_user_says_so(upgraded: Headrace, ns: str) -> None:
-    hr = upgraded
+def test_it_is_loaded_in_place_or_dropped_where_a_user_says_so(upgraded: Headrace, ns: str) -> None:
+    hr, name = upgraded, TableName(LAKE, (ns,), "totals")
     with pytest.raises(UserError, match="INVALID_NAME"):
-        hr.create_green(f"{ns}.totals", deployment="layout_12_totals")
+        hr.create_green(f"{ns}.totals", deployment=DEPLOYMENT)
+    upgrades = layout_upgrades_of(hr._engine().creator, hr._lazy)
+    upgrades.begin([name])
+    assert [green.deployment for green in hr.green_status()] == [DEPLOYMENT]
     assert hr.refresh(f"{ns}.totals", full=True).mode is Mode.FULL
+    upgrades.begin([])
     hr.refresh(f"{ns}.outside")
     check(hr, ns)
+    make_older(hr, ns)
+    upgrades.begin([name])
+    assert hr.drop_stream_table(f"{ns}.totals", cascade=True) == (f"{ns}.outside", f"{ns}.totals")
+    assert hr.green_status() == ()

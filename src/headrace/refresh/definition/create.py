@@ -16,7 +16,7 @@ from headrace.names import LAKE, TableName
 from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
-from headrace.refresh.definition.layout_waits import refuse_waiting, waiting_in
+from headrace.refresh.definition.layout_waits import is_layout_deployment, refuse_waiting, waiting_in
 from headrace.refresh.definition.outdated import Outdated
 from headrace.refresh.definition.redefine import NONE_BESIDE, NONE_GIVEN, Given, Redefiner
 from headrace.refresh.definition.redefinition import Redefine
@@ -151,8 +151,10 @@ class Creator:
                 f"{name} is read by {readers}.",
                 hint=f"Drop those first, or write DROP STREAM TABLE {name} CASCADE.",
             )
-        refuse_deployed(self.catalog, doomed)
-        self.drop_together(doomed, still=partial(refuse_deployed, self.catalog, doomed))
+        along = [g.name for g in self.catalog.greens() if is_layout_deployment(g.deployment) and g.original in doomed]
+        both = [*dict.fromkeys((*along, *doomed))]
+        refuse_deployed(self.catalog, both)
+        self.drop_together(both, still=partial(refuse_deployed, self.catalog, both))
         return tuple(doomed)
 
     def drop_together(
@@ -401,10 +403,14 @@ def refuse_green(catalog: Catalog, name: TableName) -> None:
 def refuse_deployed(catalog: Catalog, names: Collection[TableName]) -> None:
     """Refuse to drop members of deployments, and what has two generations.
 
+    What Headrace itself has beside a table goes with it.
+
     Raises:
         UserError: `IN_DEPLOYMENT`.
     """
     for green in catalog.greens():
+        if is_layout_deployment(green.deployment) and {green.name, green.original} <= set(names):
+            continue
         if green.name in names or (green.role is Role.EXCHANGE and green.original in names):
             raise UserError(
                 "IN_DEPLOYMENT",

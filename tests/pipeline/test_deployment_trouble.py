@@ -13,6 +13,7 @@ from kit.random_deployments import left_behind, refusal
 from pyspark import SparkContext
 
 from headrace.api.facade import Headrace
+from headrace.events import Event, StageStarted
 
 PIPELINE = """
 CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount BIGINT) USING iceberg;
@@ -32,6 +33,10 @@ PLAIN = {
     "DEPLOYMENT_CHANGED",
 }
 """What may be answered while others are at the same tables."""
+
+
+CATALOG_TROUBLE = {"DISK_FULL", "CATALOG_UNREACHABLE", "PUBLISH_OUTCOME_UNKNOWN"}
+"""What a catalog that cannot be written is called: SQLite tells a limit on files from a disk that is full."""
 
 
 @pytest.fixture
@@ -121,6 +126,54 @@ def test_a_full_disk(deployed: Headrace, ns: str) -> None:
     assert check(hr, ns) == "old"
     hr.promote_all_green()
     assert hr.spark.table(f"lake.{ns}.lines").count() == 4000
+
+
+def test_a_full_disk_under_the_catalog_in_the_middle_of_a_promotion(deployed: Headrace, ns: str) -> None:
+    """The catalog's own process can write nothing from the second table that is exchanged on."""
+    hr, begun = deployed, set[str]()
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(event: Event) -> None:
+        if isinstance(event, StageStarted):
+            begun.add(event.table)
+            if len(begun) == 2:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1, unlimited[1]))
+
+    before = hr._catalog.stream_tables(), hr._catalog.greens(), hr._catalog.newest_versions()
+    unsubscribe = hr.events.subscribe(fill)
+    try:
+        error = refusal(hr.promote_all_green)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        unsubscribe()
+    assert len(begun) >= 2
+    assert error is not None
+    assert error.code in CATALOG_TROUBLE, error
+    assert (hr._catalog.stream_tables(), hr._catalog.greens(), hr._catalog.newest_versions()) == before
+    assert {row[0] for row in hr.spark.table(f"lake.{ns}.totals").select("made").collect()} == {"old"}
+    assert all(v.ok for v in hr.verify([f"{ns}.lines", f"{ns}.totals", f"{ns}.outside"]))
+    hr.promote_all_green()  # once leases are given back; it puts back what was written
+    assert check(hr, ns) == "new"
+
+
+def test_a_promotion_while_another_deployment_is_loaded(deployed: Headrace, ns: str) -> None:
+    """Neither waits for the other one, and the one that is loaded reads what was public when it began."""
+    hr, promoted = deployed, list[str]()
+
+    def promote(event: Event) -> None:
+        if isinstance(event, StageStarted) and event.table == f"{ns}__later.outside" and not promoted:
+            promoted.append("begun")
+            promoted.append(str(at_once(hr.promote_all_green)[0]))
+
+    unsubscribe = hr.events.subscribe(promote)
+    hr.create_green(f"{ns}.outside", f"SELECT region, total + 0 AS total FROM {ns}.totals", deployment="later")
+    unsubscribe()
+    assert promoted == ["begun", "done"]
+    hr.refresh()
+    assert check(hr, ns) == "new"
+    hr.promote_all_green("later")
+    assert check(hr, ns) == "new"
+    hr.cancel_green(deployment="later")
 
 
 def test_a_member_that_refuses_its_own_mode(hr: Headrace, ns: str) -> None:

@@ -97,6 +97,22 @@ def test_an_exchange_happens_once(deployed: Catalog, iceberg: Iceberg) -> None:
     assert [v.version for v in deployed.versions(REVENUE)] == [0, 1]
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # which can be told how much room there is
+def test_a_full_disk_in_an_exchange_changes_nothing(deployed: Catalog, iceberg: Iceberg) -> None:
+    publication = exchange(iceberg)
+    long = dataclasses.replace(publication.history[0], reason_detail="x" * 100_000)
+    before = deployed.stream_tables(), deployed.greens(), deployed.newest_versions(), deployed.history()
+    with deployed._database.read() as connection:  # the pool's one connection keeps the limit
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(dataclasses.replace(publication, history=(*publication.history, long)))
+    assert refused.value.code == "DISK_FULL"
+    assert (deployed.stream_tables(), deployed.greens(), deployed.newest_versions(), deployed.history()) == before
+    deployed.publish(publication)
+    assert [g.name for g in deployed.greens()] == [PREVIOUS]
+
+
 def test_a_table_has_one_green(deployed: Catalog) -> None:
     name = lake("shop__blue.revenue")
     second = Green(name, "blue", REVENUE, {}, START)

@@ -1,10 +1,11 @@
-"""Processes killed while they create, promote, take back or cancel a deployment: the old whole, or the new whole.
+"""Processes killed while they create, promote, take back or cancel a deployment, or at it at once: old or new, whole.
 
 With HEADRACE_TEST_LONG at every event and every commit of each step.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.tcp import tcp_url
 from kit.long_tests import LONG
-from kit.surviving_spark import SurvivingSpark
+from kit.surviving_spark import TESTS, SurvivingSpark
 
 from headrace.project.new_project import init_project
 
@@ -59,3 +60,26 @@ def test_killed_at_any_step_of_a_deployment(
         point = FIRST if survived or (new and point != FIRST) else point + APART
     assert tuple(begun) == steps
     assert kills >= len(steps) / 2
+
+
+def test_two_processes_promote_at_once(tmp_path: Path) -> None:
+    init_project(tmp_path / "p")
+    script = str(SCRIPT.with_name("promoter.py"))
+    path = os.pathsep.join(filter(None, (TESTS, os.environ.get("PYTHONPATH"))))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, script, str(tmp_path / "p"), str(tmp_path), number],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number in ("0", "1")
+    ]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
+    answers = sorted(re.findall(r"^answer (\w+)", "".join(outputs), re.MULTILINE))
+    assert len(answers) == 2, outputs
+    assert answers[1] == "done", outputs
+    assert answers[0] in ("ALREADY_PROMOTED", "DEPLOYMENT_CHANGED", "LEASE_HELD"), outputs
+    assert "whole True [] " in outputs[0], outputs
+    assert "FULL" not in outputs[0].partition("whole")[2], outputs

@@ -100,7 +100,7 @@ class Runner(Protocol):
 
     @property
     def tasks_beside(self) -> int | None:
-        """Return how many tasks may read at once what is loaded beside others; None for as many as there are."""
+        """Return how many tasks may read what is loaded beside others; None for any number."""
         ...
 
     def cancel_all(self, label: str) -> None:

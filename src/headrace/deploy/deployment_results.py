@@ -56,7 +56,7 @@ class BrokenReader(Record):
 
 @dataclass(frozen=True, slots=True)
 class LostKey(Record):
-    """A key that a stream table which remains rests on, and that is none any more: it is recomputed once.
+    """A key that is gone, and for want of which a stream table is recomputed once.
 
     Args:
         reader: The stream table.

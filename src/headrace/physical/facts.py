@@ -190,7 +190,9 @@ class Facts:
 
 
 def in_few_tasks(facts: Facts, tasks: int) -> Facts:
-    """Return facts by which each source is read by few tasks at once, with all that is computed while it is read.
+    """Return facts by which each source is read by few tasks at once.
+
+    All that is computed while it is read, is computed by these.
 
     Args:
         facts: The stream table.

@@ -17,7 +17,7 @@ def lost_keys(
     after: Mapping[TableName, Details],
     members: Collection[TableName],
 ) -> tuple[LostKey, ...]:
-    """Return keys that are gone, with the readers that are defined again, and recomputed once, for want of them.
+    """Return keys that are gone, with the readers that are recomputed once for want of them.
 
     Args:
         catalog: Knows what is declared.

@@ -13,7 +13,7 @@ a component is one place, that stands under the name of its last member.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
@@ -65,14 +65,42 @@ class Meetings(Generic[Name]):
         bottoms: Names at which diamonds meet.
         kept: Those at which one meets that is to be kept together.
         groups: What lies on diamonds that are kept together, each with its bottom; overlapping ones merged.
-        aligned: The outermost diamonds at the bottoms that are to be aligned: what lies on any other one there, lies on
-            one of these.
+        aligned: By bottom that is to be aligned, the outermost diamonds there: what lies on any other one, lies on one
+            of these. They are followed when they are asked for, since together they may be of millions of members.
     """
 
     bottoms: frozenset[Name]
     kept: frozenset[Name]
     groups: tuple[frozenset[Name], ...]
-    aligned: tuple[Diamond[Name], ...]
+    aligned: Mapping[Name, tuple[Diamond[Name], ...]]
+
+
+class Outermost(Mapping[Name, tuple[Diamond[Name], ...]]):
+    """The outermost diamonds by the bottom at which they meet, followed when asked for.
+
+    Args:
+        places: The graph.
+        tops: By bottom, where the diamonds part; by number.
+    """
+
+    def __init__(self, places: _Places[Name], tops: Mapping[int, Sequence[int]]) -> None:
+        self._places = places
+        self._tops = {places.names[bottom]: (bottom, parts) for bottom, parts in sorted(tops.items())}
+        self._found: dict[Name, tuple[Diamond[Name], ...]] = {}
+
+    def __getitem__(self, bottom: Name) -> tuple[Diamond[Name], ...]:
+        """Return the diamonds that meet at a name."""
+        if bottom not in self._found:
+            self._found[bottom] = tuple(self._places.diamonds(*self._tops[bottom]))
+        return self._found[bottom]
+
+    def __iter__(self) -> Iterator[Name]:
+        """Yield the bottoms, producers first."""
+        return iter(self._tops)
+
+    def __len__(self) -> int:
+        """Return how many bottoms there are."""
+        return len(self._tops)
 
 
 def meetings(dag: Dag[Name], wanted: Wanted[Name]) -> Meetings[Name]:
@@ -91,7 +119,7 @@ def meetings(dag: Dag[Name], wanted: Wanted[Name]) -> Meetings[Name]:
         frozenset(names[b] for b in found.bottoms),
         frozenset(names[b] for b in found.kept),
         tuple(found.groups(places)),
-        tuple(d for b, tops in sorted(found.outermost.items()) for d in places.diamonds(b, tops)),
+        Outermost(places, found.outermost),
     )
 
 

@@ -56,7 +56,7 @@ def test_a_bottom_may_want_none():
 
 
 def test_what_a_diamond_is_made_of():
-    (found,) = meetings(graph("B: A; E: B; C: A; D: E C; A: a"), Wanted(aligned="D")).aligned
+    (found,) = meetings(graph("B: A; E: B; C: A; D: E C; A: a"), Wanted(aligned="D")).aligned["D"]
     assert (found.top, found.bottom, found.between) == ("A", "D", ("B", "C", "E"))
 
 
@@ -83,7 +83,7 @@ def test_the_definition_on_random_graphs(seed):
     names = "abcdefghi"[:size]
     dag = Dag({n: rng.sample(names[:i], rng.randint(0, min(i, 3))) for i, n in enumerate(names)})
     assert {(top, bottom) for bottom in names for top in tops(dag, bottom)} == slowly(dag)
-    for d in meetings(dag, Wanted(aligned=names)).aligned:
+    for d in itertools.chain.from_iterable(meetings(dag, Wanted(aligned=names)).aligned.values()):
         assert set(d.between) == {n for way in ways(dag, d.top, d.bottom) for n in way} - {d.bottom}
     cut = units(dag, names, meetings(dag, Wanted(atomic=names)).groups)
     assert sorted(n for inside in cut.members.values() for n in inside) == sorted(names)
@@ -114,7 +114,7 @@ def test_dominators_say_the_same_of_random_graphs(seed, monkeypatch):
         n: {d.top for d in diamonds(dag) if d.bottom == n and not d.cyclic} for n in names
     }
     inside = {(d.bottom, d.top): (set(d.between), d.cyclic) for d in every if d.bottom in aligned}
-    outermost = {(d.bottom, d.top): (set(d.between), d.cyclic) for d in found.aligned}
+    outermost = {(d.bottom, d.top): (set(d.between), d.cyclic) for each in found.aligned.values() for d in each}
     assert outermost.items() <= inside.items()
     assert all(
         any(b == bottom and o[0] >= i[0] for (b, _), o in outermost.items()) for (bottom, _), i in inside.items()
@@ -136,9 +136,9 @@ def test_what_lies_between_members_joins_them():
 
 
 def test_a_diamond_knows_of_cycles_on_its_ways():
-    (one,) = meetings(graph("B: a C; C: B; X: a; D: C X"), Wanted(aligned="D")).aligned
+    (one,) = meetings(graph("B: a C; C: B; X: a; D: C X"), Wanted(aligned="D")).aligned["D"]
     assert (one.top, one.bottom, one.between, one.cyclic) == ("a", "D", ("B", "C", "X"), True)
-    (other,) = meetings(graph("B: a; C: a; D: B C D"), Wanted(aligned="D")).aligned
+    (other,) = meetings(graph("B: a; C: a; D: B C D"), Wanted(aligned="D")).aligned["D"]
     assert not other.cyclic
 
 

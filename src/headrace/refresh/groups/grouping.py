@@ -138,21 +138,24 @@ def _cut(
             declared.setdefault((own.refresh_group, deployments.get(name)), set()).add(name)
     groups += declared.values()
     cut = units(graph, options, groups)
-    while torn := [d for d in found.aligned if _is_torn(graph, cut, d)]:
+    while torn := [d for bottom in found.aligned for d in _torn(graph, cut, bottom, found)]:
         groups += ({*d.between, d.bottom} for d in torn)
         cut = units(graph, options, groups)
     return Grouping(graph, cut, found, options, defaults, _across(graph, options, defaults, deployments))
 
 
-def _is_torn(graph: Dag[TableName], cut: Units[TableName], diamond: Diamond[TableName]) -> bool:
-    """Return whether an aligned table is in a unit with some, not all, of its diamond.
+def _torn(
+    graph: Dag[TableName], cut: Units[TableName], bottom: TableName, found: Meetings[TableName]
+) -> list[Diamond[TableName]]:
+    """Return the diamonds of an aligned table that is in a unit with some, not all, of them.
 
     Other diamonds and declared groups bring that about. What is staged with the table is no version yet to which the
     rest could be held back, so the rest is refreshed with it.
     """
-    own = cut.unit_of[diamond.bottom]
-    staged = any(cut.unit_of.get(name) == own for name in graph.producers(diamond.bottom))
-    return staged and any(cut.unit_of.get(name, own) != own for name in diamond.between)
+    own = cut.unit_of[bottom]
+    if all(cut.unit_of.get(name) != own for name in graph.producers(bottom)):
+        return []
+    return [d for d in found.aligned[bottom] if any(cut.unit_of.get(name, own) != own for name in d.between)]
 
 
 def _meetings(
@@ -198,7 +201,8 @@ def _across(
     if not bottoms:
         return ()
     found = meetings(graph, Wanted(aligned=bottoms, tables=options.keys())).aligned
-    return tuple(d for d in found if any(deployments.get(n) != deployments[d.bottom] for n in d.between))
+    every = (d for bottom in found for d in found[bottom])
+    return tuple(d for d in every if any(deployments.get(n) != deployments[d.bottom] for n in d.between))
 
 
 def keeps(options: Mapping[TableName, Options], defaults: Defaults, bottom: TableName) -> bool:

@@ -30,7 +30,8 @@ def along(
     """
     found: dict[TableName, str] = {}
     unit_of = state.grouping.units.unit_of
-    for diamond in (d for d in state.grouping.meetings.aligned if state.tables[d.bottom].aligned):
+    aligned = state.grouping.meetings.aligned
+    for diamond in (d for bottom in aligned if state.tables[bottom].aligned for d in aligned[bottom]):
         members = [name for name in diamond.between if name in state.tables]
         pace = {name: (interval(state, name, now), str(name)) for name in members}
         refreshed = [name for name in members if unit_of[name] in wanted]

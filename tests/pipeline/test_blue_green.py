@@ -19,6 +19,9 @@ CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(amount) AS total, count(*)
 CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals WHERE total > 6
 """
 
+CHEAPER = {None, FullReason.COST, FullReason.COMPANION_BEHIND}
+"""Reasons of tables so small that recomputing them may be cheaper, which leaves companions behind."""
+
 
 def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in hr.spark.table(f"lake.{table}").collect())
@@ -62,7 +65,7 @@ def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
 
     hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 9.00)")
     results = {r.name: r for r in hr.refresh()}
-    assert {r.reason for r in results.values()} <= {None, FullReason.COST}
+    assert {r.reason for r in results.values()} <= CHEAPER
     assert results[f"{ns}.outside"].mode.value == "DIFFERENTIAL"
     assert rows(hr, f"{ns}.outside") == [("AS", 14), ("EU", 38), ("US", 40)]
     assert all_ok(hr, ns)
@@ -76,7 +79,7 @@ def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
     assert hr.cancel_green(deployment="green") == (f"{ns}__green.lines", f"{ns}__green.totals")
     assert not [t.name for t in hr.status() if t.name.startswith(f"{ns}__")]
     hr.sql(f"DELETE FROM {ns}.orders WHERE id = 1")
-    assert {r.reason for r in hr.refresh()} <= {None, FullReason.COST}
+    assert {r.reason for r in hr.refresh()} <= CHEAPER
     assert all_ok(hr, ns)
 
 

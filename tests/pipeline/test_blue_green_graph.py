@@ -26,7 +26,7 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
 
 def follows(hr: Headrace) -> bool:
     """Whether what changes is followed by change, or recomputed because that is cheaper."""
-    return {r.reason for r in hr.refresh()} <= {None, FullReason.COST}
+    return {r.reason for r in hr.refresh()} <= {None, FullReason.COST, FullReason.COMPANION_BEHIND}
 
 
 def names(hr: Headrace, ns: str) -> set[str]:

@@ -15,6 +15,7 @@ import itertools
 import os
 import signal
 import sys
+from collections.abc import Collection
 
 import sqlalchemy as sa
 from kit.random_deployments import left_behind
@@ -72,13 +73,18 @@ def step(hr: headrace.Headrace) -> None:
         hr.promote_all_green()
     else:
         print("begin create", flush=True)
-        for name in reversed(PUBLIC):  # the green of the reader first: it is defined again for the other one
-            if name not in greens:
-                hr.create_green(name, NEW[name])
-        if COMES not in greens:
-            hr.create_green(COMES, "SELECT k FROM k.b", new=True)
-        if GOES not in greens:
-            hr.drop_with_green(GOES)
+        create(hr, greens)
+
+
+def create(hr: headrace.Headrace, there: Collection[str] = ()) -> None:
+    """Create what is missing of the deployment; the green of the reader first, which is defined again for the other."""
+    for name in reversed(PUBLIC):
+        if name not in there:
+            hr.create_green(name, NEW[name])
+    if COMES not in there:
+        hr.create_green(COMES, "SELECT k FROM k.b", new=True)
+    if GOES not in there:
+        hr.drop_with_green(GOES)
 
 
 def whole(hr: headrace.Headrace) -> bool:

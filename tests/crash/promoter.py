@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from deployer import NEW, PUBLIC, left, outside, pipeline, whole
+from deployer import create, left, outside, pipeline, whole
 
 import headrace
 from headrace.errors import HeadraceError
@@ -26,8 +26,7 @@ def main(project: str, folder: Path, number: str) -> None:
         hr.sql("SELECT 1").collect()
         if number == "0":
             pipeline(hr)
-            for name in PUBLIC:
-                hr.create_green(name, NEW[name])
+            create(hr)
         meet(folder, "ready", number)
         try:
             hr.promote_all_green()

@@ -138,13 +138,18 @@ def test_new_tables_and_dropped_ones_are_known_by_their_public_names(deployed: C
         dataclasses.replace(one, name=public, promoted_at=START),
         dataclasses.replace(gone, name=former, promoted_at=START),
     )
-    deployed.publish(
-        Publication(
-            definitions=(define(public, ORDERS), define(former, REVENUE)),
-            relation_renames=(Rename(new, public), Rename(TOP, former)),
-            greens=after,
-        )
+    promotion = Publication(
+        definitions=(define(public, ORDERS), define(former, REVENUE)),
+        relation_renames=(Rename(new, public), Rename(TOP, former)),
+        greens=after,
     )
+    create(deployed, THIRD, TOP)  # while the promotion was prepared
+    with pytest.raises(HeadraceError) as refused:
+        deployed.publish(promotion)
+    assert refused.value.code == "DEPLOYMENT_CHANGED"
+    assert deployed.greens() == (BESIDE, gone, one)
+    deployed.drop_stream_table(THIRD)
+    deployed.publish(promotion)
     assert deployed.greens() == (BESIDE, *after)
     assert deployed.stream_table(former).id == was.id
     deployed.publish(Publication(drops=(former,), greens_ended=(public,)))

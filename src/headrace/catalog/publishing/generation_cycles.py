@@ -1,7 +1,8 @@
-"""Refuses generations by which stream tables would read each other.
+"""Refuses generations by which stream tables would read each other, or a name that is gone.
 
-Looked at in the publication itself: of two that close a cycle together, neither can know of the other before. A green
-that was defined before another one of its deployment still reads the public table, and is going to read the other one.
+Looked at in the publication itself: of two that close a cycle together, neither can know of the other before; nor does
+an exchange know of readers that were created while it was prepared. A green that was defined before another one of its
+deployment still reads the public table, and is going to read the other one.
 """
 
 from __future__ import annotations
@@ -45,3 +46,19 @@ def refuse_cycles(connection: Connection, publication: Publication) -> None:
     for definition in publication.definitions:
         if definition.name in graph and (path := graph.cycle(through=definition.name)):
             raise cycle_error(path)
+
+
+def refuse_left_readers(connection: Connection, publication: Publication) -> None:
+    """Refuse to rename what stream tables read that are not defined anew along with it.
+
+    Raises:
+        EnvironmentFault: `DEPLOYMENT_CHANGED`; tried again, the promotion names the readers.
+    """
+    former = {rename.new: rename.old for rename in publication.relation_renames}
+    if not former:
+        return
+    defined = {definition.name for definition in publication.definitions}
+    for texts in connection.execute(_READS):
+        reader, source = map(parse_name, texts)
+        if source in former and reader not in defined:
+            raise greens.changed(former[source])

@@ -22,7 +22,7 @@ from headrace.catalog.definitions import definition_writer, greens
 from headrace.catalog.faults import is_certain
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import epochs, frontiers, versions
-from headrace.catalog.publishing.generation_cycles import refuse_cycles
+from headrace.catalog.publishing.generation_cycles import refuse_cycles, refuse_left_readers
 from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord, RanAs
@@ -66,6 +66,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     greens.put(connection, publication.greens)
     greens.end(connection, publication.greens_ended)
     refuse_cycles(connection, publication)
+    refuse_left_readers(connection, publication)
     if publication.drops:
         definition_writer.drop_stream_tables(connection, publication.drops)
     database_sources.drop(connection, publication.source_drops)

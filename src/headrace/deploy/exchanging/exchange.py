@@ -180,10 +180,11 @@ class Exchange:
         why: str,
     ) -> Publication:
         renames = tuple(Rename(h.state.table.name, h.name) for h in halves if h.name != h.state.table.name)
+        scheduling = self.catalog.scheduling_states()
         return Publication(
             swaps=tuple(swap for half in halves for swap in _swaps(half)),
             versions=tuple(_version(half) for half in halves if half.moved),
-            frontiers=tuple(move for half in halves if (move := frontier_move(half, halves)) is not None),
+            frontiers=tuple(m for h in halves if (m := frontier_move(h, halves, scheduling)) is not None),
             history=tuple(self._entry(half, halves, reason, why) for half in halves),
             leases=leases,
             definitions=tuple(_definition(half) for half in halves),

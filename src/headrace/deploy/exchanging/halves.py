@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from headrace.catalog import FrontierMove, Green, Status, Version
+from headrace.catalog import FrontierMove, Green, SchedulingState, Status, Version
 from headrace.definitions.details import Details
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.refresh.cut.cut import Head
 from headrace.refresh.gather_facts import TableState
 from headrace.refresh.run_context import Outcome
+
+NOTHING_SKIPPED: Mapping[TableName, SchedulingState] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,12 @@ class Halves:
         return (*(other for _, other in self.pairs), *self.leaving)
 
 
-def frontier_move(half: Half, halves: Halves) -> FrontierMove | None:
+def frontier_move(
+    half: Half, halves: Halves, scheduling: Mapping[TableName, SchedulingState] = NOTHING_SKIPPED
+) -> FrontierMove | None:
     """Return the frontier that a generation receives, in terms of the relations it reads then.
+
+    Rows that were skipped go with the contents that lack them. What is only renamed keeps its mark itself.
 
     None where the other one has not read the newest version of a table that is exchanged along: no version of the
     relation read from then on has these rows, so that it is loaded anew by its next refresh. Likewise where there was
@@ -159,4 +165,6 @@ def frontier_move(half: Half, halves: Halves) -> FrontierMove | None:
             return None
     given = half.source.table
     behind = given.companion_behind if given.companion is not None else None
-    return FrontierMove(half.name, Frontier(moved), companion_behind=behind)
+    known = scheduling.get(given.name)
+    skipped = 0 if known is None or half.renamed else known.skipped_rows
+    return FrontierMove(half.name, Frontier(moved), skipped=skipped, companion_behind=behind)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, lake, refresh, see
 
 import headrace
 from headrace.catalog import Catalog, Definition, Publication, Status
 from headrace.definitions.details import Details, SourceUse, to_json
+from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 from headrace.project.new_project import init_project
 from headrace.reasons import FullReason
@@ -49,3 +52,27 @@ def test_what_is_dropped_comes_back_as_it_was(tmp_path: Path) -> None:
         assert paused == {PAUSED}
         assert catalog.frontier(LEFT) == Frontier({ORDERS: 0})
         assert catalog.greens() == ()
+
+
+def test_a_deployment_is_promoted_and_taken_back_whatever_part_of_it_was_already(tmp_path: Path) -> None:
+    root = init_project(tmp_path / "shop").root
+    url = f"sqlite:///{root / 'headrace.db'}"
+    with Catalog.open(url) as catalog, headrace.open(root) as hr:
+        for name in (PAUSED, LEFT):
+            catalog.publish(Publication(definitions=(Definition(name, QUERY, (ORDERS,), details=to_json(DETAILS)),)))
+        see(catalog)
+        catalog.publish(refresh(catalog, Iceberg(url), 1, PAUSED, LEFT))
+        for name in (PAUSED, LEFT):
+            hr.drop_with_green(str(name))
+        hr.promote_green(str(LEFT))
+        assert [t.name for t in hr.promote_all_green().tables] == [str(PAUSED)]
+        assert refusal(hr.promote_all_green) == "ALREADY_PROMOTED"
+        hr.rollback_green(str(LEFT))
+        assert [t.name for t in hr.rollback_green(deployment="green").tables] == [str(PAUSED)]
+        assert refusal(lambda: hr.rollback_green(deployment="green")) == "NOT_PROMOTED"
+
+
+def refusal(act: Callable[[], object]) -> str:
+    with pytest.raises(HeadraceError) as refused:
+        act()
+    return refused.value.code

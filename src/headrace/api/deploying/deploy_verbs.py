@@ -234,14 +234,14 @@ class DeployVerbs(ProjectHandle):
     ) -> PromotionResult:
         """Put all greens of a deployment in the place of their public stream tables.
 
-        Arguments and errors are those of `promote_green`.
+        Those that were promoted before stay so. Arguments and errors are those of `promote_green`.
         """
         from headrace.deploy.promotion_options import PromotionOptions
 
         how = PromotionOptions(
             force, verify, dry_run, rollback_window, keep_fresh, lag_threshold, checks, watch, on_trouble
         )
-        return self._promote(self._chosen(None, deployment), how)
+        return self._promote(_left(self._chosen(None, deployment), None, promoted=False), how)
 
     def rollback_green(self, name: str | None = None, *, deployment: str | None = None) -> PromotionResult:
         """Take a promotion back: former generations become public again, in one transaction.
@@ -250,7 +250,7 @@ class DeployVerbs(ProjectHandle):
 
         Args:
             name: The public stream table.
-            deployment: The deployment, in place of a name.
+            deployment: The deployment, in place of a name: what of it was promoted.
 
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`, `NOT_PROMOTED`, `ROLLBACK_EXPIRED`, `GREEN_OUTDATED`, `DEPLOYMENT_TORN`,
@@ -259,7 +259,7 @@ class DeployVerbs(ProjectHandle):
         """
         from headrace.events import RolledBack
 
-        done = self._promotion().roll_back(self._chosen(name, deployment))
+        done = self._promotion().roll_back(_left(self._chosen(name, deployment), name, promoted=True))
         self._decided(RolledBack(done.deployment, tuple(table.name for table in done.tables)))
         return done
 
@@ -300,3 +300,11 @@ class DeployVerbs(ProjectHandle):
         from headrace.api.deploying.promoting import promotion_of
 
         return promotion_of(self._engine().creator, self._lazy)
+
+
+def _left(found: tuple[Green, ...], name: str | None, *, promoted: bool) -> tuple[Green, ...]:
+    """Return the members of a deployment that an exchange is still to be made of.
+
+    All of them where none is left, so that the exchange itself says why it cannot be; so for a table that was named.
+    """
+    return found if name is not None else tuple(g for g in found if (g.promoted_at is not None) is promoted) or found

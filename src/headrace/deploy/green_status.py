@@ -105,7 +105,7 @@ class _DeploymentState:
             deployment=green.deployment,
             state=state,
             detail=detail,
-            converged=converged,
+            converged=converged and state != "failed",
             lag_versions={str(root): number for root, number in lag.items()},
             lag_seconds=seconds,
             rows=rows,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from headrace.catalog import Catalog
-from headrace.errors import HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
 from headrace.scheduler.lost_spark import LostSpark
@@ -68,10 +68,16 @@ class Deployments:
                 self._worker.deploy(layouts)
             self._told = ""
         except HeadraceError as error:
-            self._ask_after = time.monotonic() + AGAIN_SECONDS
-            if self._told != error.code:
-                self._events.emit(Notice(f"Deployments are left alone for now. [{error.code}] {error.message}"))
-            self._told = error.code
+            self._leave_alone(error)
+        except Exception as defect:
+            self._leave_alone(EnvironmentFault("REFRESH_BROKE", f"Promoting broke: {defect!r}.", retryable=True))
+            raise
+
+    def _leave_alone(self, error: HeadraceError) -> None:
+        self._ask_after = time.monotonic() + AGAIN_SECONDS
+        if self._told != error.code:
+            self._events.emit(Notice(f"Deployments are left alone for now. [{error.code}] {error.message}"))
+        self._told = error.code
 
     def end(self) -> None:
         """Wait for the promotion that is being made."""

@@ -18,6 +18,7 @@ from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler import deployments
+from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.policy.joint_refresh import along
 from headrace.scheduler.scheduler_state import read_scheduler_state
 from headrace.scheduler.work import RunSummary
@@ -54,6 +55,23 @@ def test_deployments_are_seen_to_while_there_are_any(
     assert [n.message for n in notices if isinstance(n, Notice)] == [
         "Deployments are left alone for now. [DISK_FULL] No space is left."
     ]
+
+
+def test_a_defect_leaves_deployments_alone_for_a_while(lake_: Lake, catalog: Catalog) -> None:
+    worker, events, notices = PublishingWorker(lake_, catalog), Events(), list[Event]()
+    events.subscribe(notices.append)
+    worker.deploys = lambda: {}["gone"]
+    spark = LostSpark(events)
+    one = deployments.Deployments(catalog, worker, events, 0.0, spark)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            one.step()
+    (notice,) = (n.message for n in notices if isinstance(n, Notice))
+    assert "[REFRESH_BROKE]" in notice
+    catalog.set_auto_promote("green", {})
+    one.consider(())
+    one.end()
+    assert worker.deployed == 2
 
 
 def run_once(catalog: Catalog, worker: PublishingWorker) -> RunSummary:

@@ -72,6 +72,7 @@ class Exchanging:
         )
 
     def roll_back(self, chosen: Sequence[Green], why: str = "") -> PromotionResult:
+        self.tried += 1
         if self.refusal is not None:
             raise self.refusal
         return self._publish([dataclasses.replace(g, promoted_at=None, keep_until=None, watch=None) for g in chosen])
@@ -269,6 +270,32 @@ def test_a_roll_back_that_is_refused_is_told_once(unattended: Unattended) -> Non
     assert unattended.step(1) == ["watch_failed the fuse of shop.totals has blown"]
     assert unattended.catalog.events(limit=1)[0].fields["refused"] == "GREEN_OUTDATED: Altered since."
     assert unattended.step(1) == []
+
+
+def test_a_roll_back_that_may_pass_is_tried_every_minute_until_the_watch_ends(unattended: Unattended) -> None:
+    unattended.arm(watch="10 minutes")
+    unattended.step()
+    unattended.catalog.blow_fuse(BLUE, {})
+    unattended.promotion.refusal = EnvironmentFault("NO_COMMON_CUT", "Moved on.", retryable=True)
+    unattended.other = unattended.one
+    unattended.promotion.tried = 0
+    for _ in range(14):
+        assert unattended.step(30) == []
+    assert unattended.promotion.tried == 7
+    assert unattended.step(600) == ["watch_failed the fuse of shop.totals has blown"]
+    assert unattended.step(600) == []
+
+
+def test_a_failure_of_another_member_of_its_group_is_no_trouble(unattended: Unattended) -> None:
+    unattended.arm(watch="10 minutes")
+    unattended.step()
+    unattended.catalog.note_failure([BLUE], "DIVIDE_BY_ZERO", "another one fails", lambda _: None)
+    assert unattended.step(1) == []
+    now = unattended.clock.now()
+    lost = HistoryEntry(BLUE, now, now, RanAs.FULL, Outcome.FAILED, error_code="ROLLED_BACK", error_message="no")
+    unattended.catalog.record_failure(lost)
+    assert unattended.step(1) == []
+    assert unattended.public
 
 
 def test_conditions_end_with_the_last_green(unattended: Unattended) -> None:

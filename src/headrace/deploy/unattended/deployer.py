@@ -73,6 +73,7 @@ class Deployer:
         self._failing = failing
         self._clock = clock
         self._checked: dict[TableName, tuple[dt.datetime, list[object]]] = {}
+        self._refused_back: dict[tuple[str, dt.datetime], dt.datetime] = {}
 
     def step(self) -> None:
         """Promote and take back what is due.
@@ -85,6 +86,9 @@ class Deployer:
                 self._alone(armed.name, partial(self._promote, armed.name))
         for (deployment, promoted_at), greens in _watched(self._catalog.greens()).items():
             watch, now = watch_from_json(greens[0].watch or {}), self._clock.now()
+            refused = self._refused_back.get((deployment, promoted_at))
+            if refused is not None and now < min(refused + PAUSE, watch.until):
+                continue
             if now >= watch.until or self._trouble(greens, watch) or self._checks_due(greens, watch, now):
                 self._alone(deployment, partial(self._see_to, deployment, promoted_at, greens))
 
@@ -153,6 +157,8 @@ class Deployer:
             return
         now, watch = self._clock.now(), watch_from_json(chosen[0].watch or {})
         why = self._trouble(chosen, watch) or self._failing_check(chosen, watch, now)
+        if now >= watch.until:
+            self._refused_back.pop((name, promoted_at), None)
         if why is None:
             if now >= watch.until:
                 self._catalog.end_watch(name, promoted_at)
@@ -167,7 +173,8 @@ class Deployer:
         except HeadraceError as error:
             if error.code in SURROUNDINGS:
                 raise
-            if error.retryable:
+            if error.retryable and now < watch.until:
+                self._refused_back[name, promoted_at] = now
                 return
             self._catalog.end_watch(name, promoted_at)
             self._tell(WatchFailed(name, tables, why, f"{error.code}: {error.message}"))

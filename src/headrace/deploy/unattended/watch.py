@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from headrace.catalog import Json, Outcome, SchedulingState, Status, StreamTable
+from headrace.catalog import HistoryEntry, Json, Outcome, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.deploy.promotion_options import PromotionOptions
 from headrace.names import TableName
@@ -77,6 +77,17 @@ def trouble(
         if known.suspended_at is None and known.failures < PATIENCE:
             continue
         last = next(iter(reader.history(name, 1)), None)
-        if last is None or last.outcome is Outcome.OK or last.finished_at <= until:
+        if _its_own(last, known, until):
             return f"refreshes of {name} fail ({known.error_code}): {known.error_message}"
     return None
+
+
+def _its_own(last: HistoryEntry | None, known: SchedulingState, until: dt.datetime) -> bool:
+    """Tell whether a table failed itself; a failure counts for all that were to be published together.
+
+    A defect leaves no line in history, so that it counts whoever had it.
+    """
+    if known.error_code == "REFRESH_BROKE":
+        return True
+    failed = last is not None and last.outcome is Outcome.FAILED and last.error_code != "ROLLED_BACK"
+    return failed and last is not None and last.finished_at <= until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
@@ -94,10 +94,7 @@ class Promotion:
         chosen = ordered(chosen, self.catalog)
         refuse_torn(chosen, self.catalog)
         refuse_unready(chosen, self.catalog, self.clock.now(), how.lag_threshold)
-        now = self.clock.now()
-        until, watch = now + how.rollback_window, watch_of(how, now)
-        noted = None if watch is None else watch.to_json()
-        after = [replace(g, name=promoted_name(g), promoted_at=now, keep_until=until, watch=noted) for g in chosen]
+        after = [replace(g, name=promoted_name(g)) for g in chosen]
         refuse_taken(chosen, after, self.catalog)
         broken = self._broken(chosen)
         followers = self._followers(chosen, {b.reader for b in broken}, tolerant=False)
@@ -110,11 +107,11 @@ class Promotion:
             return PromotionResult(
                 chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed, lost_keys=keys
             )
-        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, verify=how.verify, checks=how.checks)
+        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, how)
         if not how.keep_fresh:
             self.catalog.pause([green.name for green in after if not green.public])
         seconds = round(time.monotonic() - begin, 3)
-        return replace(result, seconds=seconds, keep_until=until, lost_keys=keys)
+        return replace(result, seconds=seconds, lost_keys=keys)
 
     def roll_back(self, chosen: Sequence[Green], why: str = "") -> PromotionResult:
         """Put former generations back in the place of the public stream tables.
@@ -168,9 +165,8 @@ class Promotion:
         after: Sequence[Green],
         reason: FullReason,
         broken: Sequence[BrokenReader],
+        how: PromotionOptions | None = None,
         *,
-        verify: bool = False,
-        checks: Mapping[str, str] | None = None,
         why: str = "",
     ) -> PromotionResult:
         tolerant = reason is FullReason.ROLLED_BACK
@@ -195,24 +191,28 @@ class Promotion:
                     if error.code != "NO_COMMON_CUT" or last or failed is not None:
                         raise failed or error from None
                     continue
-                if checks:
-                    refuse_failing(checks, {g.original: g.name for g in chosen}, self.exchange.session)
+                if how is not None and how.checks:
+                    refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
                 pairs, moves = self._states(chosen, after)
                 self.exchange.put_back(pairs, moves, leases())  # what a process that was killed has left
                 tables = {t.name: t for t in self.catalog.stream_tables()}
                 settings = {p.green.name: settings_of(p.other.table) for p in pairs}
                 settings |= {m.green.name: settings_of(m.state.table) for m in moves}
                 settings = with_pauses(settings, self.catalog.scheduling_states())
+                following: GroupRefresh | None = None
                 try:
                     halves = self.exchange.write(pairs, moves, chosen[0].deployment)
-                    if verify:
+                    if how is not None and how.verify:
                         _refuse_different(halves)
                     moved = {half.name for half, _ in halves.pairs if half.moved}
                     followers = self._followers(chosen, stopping, tolerant=tolerant, changed=moved)
                     following = self._following(followers, halves, heads, leases, tolerant=tolerant)
+                    greens = [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)]
+                    if how is not None:  # only now, or its window and its watch would pass while it waits
+                        greens = _stamped(greens, how, self.clock.now())
                     record, seconds = self.exchange.publish(
                         halves,
-                        [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)],
+                        greens,
                         leases,
                         reason=reason,
                         stops=stops(broken, tables),
@@ -220,7 +220,9 @@ class Promotion:
                         following=following,
                         groups=followers.groups if following is not None else (),
                     )
-                except BaseException:
+                except BaseException as error:
+                    if following is not None:
+                        following.give_up(error)
                     self.exchange.put_back(pairs, moves, leases())
                     raise
             return PromotionResult(
@@ -230,6 +232,7 @@ class Promotion:
                 publish_seconds=round(seconds, 4),
                 broken=tuple(broken),
                 frontier={str(root): version for root, version in cut.items()},
+                keep_until=greens[0].keep_until,
                 followed=tuple(map(str, followers.names)) if following is not None else (),
             )
         raise AssertionError("the last try returns or raises")
@@ -374,6 +377,13 @@ class Promotion:
         before, after = (from_json(self.catalog.stream_table(name).details) for name in (green.original, green.name))
         added, dropped = _columns_changed(before, after)
         return Exchanged(str(green.original), str(then), columns_added=added, columns_dropped=dropped)
+
+
+def _stamped(greens: Sequence[Green], how: PromotionOptions, now: dt.datetime) -> list[Green]:
+    """Return members as they are once they are promoted, now."""
+    watch, until = watch_of(how, now), now + how.rollback_window
+    noted = None if watch is None else watch.to_json()
+    return [replace(g, promoted_at=now, keep_until=until, watch=noted) for g in greens]
 
 
 def _columns_changed(before: Details, after: Details) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -311,6 +311,6 @@ def _no_common_cut(name: TableName) -> EnvironmentFault:
     return EnvironmentFault(
         "NO_COMMON_CUT",
         f"The generations of {name} do not stand at one cut, as its sources moved on; nothing was exchanged.",
-        hint=AGAIN,
+        hint=f"{AGAIN} Where its group stands still because a query fails, `CREATE OR REPLACE` mends that in place.",
         retryable=True,
     )

@@ -83,9 +83,10 @@ def trouble(
 
 
 def _its_own(last: HistoryEntry | None, known: SchedulingState, until: dt.datetime) -> bool:
-    """Tell whether a table failed itself; a failure counts for all that were to be published together.
+    """Tell whether a table failed itself.
 
-    A defect leaves no line in history, so that it counts whoever had it.
+    A failure counts for all that were to be published together. A defect leaves no line in history, so that it counts
+    whoever had it.
     """
     if known.error_code == "REFRESH_BROKE":
         return True

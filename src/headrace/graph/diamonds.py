@@ -130,7 +130,7 @@ def tops(dag: Dag[Name], bottom: Name) -> frozenset[Name]:
     if number is None or len(places.ways.producers[number]) < 2:
         return frozenset()
     block = Block(places.ways, [number])
-    around = block.through(places.cyclic) if any(places.cyclic) else [0] * block.size
+    around = places.around(block)
     return frozenset(places.names[n] for n in range(block.size) if block.parted[n] & ~around[n])
 
 
@@ -152,6 +152,10 @@ class _Places(Generic[Name]):
                 consumers[producer].append(number)
         self.ways = Ways(producers, consumers)
         self.bottoms = [number for number, read in enumerate(producers) if len(read) > 1]
+
+    def around(self, block: Block) -> list[int]:
+        """Return, by name, the bottoms of a block to which a cycle lies on the way."""
+        return block.through(self.cyclic) if any(self.cyclic) else [0] * block.size
 
     def diamonds(self, bottom: int, at: Iterable[int]) -> list[Diamond[Name]]:
         """Return the diamonds of one bottom, by tops; all ways are followed once."""
@@ -230,7 +234,7 @@ def _look(places: _Places[Name], wanted: Wanted[Name], block: Block, found: _Fou
     aligned = _those(places, block, wanted.aligned) & met
     kept = [flags & atomic for flags in parted]
     if aligned:
-        around = block.through(places.cyclic)
+        around = places.around(block)
         for number in range(block.size):
             every = places.names[number] in wanted.cut_at_once
             kept[number] |= parted[number] & aligned & (aligned if every else around[number])

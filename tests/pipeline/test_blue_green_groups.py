@@ -77,6 +77,28 @@ def test_the_rest_of_a_group_follows_at_once(hr: Headrace, ns: str) -> None:
     hr.cancel_green(deployment="green")
 
 
+def test_a_promoted_member_that_holds_up_its_group_is_taken_back(hr: Headrace, ns: str) -> None:
+    hr.sql(f"CREATE TABLE {ns}.o (id BIGINT, a INT) USING iceberg; INSERT INTO {ns}.o VALUES (1, 10), (2, 2)")
+    hr.create_stream_table(f"{ns}.big", f"SELECT id, a FROM {ns}.o WHERE a >= 10")
+    hr.create_stream_table(f"{ns}.small", f"SELECT id, a FROM {ns}.o WHERE a < 10")
+    hr.create_stream_table(f"{ns}.both", f"SELECT * FROM {ns}.big UNION ALL SELECT * FROM {ns}.small")
+    hr.create_green(f"{ns}.big", f"SELECT id, CAST(100 / (a - 30) AS INT) AS a FROM {ns}.o WHERE a >= 10")
+    hr.promote_green(f"{ns}.big")
+    hr.sql(f"INSERT INTO {ns}.o VALUES (3, 30), (4, 4)")
+    hr.refresh(f"{ns}__green_previous.big")
+    group = tuple(t.name for t in hr._catalog.stream_tables() if t.name.table in {"big", "small", "both"})
+    public = [name for name in group if name.namespace == (ns,)]
+    hr._catalog.note_failure(public, "DIVIDE_BY_ZERO", "no", lambda _: None)  # as a scheduler does for a group
+
+    back = hr.rollback_green(f"{ns}.big")
+    assert set(back.followed) == {f"{ns}.small", f"{ns}.both"}
+    assert rows(hr, f"{ns}.both") == [(1, 10), (2, 2), (3, 30), (4, 4)]
+    assert all(hr._catalog.scheduling_states()[name].held_up is None for name in public)
+    check(hr, ns)
+
+    hr.cancel_green(deployment="green")
+
+
 def code_of(act: Callable[[], object]) -> str | None:
     error = refusal(act)
     return None if error is None else error.code

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
+from headrace.catalog.state.reader import Reader
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of, was_paused, with_pauses
@@ -36,6 +37,7 @@ from headrace.deploy.readiness import (
     refuse_altered,
     refuse_apart,
     refuse_changed,
+    refuse_cut_apart,
     refuse_followers_apart,
     refuse_taken,
     refuse_torn,
@@ -171,8 +173,10 @@ class Promotion:
     ) -> PromotionResult:
         tolerant = reason is FullReason.ROLLED_BACK
         stopping = {b.reader for b in broken}
+        whole = True
         for last in [False] * (TRIES - 1) + [True]:
-            followers = self._followers(chosen, stopping, tolerant=tolerant)
+            whole = not whole  # every other time, as a group that fails may stand still without the exchange
+            followers = self._followers(chosen, stopping, tolerant=tolerant, whole=whole)
             self._bring_together(chosen, followers, self.creator.refresher.heads(), tolerant=tolerant)
             names = {g.original for g in chosen} | {g.name for g in (*chosen, *after)} | set(followers.names)
             resources = [resource_of(n) for n in sorted(names)]
@@ -184,8 +188,13 @@ class Promotion:
                 members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
                     with self.catalog.reading() as reader:
-                        cut = refuse_apart(chosen, reader, members)
-                        if not tolerant:
+                        try:
+                            cut, moved_on = refuse_apart(chosen, reader, members), False
+                        except HeadraceError:
+                            if not whole or failed is not None:
+                                raise
+                            cut, moved_on = self._moved_on(chosen, reader, members, followers, heads), True
+                        if not (tolerant or moved_on):
                             refuse_followers_apart(followers.names, reader, cut)
                 except HeadraceError as error:
                     if error.code != "NO_COMMON_CUT" or last or failed is not None:
@@ -205,8 +214,12 @@ class Promotion:
                     if how is not None and how.verify:
                         _refuse_different(halves)
                     moved = {half.name for half, _ in halves.pairs if half.moved}
-                    followers = self._followers(chosen, stopping, tolerant=tolerant, changed=moved)
-                    following = self._following(followers, halves, heads, leases, tolerant=tolerant)
+                    followers = self._followers(
+                        chosen, stopping, tolerant=tolerant and not moved_on, changed=moved, whole=moved_on
+                    )
+                    following = self._following(
+                        followers, halves, heads, leases, tolerant=tolerant and not moved_on, moved_on=moved_on
+                    )
                     greens = [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)]
                     if how is not None:  # only now, or its window and its watch would pass while it waits
                         greens = _stamped(greens, how, self.clock.now())
@@ -254,6 +267,7 @@ class Promotion:
         *,
         tolerant: bool,
         changed: Collection[TableName] | None = None,
+        whole: bool = False,
     ) -> Followers:
         """Return members of groups that are published with an exchange of others.
 
@@ -262,13 +276,17 @@ class Promotion:
             stopping: Readers that stop with it.
             tolerant: Have nobody follow where not all can, rather than refuse that.
             changed: The public tables whose rows change; None where only definitions can tell.
+            whole: As for `followers_of`; then also those follow whose last refresh failed, as groups fail together.
         """
         with self.catalog.reading() as reader:
             tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
         after = grouping(public_after(chosen, tables), self.creator.refresher.defaults, databases)
-        left_alone = {*held_up(tables, self.catalog.scheduling_states()), *(n for n in tables if str(n) in stopping)}
+        scheduling = self.catalog.scheduling_states()
+        if whole:
+            scheduling = {n: replace(state, suspended_at=None, retry_at=None) for n, state in scheduling.items()}
+        left_alone = {*held_up(tables, scheduling), *(n for n in tables if str(n) in stopping)}
         left_alone |= {name for name, table in tables.items() if table.status is Status.NEW}
-        followers = followers_of(after, chosen, left_alone)
+        followers = followers_of(after, chosen, left_alone, whole=whole)
         if changed is None:
             changed = redefined(chosen, tables)
         try:
@@ -279,6 +297,27 @@ class Promotion:
             return NONE_FOLLOW
         return followers
 
+    def _moved_on(
+        self,
+        chosen: Sequence[Green],
+        reader: Reader,
+        members: Mapping[TableName, Collection[TableName]],
+        followers: Followers,
+        heads: Cut,
+    ) -> dict[TableName, int]:
+        """Return the cut to which an exchange moves groups that stand still without it.
+
+        Raises:
+            EnvironmentFault: `NO_COMMON_CUT`, retryable.
+        """
+        moving = {*followers.names, *followers.behind}
+        cut = refuse_apart(chosen, reader, {name: set(unit) - moving for name, unit in members.items()})
+        refuse_cut_apart(cut, heads.versions(cut))
+        exchanged, tables = {g.original for g in chosen}, {t.name: t for t in reader.stream_tables()}
+        read = {source for name in followers.names for source in tables[name].sources if source in tables}
+        refuse_followers_apart(sorted(read - exchanged - moving), reader, cut)
+        return cut
+
     def _following(
         self,
         followers: Followers,
@@ -287,19 +326,23 @@ class Promotion:
         leases: Callable[[], tuple[Lease, ...]],
         *,
         tolerant: bool,
+        moved_on: bool,
     ) -> GroupRefresh | None:
         """Refresh what follows an exchange over what is staged of it, up to publishing.
+
+        Where the exchange moves a group on, its members follow whether rows are exchanged or not.
 
         Raises:
             HeadraceError: `GROUP_CANNOT_FOLLOW`, or what may pass, unless that is to be tolerated.
         """
         staged = {half.name: head for half, _ in halves.pairs if (head := half.staged) is not None}
-        if not followers.names or not staged:
+        if not followers.names or not (staged or moved_on):
             return None
         beside = {half.name: half.details for half, _ in halves.pairs if half.name in staged}
         following = self.creator.follow(followers.names, heads, staged, beside, leases)
         try:
-            following.begin()
+            if following.begin() is not None:
+                return None
             for part in following.parts:
                 following.prepare(part)
         except BaseException as error:

@@ -307,6 +307,20 @@ def refuse_followers_apart(followers: Sequence[TableName], reader: Reader, cut: 
             raise _no_common_cut(name)
 
 
+def refuse_cut_apart(cut: Mapping[TableName, int], now: Mapping[TableName, int]) -> None:
+    """Refuse a cut that is another one than root sources stand at.
+
+    Args:
+        cut: The versions of root sources at which generations stand.
+        now: Those at which others are refreshed.
+
+    Raises:
+        EnvironmentFault: `NO_COMMON_CUT`, retryable.
+    """
+    if other := next((root for root, version in cut.items() if now.get(root) != version), None):
+        raise _no_common_cut(other)
+
+
 def _no_common_cut(name: TableName) -> EnvironmentFault:
     return EnvironmentFault(
         "NO_COMMON_CUT",

@@ -24,10 +24,12 @@ class Followers:
     Args:
         names: The stream tables, producers first.
         groups: Their groups, each by all its members, producers first.
+        behind: Members of these that are refreshed by nobody, and what reads them.
     """
 
     names: tuple[TableName, ...] = ()
     groups: tuple[tuple[TableName, ...], ...] = ()
+    behind: frozenset[TableName] = frozenset()
 
 
 NONE_FOLLOW = Followers()
@@ -47,28 +49,37 @@ def public_after(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable
     return after
 
 
-def followers_of(after: Grouping, chosen: Sequence[Green], left_alone: Collection[TableName] = ()) -> Followers:
+def followers_of(
+    after: Grouping, chosen: Sequence[Green], left_alone: Collection[TableName] = (), *, whole: bool = False
+) -> Followers:
     """Return what has to follow an exchange.
 
     Args:
         after: The units after it.
         chosen: The members that are exchanged.
         left_alone: Stream tables that are refreshed by nobody, such as paused ones; what reads them stays behind, too.
+        whole: Have all members of the groups follow, as these stand still without the exchange; but for groups where
+            one that is exchanged reads another that is not.
     """
     moved = {g.original for g in chosen if g.role is Role.EXCHANGE}
     arrived = {g.original for g in chosen if not g.public}
     names: set[TableName] = set()
+    behind: set[TableName] = set()
     groups = []
     for unit in dict.fromkeys(after.units.unit_of[name] for name in sorted(moved)):
         members = after.units.members[unit]
         stay = [name for name in members if name in left_alone and name not in arrived]
         stay += [name for name in after.graph.downstream(*stay) if name not in arrived]
         below = after.graph.downstream(*moved.intersection(members))
+        others = [name for name in members if name not in below and name not in arrived]
+        if whole and arrived.isdisjoint(after.graph.downstream(*others)):
+            below = members
+        behind.update(stay)
         follow = [name for name in below if name in members and name not in stay and name not in arrived]
         if follow:
             names.update(follow)
             groups.append(members)
-    return Followers(after.graph.order(names), tuple(groups))
+    return Followers(after.graph.order(names), tuple(groups), frozenset(behind))
 
 
 def redefined(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable]) -> frozenset[TableName]:

@@ -150,6 +150,8 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(hr: Headrace, ns: st
     assert code_of(lambda: hr.drop_stream_table(green)) == "IN_DEPLOYMENT"
     assert code_of(lambda: hr.create_stream_table(green, "SELECT 1 AS x", or_replace=True)) == "IN_DEPLOYMENT"
     assert code_of(lambda: hr.create_stream_table(f"{ns}.x", f"SELECT * FROM {green}")) == "GREEN_SOURCE"
+    by_its_own_name = f"SELECT count(*) AS n FROM {green}"
+    assert code_of(lambda: hr.create_green(totals, by_its_own_name, deployment="v2")) == "GREEN_SOURCE"
     assert code_of(lambda: hr.rollback_green(lines)) == "NOT_PROMOTED"
     hr.create_green(totals, deployment="v2", initialize=False)
     assert code_of(lambda: hr.promote_green(lines)) == "DEPLOYMENT_TORN"

@@ -38,9 +38,9 @@ CODES = (
     ),
     ErrorCode(
         "GREEN_SOURCE",
-        message="A stream table would read a green from outside its deployment.",
-        cause="The green ends with the deployment.",
-        remedy="Read the public table, or make a green of the reader, too.",
+        message="A query names a green, or a former generation.",
+        cause="It ends with its deployment, and its name with it.",
+        remedy="Name the public table: a green of the same deployment reads the green for it.",
         retry="no",
     ),
     ErrorCode(

@@ -83,8 +83,8 @@ def define(
     sources, views = relations_read(
         query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
     )
-    sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
     _refuse_greens(sources, catalog, deployment)
+    sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
     for source in sources:
         with suppress(HeadraceError):  # one that is not there is told of with its place in the query
             look_anew((source,), session.runner())
@@ -112,13 +112,17 @@ def define(
 
 
 def _refuse_greens(sources: Iterable[TableName], catalog: Catalog, deployment: str) -> None:
-    """Refuse to read a second generation from outside its deployment: it ends with that."""
-    of = {green.name: green.deployment for green in catalog.greens() if not green.public}
-    if other := next((s for s in sources if of.get(s, deployment) != deployment), None):
+    """Refuse a query that names a second generation, which ends with its deployment."""
+    greens = {green.name: green for green in catalog.greens() if not green.public}
+    if other := next((greens[s] for s in sources if s in greens), None):
+        own = other.deployment == deployment
         raise UserError(
             "GREEN_SOURCE",
-            f"{other} belongs to deployment {of[other]}, and is gone when that ends; stream tables cannot read it.",
-            hint="Read the public table, or make the reader part of the deployment: `headrace deploy create`.",
+            f"{other.name} belongs to deployment {other.deployment}, and is gone when that ends; "
+            "stream tables cannot read it by that name.",
+            hint=f"Write {other.original}: within the deployment, the green is read for it."
+            if own
+            else "Read the public table, or make the reader part of the deployment: `headrace deploy create`.",
         )
 
 

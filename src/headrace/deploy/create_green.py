@@ -86,7 +86,7 @@ def create_green(
     }
     redirects = {**members, wanted.original: name}
     details = _defined(wanted, blue, redirects, catalog, session, plans)
-    spec = _spec(wanted, blue, name)
+    spec = spec_of_green(wanted, blue, name)
     require_differential(details, spec.refresh_mode)
     _refuse_cycles(wanted.original, name, details, redirects, catalog)
     then = {} if blue is None else settings_of(blue)
@@ -172,21 +172,27 @@ def _replaceable(blue: StreamTable) -> StreamTable:
     return blue
 
 
-def _spec(wanted: GreenSpec, blue: StreamTable | None, name: TableName) -> TableSpec:
-    """Return what is to be created: what was not asked for is as of the public one."""
-    given = {} if wanted.options is None else wanted.options
+def spec_of_green(wanted: GreenSpec, blue: StreamTable | None, name: TableName) -> TableSpec:
+    """Return what is to be created: what was not asked for is as of the public one.
+
+    Args:
+        wanted: What was asked for.
+        blue: The public stream table; None for one that is new.
+        name: What the green is called.
+    """
+    given = {key.lower(): text for key, text in (wanted.options or {}).items()}
     if blue is None:
         query, schedule, mode, options = wanted.query or "", wanted.schedule, wanted.refresh_mode, given
     else:
         query, schedule = wanted.query or blue.query, wanted.schedule or blue.schedule
-        mode, options = wanted.refresh_mode or blue.refresh_mode, given if wanted.options is not None else blue.options
+        mode, options = wanted.refresh_mode or blue.refresh_mode, {**blue.options, **given}
     return TableSpec(
         name=name,
         query=query,
         schedule=schedule,
         refresh_mode=mode or RefreshMode.AUTO,
         initialize=wanted.initialize,
-        options=dict(options),
+        options=options,
     )
 
 
@@ -250,7 +256,7 @@ def _refuse_cycles(
     named = {blue: tuple(public.get(s, s) for s in own) for blue, own in promoted.items()}
     for graph, place in ((Dag({**reads, name: sources}), name), (Dag({**reads, **named}), original)):
         if path := graph.cycle(through=place):
-            raise cycle_error(path)
+            raise cycle_error(path, of_greens=True)
 
 
 def _readers(original: TableName, greens: Iterable[TableName], catalog: Catalog) -> list[TableName]:

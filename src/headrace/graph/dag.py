@@ -189,11 +189,18 @@ def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:
     return tuple(sorted(names, key=str))
 
 
-def cycle_error(path: tuple[Name, ...]) -> UserError:
-    """Return the refusal of a definition that would close a cycle, given as a path."""
+def cycle_error(path: tuple[Name, ...], *, of_greens: bool = False) -> UserError:
+    """Return the refusal of a definition that would close a cycle, given as a path.
+
+    Args:
+        path: The cycle.
+        of_greens: Whether a deployment would close it, which none may.
+    """
     return UserError(
         "CYCLE",
         f"{path[0]} would depend on itself: {' reads '.join(str(name) for name in path)}.",
-        hint="Change one of these queries so that the circle is broken; or, if it is meant, set allow_cycles = true in "
+        hint="Change one of these queries so that the circle is broken; deployments bring no cycles."
+        if of_greens
+        else "Change one of these queries so that the circle is broken; or, if it is meant, set allow_cycles = true in "
         "headrace.toml (docs/cycles.md).",
     )

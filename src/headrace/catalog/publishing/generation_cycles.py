@@ -45,7 +45,7 @@ def refuse_cycles(connection: Connection, publication: Publication) -> None:
     graph = Dag(reads)
     for definition in publication.definitions:
         if definition.name in graph and (path := graph.cycle(through=definition.name)):
-            raise cycle_error(path)
+            raise cycle_error(path, of_greens=True)
 
 
 def refuse_left_readers(connection: Connection, publication: Publication) -> None:

@@ -25,7 +25,8 @@ CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, tot
 """
 
 
-DEPLOYMENT = f"layout_{LAYOUT}_totals"
+def deployment_in(ns: str) -> str:
+    return f"layout_{LAYOUT}_{ns}__totals"
 
 
 def make_older(hr: Headrace, ns: str) -> TableName:
@@ -66,7 +67,7 @@ def modes(hr: Headrace, ns: str) -> list[str]:
 def test_a_refresh_brings_the_layout_beside_and_readers_follow_by_change(upgraded: Headrace, ns: str) -> None:
     hr = upgraded
     (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
-    assert totals.held_up == f"waiting for its new layout: deployment {DEPLOYMENT}, not made yet"
+    assert totals.held_up == f"waiting for its new layout: deployment {deployment_in(ns)}, not made yet"
     hr.refresh([f"{ns}.totals", f"{ns}.outside"])
     assert modes(hr, ns) == ["DIFFERENTIAL"]
     check(hr, ns)
@@ -79,13 +80,13 @@ def test_schedulers_bring_it_and_a_failing_load_leaves_the_table_as_it_was(upgra
     assert hr.run(once=True).failed == 1
     (totals,) = [info for info in hr.status() if info.name == f"{ns}.totals"]
     assert (totals.held_up or "").startswith(
-        f"waiting for its new layout: deployment {DEPLOYMENT}, failed: ARITHMETIC_ERROR"
+        f"waiting for its new layout: deployment {deployment_in(ns)}, failed: ARITHMETIC_ERROR"
     )
     with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
         hr.refresh(f"{ns}.totals")
     assert hr.spark.table(f"lake.{ns}.totals").collect() == before
     hr.spark.sql(f"DELETE FROM lake.{ns}.orders WHERE id = 6")
-    hr.cancel_green(deployment=DEPLOYMENT)  # so that no pause has to be waited for
+    hr.cancel_green(deployment=deployment_in(ns))  # so that no pause has to be waited for
     assert hr.run(once=True).failed == 0
     check(hr, ns)
 
@@ -93,10 +94,10 @@ def test_schedulers_bring_it_and_a_failing_load_leaves_the_table_as_it_was(upgra
 def test_it_is_loaded_in_place_or_dropped_where_a_user_says_so(upgraded: Headrace, ns: str) -> None:
     hr, name = upgraded, TableName(LAKE, (ns,), "totals")
     with pytest.raises(UserError, match="INVALID_NAME"):
-        hr.create_green(f"{ns}.totals", deployment=DEPLOYMENT)
+        hr.create_green(f"{ns}.totals", deployment=deployment_in(ns))
     upgrades = layout_upgrades_of(hr._engine().creator, hr._lazy)
     upgrades.begin([name])
-    assert [green.deployment for green in hr.green_status()] == [DEPLOYMENT]
+    assert [green.deployment for green in hr.green_status()] == [deployment_in(ns)]
     assert hr.refresh(f"{ns}.totals", full=True).mode is Mode.FULL
     upgrades.begin([])
     hr.refresh(f"{ns}.outside")

@@ -17,7 +17,7 @@ from headrace.errors import EnvironmentFault
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.refresh.cut.cut import Cut
-from headrace.refresh.definition.layout_waits import refuse_waiting, waiting_in
+from headrace.refresh.definition.layout_waits import is_layout_deployment, refuse_waiting, waiting_in
 from headrace.refresh.groups.grouping import Defaults
 from headrace.results.refresh_results import RefreshMode
 from headrace.schedule import parse_schedule
@@ -28,7 +28,7 @@ from headrace.semantics import Semantics
 ORDERS, TOTALS, TOP = lake("shop.orders"), lake("shop.totals"), lake("shop.top")
 DETAILS = Details("SELECT 1", (), Semantics(), (), (), {}, (), None, {})
 LIMIT = Defaults(layout_limit=100)
-DEPLOYMENT = f"layout_{LAYOUT}_totals"
+DEPLOYMENT = f"layout_{LAYOUT}_shop__totals"
 
 
 def stored(
@@ -63,6 +63,18 @@ def test_a_small_table_over_a_large_source_waits(seen: Catalog) -> None:
     assert waiting_in(seen, LIMIT) == {}
     seen.observe([Observation(ORDERS, 2, "uuid", row_count=101)])
     assert waiting_in(seen, LIMIT) == {TOTALS: DEPLOYMENT}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("a.totals", "b.totals"), ("a_b.c", "a.b_c"), ("a.ä", "a.ö"), (f"a.{'t' * 63}x", f"a.{'t' * 63}y")],
+)
+def test_units_have_deployments_of_their_own(seen: Catalog, one: str, other: str) -> None:
+    for name in (one, other):
+        stored(seen, lake(name), ORDERS)
+    names = set(waiting_in(seen, LIMIT).values())
+    assert len(names) == 2
+    assert all(is_layout_deployment(name) and len(name) <= 63 for name in names)
 
 
 def test_a_group_waits_as_a_whole(seen: Catalog) -> None:

@@ -6,6 +6,7 @@ have stored.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 
@@ -19,6 +20,9 @@ from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
 from headrace.results.refresh_results import RefreshMode
 
 _DEPLOYMENT = re.compile(r"layout_\d+_\w+", re.ASCII)
+
+_LENGTH = 63
+"""How long the name of a deployment may be."""
 
 
 def is_layout_deployment(name: str) -> bool:
@@ -99,5 +103,14 @@ def _deployment(unit: TableName, members: Collection[TableName], greens: Sequenc
     there = {g.deployment for g in greens if g.original in members or g.name in members}
     if not all(map(is_layout_deployment, there)) or len(there) > 1:
         return None
-    slug = re.sub(r"\W", "_", unit.table, flags=re.ASCII)
-    return next(iter(there), f"layout_{LAYOUT}_{slug}"[:63])
+    return next(iter(there), _named_after(unit))
+
+
+def _named_after(unit: TableName) -> str:
+    """Return the name of a unit's deployment; no two units share one."""
+    plain = "__".join((*unit.namespace, unit.table))
+    name = f"layout_{LAYOUT}_" + re.sub(r"\W", "_", plain, flags=re.ASCII)
+    if name.endswith(plain) and len(name) <= _LENGTH:
+        return name
+    digest = hashlib.sha256(str(unit).encode()).hexdigest()[:8]
+    return f"{name[: _LENGTH - 9]}_{digest}"

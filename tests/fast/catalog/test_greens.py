@@ -48,7 +48,7 @@ def exchange(iceberg: Iceberg) -> Publication:
         greens=(
             dataclasses.replace(BESIDE, name=PREVIOUS, promoted_at=START, keep_until=START + dt.timedelta(days=1)),
         ),
-        stops=(Stop(TOP, "SOURCE_SCHEMA_CHANGED", "gone"),),
+        stops=(Stop(TOP, "SOURCE_SCHEMA_CHANGED", "gone"), Stop(THIRD, "SOURCE_SCHEMA_CHANGED", "dropped by now")),
     )
 
 

@@ -85,6 +85,7 @@ def test_a_table_is_to_go_and_stays(run: Run, deployed: Path) -> None:
         }
 
     assert roles() == {"s.b": "exchange", "s.old": "drop"}
-    run("deploy", "cancel", "s.old", "-p", deployed)
+    ended = run("deploy", "cancel", "s.old", "-p", deployed)
+    assert ended.output == "Ended; there was nothing to drop.\n"
     assert roles() == {"s.b": "exchange"}
     assert "s.old" in run("status", "-p", deployed).output

@@ -193,6 +193,12 @@ def stop(connection: Connection, name: TableName, code: str, reason: str, now: d
     _update(connection, name, now, {"status": Status.STOPPED.value, "stopped_code": code, "stopped_reason": reason})
 
 
+def stop_if_there(connection: Connection, name: TableName, code: str, reason: str, now: dt.datetime) -> None:
+    """Stop a stream table as `stop` does, unless it was dropped meanwhile."""
+    if read_streams(connection, name):
+        stop(connection, name, code, reason, now)
+
+
 def set_log(connection: Connection, name: TableName, now: dt.datetime, log: TableName | None) -> None:
     """Say where a stream table's change log is; None means that it has none.
 

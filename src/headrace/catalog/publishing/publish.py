@@ -83,7 +83,7 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
     scheduler_rows.note_skipped(connection, skipped, recomputed, record.published_at)
     for stop in publication.stops:
-        definition_writer.stop(connection, stop.stream, stop.code, stop.reason, record.published_at)
+        definition_writer.stop_if_there(connection, stop.stream, stop.code, stop.reason, record.published_at)
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +226,11 @@ def cancel(asked: Invocation, name: str | None, deployment: str | None) -> None:
     _one_of(name, deployment)
     with asked.open() as hr:
         dropped = hr.cancel_green(name, deployment=deployment)
-    confirm(asked, {"dropped": list(dropped)}, f"Dropped: {', '.join(dropped)}.")
+    confirm(asked, {"dropped": list(dropped)}, _ended(dropped))
+
+
+def _ended(dropped: Sequence[str]) -> str:
+    return f"Dropped: {', '.join(dropped)}." if dropped else "Ended; there was nothing to drop."
 
 
 def _one_of(name: str | None, deployment: str | None) -> None:

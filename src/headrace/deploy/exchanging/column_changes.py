@@ -93,4 +93,5 @@ def stops(broken: Sequence[BrokenReader], tables: Mapping[TableName, StreamTable
             f"define the stream table again: CREATE OR REPLACE STREAM TABLE {reader} AS …",
         )
         for reader, b in sorted(first.items())
+        if reader in named  # it may have been dropped meanwhile
     )

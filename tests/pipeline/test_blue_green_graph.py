@@ -139,7 +139,12 @@ def test_what_comes_and_goes_is_refused_plainly(hr: Headrace, ns: str) -> None:
     assert hr._catalog.greens() == green
     reads = {g.name.table: [str(s) for s in hr._catalog.stream_table(g.name).sources] for g in green}
     assert reads == {"also": [lines], "totals": [lines]}
+    hr.create_green(lines, initialize=False)
+    hr.refresh([f"{ns}__green.also", f"{ns}__green.totals"])  # over the public one as long as it is not loaded
+    hr.refresh(f"{ns}__green.lines")
     hr.refresh()
+    reads = {g.name.table: [str(s) for s in hr._catalog.stream_table(g.name).sources] for g in green}
+    assert reads == {"also": [f"{ns}__green.lines"], "totals": [f"{ns}__green.lines"]}
     assert rows(hr, f"{ns}__green.totals") == before
     assert len(rows(hr, f"{ns}__green.also")) == 3
     assert all_ok(hr, ns)

@@ -55,7 +55,7 @@ def create_green(
 ) -> RefreshResult | None:
     """Create a green and load it.
 
-    Greens of the deployment that read its original read it instead.
+    Greens of the deployment that read its original read it instead: at once, or once it is loaded, where that is later.
 
     Args:
         wanted: The green.
@@ -93,7 +93,8 @@ def create_green(
     role = Role.EXCHANGE if blue is not None else Role.NEW
     green = Green(name, wanted.deployment, wanted.original, then, clock.now(), role=role)
     loaded = creator.create_green(spec, details, green)
-    _redirect(green, redirects, _readers(wanted.original, members.values(), catalog), creator)
+    if wanted.initialize:
+        _redirect(green, redirects, _readers(wanted.original, members.values(), catalog), creator)
     return loaded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.catalog import Catalog, StreamTable
+from headrace.catalog import Catalog, Status, StreamTable
 from headrace.compiler.layout import LAYOUT
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json
@@ -39,8 +39,8 @@ class Outdated:
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
         of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
-        recomputed does not store, or it has left its cycle. A green that reads a public table of which there is a green
-        in its deployment by now, too.
+        recomputed does not store, or it has left its cycle. A green that reads a public table of which there is a
+        loaded green in its deployment by now, too.
 
         Args:
             table: The stream table.
@@ -59,12 +59,15 @@ class Outdated:
         return table.companion is None and needs_companion(details, table.refresh_mode)
 
     def _redirects(self, details: Details) -> dict[TableName, TableName]:
-        """Return what a green reads in whose place: the greens of its deployment as they are now."""
+        """Return what a green reads in whose place: loaded greens of its deployment."""
         if not details.deployment:
             return {}
         greens = [g for g in self.catalog.greens() if g.deployment == details.deployment]
         own = {g.original: g.name for g in greens if g.promoted_at is None and g.name != g.original}
-        return own if own.items() & details.redirects.items() else {}  # a former generation stays by itself
+        if not own.items() & details.redirects.items():
+            return {}  # a former generation stays by itself
+        new = {t.name for t in self.catalog.stream_tables() if t.status is Status.NEW}
+        return {original: name for original, name in own.items() if name not in new}
 
     def is_old(self, details: Details, keys: SourceKeys) -> bool:
         """Return whether what a stream table was compiled from is not that any more."""

@@ -185,6 +185,8 @@ def test_schedulers_promote_by_themselves_and_take_back_what_they_watch(hr: Head
     assert (info.state, info.watched_until) == ("converged", None)
     assert info.refused is not None
     assert info.refused.startswith("CHECK_FAILED: Check small finds 1 row(s)")
+    assert code_of(lambda: hr.promote_all_green(dry_run=True, checks={"small": check})) == "CHECK_FAILED"
+    assert hr.promote_all_green(dry_run=True, checks={"small": f"{check} + 10"}).dry_run
 
     hr.sql(f"ALTER DEPLOYMENT green AUTO PROMOTE (check_small = '{check} + 10', watch = '1 hour')")
     hr.run(once=True)

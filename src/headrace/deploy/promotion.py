@@ -104,6 +104,8 @@ class Promotion:
             raise _readers_broken(lost)
         keys = self._lost_keys(chosen)
         if how.dry_run:
+            if how.checks:  # over the greens as they are: nothing is refreshed for a dry run
+                refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
             tables = tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True))
             followed = tuple(map(str, followers.names))
             return PromotionResult(

@@ -197,7 +197,7 @@ class DeployVerbs(ProjectHandle):
             name: The public stream table.
             force: Stop stream tables outside that read columns which are gone or have another type.
             verify: Refuse a green of the same definition whose rows differ.
-            dry_run: Check, and tell what would happen.
+            dry_run: Check, and tell what would happen; refreshes nothing, so that it looks at greens as they are.
             rollback_window: How long the former generation is kept.
             keep_fresh: Whether it is refreshed meanwhile, so that taking the promotion back is quick.
             lag_threshold: A green that is behind for no longer is ready.

@@ -82,6 +82,6 @@ def promotion(result: PromotionResult) -> Iterator[RenderableType]:
     if result.followed:
         yield escape(f"Of the same groups, and refreshed along: {', '.join(result.followed)}.")
     if result.dry_run:
-        yield "Nothing was done: --dry-run."
+        yield "Nothing was done: --dry-run. Not tried: refreshes to one cut, groups that follow, and --verify."
     elif result.keep_until is not None:
         yield f"Can be taken back until {fmt.moment(result.keep_until)}: headrace deploy rollback."

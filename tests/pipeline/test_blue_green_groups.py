@@ -106,10 +106,10 @@ def code_of(act: Callable[[], object]) -> str | None:
 
 @pytest.mark.parametrize("side", ["public", "former"])
 def test_a_fuse_that_has_blown_on_one_side(hr: Headrace, ns: str, side: str) -> None:
-    limits = {"fuse_ceiling": "3"}
+    limited, none = {"fuse_ceiling": "3"}, {"fuse_ceiling": "none"}
     hr.sql(f"CREATE TABLE {ns}.orders (k BIGINT) USING iceberg; INSERT INTO {ns}.orders VALUES (1)")
-    hr.create_stream_table(f"{ns}.b", f"SELECT k FROM {ns}.orders", options=limits if side == "former" else {})
-    hr.create_green(f"{ns}.b", f"SELECT k + 1 AS k FROM {ns}.orders", options=limits if side == "public" else {})
+    hr.create_stream_table(f"{ns}.b", f"SELECT k FROM {ns}.orders", options=limited if side == "former" else {})
+    hr.create_green(f"{ns}.b", f"SELECT k + 1 AS k FROM {ns}.orders", options=limited if side == "public" else none)
     hr.promote_all_green()
     hr.sql(f"INSERT INTO {ns}.orders SELECT id + 10 FROM range(5)")
     assert code_of(hr.refresh) == "FUSE_BLOWN"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
 from headrace.catalog.state.reader import Reader
@@ -62,6 +62,37 @@ PATIENCE = 60.0
 """Seconds to wait for refreshes of what is exchanged."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An exchange that was asked for.
+
+    Args:
+        chosen: The second generations, producers first.
+        after: The same members as they are afterwards.
+        reason: `PROMOTED` or `ROLLED_BACK`.
+        broken: Readers outside that stop with it.
+        how: How to promote; None for a roll-back.
+        why: Why, for the history; "" where somebody asked for it.
+    """
+
+    chosen: Sequence[Green]
+    after: Sequence[Green]
+    reason: FullReason
+    broken: Sequence[BrokenReader] = ()
+    how: PromotionOptions | None = None
+    why: str = ""
+
+    @property
+    def tolerant(self) -> bool:
+        """Return whether tables that cannot be refreshed stay behind, rather than have it refused."""
+        return self.reason is FullReason.ROLLED_BACK
+
+    @property
+    def stopping(self) -> frozenset[str]:
+        """Return the names of readers that stop with it."""
+        return frozenset(b.reader for b in self.broken)
+
+
 class Promotion:
     """Exchanges the generations of stream tables.
 
@@ -111,7 +142,7 @@ class Promotion:
             return PromotionResult(
                 chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed, lost_keys=keys
             )
-        result = self._exchange(chosen, after, FullReason.PROMOTED, broken, how)
+        result = self._exchange(_Asked(chosen, after, FullReason.PROMOTED, broken, how))
         if not how.keep_fresh:
             self.catalog.pause([green.name for green in after if not green.public])
         seconds = round(time.monotonic() - begin, 3)
@@ -139,7 +170,7 @@ class Promotion:
         refuse_taken(chosen, after, self.catalog)
         if broken := self._broken(chosen):
             raise _readers_broken(broken)
-        result = self._exchange(chosen, after, FullReason.ROLLED_BACK, (), why=why)
+        result = self._exchange(_Asked(chosen, after, FullReason.ROLLED_BACK, why=why))
         frozen = [then.name for g, then in zip(chosen, after, strict=True) if not (g.public or was_paused(g.blue))]
         self.catalog.unpause(frozen)
         return replace(result, seconds=round(time.monotonic() - begin, 3))
@@ -163,94 +194,111 @@ class Promotion:
 
     # ---- steps
 
-    def _exchange(
-        self,
-        chosen: Sequence[Green],
-        after: Sequence[Green],
-        reason: FullReason,
-        broken: Sequence[BrokenReader],
-        how: PromotionOptions | None = None,
-        *,
-        why: str = "",
-    ) -> PromotionResult:
-        tolerant = reason is FullReason.ROLLED_BACK
-        stopping = {b.reader for b in broken}
-        whole = True
-        for last in [False] * (TRIES - 1) + [True]:
-            whole = not whole  # every other time, as a group that fails may stand still without the exchange
-            followers = self._followers(chosen, stopping, tolerant=tolerant, whole=whole)
-            self._bring_together(chosen, followers, self.creator.refresher.heads(), tolerant=tolerant)
-            names = {g.original for g in chosen} | {g.name for g in (*chosen, *after)} | set(followers.names)
+    def _exchange(self, asked: _Asked) -> PromotionResult:
+        """Bring generations to one cut, and exchange them there; others may move them meanwhile."""
+        chosen = asked.chosen
+        for number in range(TRIES):
+            whole = number % 2 == 1  # every other time, as a group that fails may stand still without the exchange
+            followers = self._followers(chosen, asked.stopping, tolerant=asked.tolerant, whole=whole)
+            self._bring_together(chosen, followers, self.creator.refresher.heads(), tolerant=asked.tolerant)
+            names = {g.original for g in chosen} | {g.name for g in (*chosen, *asked.after)} | set(followers.names)
             resources = [resource_of(n) for n in sorted(names)]
             with holding_leases_in_turn(self.catalog, resources, patience=PATIENCE) as leases:
                 # once more, as somebody may have been faster; under the leases it is little, and nobody is
                 heads = self.creator.refresher.heads()
-                failed = self._bring_together(chosen, followers, heads, tolerant=tolerant, held=leases)
+                failed = self._bring_together(chosen, followers, heads, tolerant=asked.tolerant, held=leases)
                 units = grouping_of(self.catalog, self.creator.refresher.defaults)
                 members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
-                    with self.catalog.reading() as reader:
-                        try:
-                            cut, moved_on = refuse_apart(chosen, reader, members), False
-                        except HeadraceError:
-                            if not whole or failed is not None:
-                                raise
-                            cut, moved_on = self._moved_on(chosen, reader, members, followers, heads), True
-                        if not (tolerant or moved_on):
-                            refuse_followers_apart(followers.names, reader, cut)
+                    cut, moved_on = self._common_cut(asked, members, followers, heads, whole=whole and failed is None)
                 except HeadraceError as error:
-                    if error.code != "NO_COMMON_CUT" or last or failed is not None:
+                    if error.code != "NO_COMMON_CUT" or number == TRIES - 1 or failed is not None:
                         raise failed or error from None
                     continue
-                if how is not None and how.checks:
-                    refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
-                pairs, moves = self._states(chosen, after)
-                self.exchange.put_back(pairs, moves, leases())  # what a process that was killed has left
-                tables = {t.name: t for t in self.catalog.stream_tables()}
-                settings = {p.green.name: settings_of(p.other.table) for p in pairs}
-                settings |= {m.green.name: settings_of(m.state.table) for m in moves}
-                settings = with_pauses(settings, self.catalog.scheduling_states())
-                following: GroupRefresh | None = None
-                try:
-                    halves = self.exchange.write(pairs, moves, chosen[0].deployment)
-                    if how is not None and how.verify:
-                        _refuse_different(halves)
-                    moved = {half.name for half, _ in halves.pairs if half.moved}
-                    followers = self._followers(
-                        chosen, stopping, tolerant=tolerant and not moved_on, changed=moved, whole=moved_on
-                    )
-                    following = self._following(
-                        followers, halves, heads, leases, tolerant=tolerant and not moved_on, moved_on=moved_on
-                    )
-                    greens = [replace(then, blue=settings[g.name]) for g, then in zip(chosen, after, strict=True)]
-                    if how is not None:  # only now, or its window and its watch would pass while it waits
-                        greens = _stamped(greens, how, self.clock.now())
-                    record, seconds = self.exchange.publish(
-                        halves,
-                        greens,
-                        leases,
-                        reason=reason,
-                        stops=stops(broken, tables),
-                        why=why,
-                        following=following,
-                        groups=followers.groups if following is not None else (),
-                    )
-                except BaseException as error:
-                    if following is not None:
-                        following.give_up(error)
-                    self.exchange.put_back(pairs, moves, leases())
-                    raise
-            return PromotionResult(
-                chosen[0].deployment,
-                _results(halves, chosen),
-                publication=record.id,
-                publish_seconds=round(seconds, 4),
-                broken=tuple(broken),
-                frontier={str(root): version for root, version in cut.items()},
-                keep_until=greens[0].keep_until,
-                followed=tuple(map(str, followers.names)) if following is not None else (),
-            )
+                return self._publish(asked, leases, heads, cut, moved_on=moved_on)
         raise AssertionError("the last try returns or raises")
+
+    def _common_cut(
+        self,
+        asked: _Asked,
+        members: Mapping[TableName, Collection[TableName]],
+        followers: Followers,
+        heads: Cut,
+        *,
+        whole: bool,
+    ) -> tuple[dict[TableName, int], bool]:
+        """Return the cut of an exchange, and whether that is what moves a group on to it.
+
+        Raises:
+            EnvironmentFault: `NO_COMMON_CUT`, retryable.
+        """
+        with self.catalog.reading() as reader:
+            try:
+                cut = refuse_apart(asked.chosen, reader, members)
+            except HeadraceError:
+                if not whole:
+                    raise
+                return self._moved_on(asked.chosen, reader, members, followers, heads), True
+            if not asked.tolerant:
+                refuse_followers_apart(followers.names, reader, cut)
+            return cut, False
+
+    def _publish(
+        self,
+        asked: _Asked,
+        leases: Callable[[], tuple[Lease, ...]],
+        heads: Cut,
+        cut: Mapping[TableName, int],
+        *,
+        moved_on: bool,
+    ) -> PromotionResult:
+        """Write both generations at a cut and publish; on an error nothing is left of it."""
+        chosen, how = asked.chosen, asked.how
+        tolerant = asked.tolerant and not moved_on
+        if how is not None and how.checks:
+            refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
+        pairs, moves = self._states(chosen, asked.after)
+        self.exchange.put_back(pairs, moves, leases())  # what a process that was killed has left
+        tables = {t.name: t for t in self.catalog.stream_tables()}
+        settings = {p.green.name: settings_of(p.other.table) for p in pairs}
+        settings |= {m.green.name: settings_of(m.state.table) for m in moves}
+        settings = with_pauses(settings, self.catalog.scheduling_states())
+        following: GroupRefresh | None = None
+        try:
+            halves = self.exchange.write(pairs, moves, chosen[0].deployment)
+            if how is not None and how.verify:
+                _refuse_different(halves)
+            moved = {half.name for half, _ in halves.pairs if half.moved}
+            followers = self._followers(chosen, asked.stopping, tolerant=tolerant, changed=moved, whole=moved_on)
+            following = self._following(followers, halves, heads, leases, tolerant=tolerant, moved_on=moved_on)
+            greens = [replace(then, blue=settings[g.name]) for g, then in zip(chosen, asked.after, strict=True)]
+            if how is not None:  # only now, or its window and its watch would pass while it waits
+                greens = _stamped(greens, how, self.clock.now())
+            record, seconds = self.exchange.publish(
+                halves,
+                greens,
+                leases,
+                reason=asked.reason,
+                stops=stops(asked.broken, tables),
+                why=asked.why,
+                following=following,
+                groups=followers.groups if following is not None else (),
+            )
+        except BaseException as error:
+            if following is not None:
+                following.give_up(error)
+            self.exchange.put_back(pairs, moves, leases())
+            raise
+        return PromotionResult(
+            chosen[0].deployment,
+            _results(halves, chosen),
+            publication=record.id,
+            publish_seconds=round(seconds, 4),
+            broken=tuple(asked.broken),
+            frontier={str(root): version for root, version in cut.items()},
+            keep_until=greens[0].keep_until,
+            followed=tuple(map(str, followers.names)) if following is not None else (),
+        )
 
     def _states(self, chosen: Sequence[Green], after: Sequence[Green]) -> tuple[list[Pair], list[Move]]:
         pairs, moves = [], []

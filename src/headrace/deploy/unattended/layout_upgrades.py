@@ -26,7 +26,7 @@ from headrace.names import TableName
 from headrace.ports import Session
 from headrace.refresh.definition.create import Creator
 from headrace.refresh.definition.layout_waits import is_layout_deployment, is_old, waiting_in
-from headrace.refresh.groups.grouping import grouping
+from headrace.refresh.groups.grouping import grouping_of
 from headrace.refresh.held_leases import holding_leases
 
 CONDITIONS = {"rollback_window": "0 seconds", "keep_fresh": "false"}
@@ -153,9 +153,7 @@ class LayoutUpgrades:
 
     def _load(self, chosen: Collection[Green], patience: float) -> None:
         heads = self._creator.refresher.heads()
-        with self._catalog.reading() as reader:
-            tables = {t.name: t for t in reader.stream_tables()}
-            cut = grouping(tables, self._creator.refresher.defaults, reader.sources())
+        cut = grouping_of(self._catalog, self._creator.refresher.defaults)
         for unit in cut.units.dag.order({cut.units.unit_of[green.name] for green in chosen}):
             self._creator.refresh_group(cut.units.members[unit], heads, patience=patience)
 

@@ -90,5 +90,6 @@ def _its_own(last: HistoryEntry | None, known: SchedulingState, until: dt.dateti
     """
     if known.error_code == "REFRESH_BROKE":
         return True
-    failed = last is not None and last.outcome is Outcome.FAILED and last.error_code != "ROLLED_BACK"
-    return failed and last is not None and last.finished_at <= until
+    if last is None or last.outcome is not Outcome.FAILED or last.error_code == "ROLLED_BACK":
+        return False
+    return last.finished_at <= until

@@ -5,7 +5,6 @@ With HEADRACE_TEST_LONG at every event and every commit of each step.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.tcp import tcp_url
 from kit.long_tests import LONG
-from kit.surviving_spark import TESTS, SurvivingSpark
+from kit.surviving_spark import SurvivingSpark, with_kit
 
 from headrace.project.new_project import init_project
 
@@ -65,11 +64,10 @@ def test_killed_at_any_step_of_a_deployment(
 def test_two_processes_promote_at_once(tmp_path: Path) -> None:
     init_project(tmp_path / "p")
     script = str(SCRIPT.with_name("promoter.py"))
-    path = os.pathsep.join(filter(None, (TESTS, os.environ.get("PYTHONPATH"))))
     processes = [
         subprocess.Popen(
             [sys.executable, script, str(tmp_path / "p"), str(tmp_path), number],
-            env={**os.environ, "PYTHONPATH": path},
+            env=with_kit(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from kit.logical import logical_server
+from kit.long_tests import LONG
 from kit.surviving_spark import SurvivingSpark
 
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("lander.py")
-POINTS = tuple(range(10)) if os.environ.get("HEADRACE_TEST_LONG") else (1, 4, 6)
+POINTS = tuple(range(10)) if LONG else (1, 4, 6)
 
 
 def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int, url: str, way: str) -> tuple[int, str]:

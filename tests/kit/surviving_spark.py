@@ -19,8 +19,11 @@ from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
 from headrace.spark.session import session_options
 
-TESTS = str(Path(__file__).parents[1])
-"""Where processes of tests find `kit`."""
+
+def with_kit() -> dict[str, str]:
+    """Return this process's environment for another one that uses this kit."""
+    path = filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,7 @@ class SurvivingSpark:
         self._stop_context()
         given = self.gateway.gateway_parameters
         return {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, (TESTS, os.environ.get("PYTHONPATH", "")))),
+            **with_kit(),
             "PYSPARK_GATEWAY_PORT": str(given.port),
             "PYSPARK_GATEWAY_SECRET": given.auth_token,
             "PYSPARK_PIN_THREAD": "true",

@@ -7,7 +7,6 @@ triggers is tried in `make test-long`.
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import AbstractContextManager
 
@@ -16,6 +15,7 @@ import pytest
 from kit import pg_bank
 from kit.background import in_background
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 from kit.pg_bank import TABLES, TOTAL, Transfers
 
 from headrace.api.facade import Headrace
@@ -23,7 +23,7 @@ from headrace.names import LAKE, TableName
 
 LOOKS, MOST = 10, 600
 """Looks of Spark, at the least and at the most."""
-WAYS = ("wal", "trigger", "auto") if os.environ.get("HEADRACE_TEST_LONG") else ("wal",)
+WAYS = ("wal", "trigger", "auto") if LONG else ("wal",)
 
 
 def refreshing(hr: Headrace) -> AbstractContextManager[None]:

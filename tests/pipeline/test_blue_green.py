@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
+from kit.refresh_reasons import CHEAPER
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -18,9 +19,6 @@ CREATE STREAM TABLE {ns}.lines AS SELECT id, region, amount FROM {ns}.orders WHE
 CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(amount) AS total, count(*) AS n FROM {ns}.lines GROUP BY region;
 CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals WHERE total > 6
 """
-
-CHEAPER = {None, FullReason.COST, FullReason.COMPANION_BEHIND}
-"""Reasons of tables so small that recomputing them may be cheaper, which leaves companions behind."""
 
 
 def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from kit.random_deployments import left_behind
+from kit.refresh_reasons import CHEAPER
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
-from headrace.reasons import FullReason
 
 PIPELINE = """
 CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount BIGINT) USING iceberg;
@@ -26,7 +26,7 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
 
 def follows(hr: Headrace) -> bool:
     """Whether what changes is followed by change, or recomputed because that is cheaper."""
-    return {r.reason for r in hr.refresh()} <= {None, FullReason.COST, FullReason.COMPANION_BEHIND}
+    return {r.reason for r in hr.refresh()} <= CHEAPER
 
 
 def names(hr: Headrace, ns: str) -> set[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from kit.long_tests import LONG
 from kit.waiting import running, until
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -18,7 +18,7 @@ from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.names import LAKE, TableName
 
-EXCHANGES = 200 if os.environ.get("HEADRACE_TEST_LONG") else 2
+EXCHANGES = 200 if LONG else 2
 TABLES = ("ones", "sums", "both")
 MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT")
 """Answers of a promotion while the sources change faster than both generations can follow."""

@@ -5,12 +5,12 @@ In `make test-long` by triggers, too; that both ways give the same texts is trie
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -59,7 +59,7 @@ VALUES: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
 """PostgreSQL's type, the mirror's, and values as PostgreSQL reads them."""
 
 
-WAYS = ("wal", "trigger") if os.environ.get("HEADRACE_TEST_LONG") else ("wal",)
+WAYS = ("wal", "trigger") if LONG else ("wal",)
 
 
 @pytest.fixture

@@ -6,17 +6,16 @@ After every window: the table equals its query (verify), log and state agree, an
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, Phase, given, note, reject, seed, settings
 from kit.case import Case
+from kit.long_tests import LONG
 from kit.play import Play
 from kit.queries import cases
 
 from headrace.api.facade import Headrace
 from headrace.errors import Unsupported
 
-EXAMPLES = 300 if os.environ.get("HEADRACE_TEST_LONG") else 12
+EXAMPLES = 300 if LONG else 12
 
 RIGHTLY = (
     "floating-point numbers below",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from kit.long_tests import LONG
 
 from headrace.api.facade import Headrace
 from headrace.errors import UserError
@@ -34,7 +33,7 @@ def test_a_recursion_follows_what_comes_and_goes_and_stops_at_a_cycle(hr: Headra
     assert hr.spark.table(f"lake.{whole}").count() == before
 
 
-if os.environ.get("HEADRACE_TEST_LONG"):  # a recursion takes Spark many jobs
+if LONG:  # a recursion takes Spark many jobs
 
     def test_a_recursion_below_a_group_follows_what_comes_and_goes(hr: Headrace, ns: str) -> None:
         hr.spark.sql(f"CREATE TABLE lake.{ns}.edges (a INT, b INT) USING iceberg")

@@ -12,20 +12,20 @@ Nothing is run, and tables are empty: all of it is analysis.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from random import Random
 
 import pytest
 from kit.judged import Court, suites
+from kit.long_tests import LONG
 from kit.reader_differences import DIFFERENCES, LEFT_TO_SPARK, MISTAKES, STRICTER, TYPES, settled
 from kit.renamed import renamed
 
 from headrace.errors import HeadraceError
 from headrace.spark.runner import SparkRunner
 
-VARIANTS = 20 if os.environ.get("HEADRACE_TEST_LONG") else 1
+VARIANTS = 20 if LONG else 1
 """How many variants of each query with a name changed."""
 
 NOT_UNDERSTOOD = re.compile(

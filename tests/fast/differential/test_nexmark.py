@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from random import Random
 
@@ -10,10 +9,11 @@ import pytest
 from kit import nexmark
 from kit.case import Case, Row
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 
 EXECUTOR = DuckExecutor()
-SEEDS = range(30 if os.environ.get("HEADRACE_TEST_LONG") else 3)
+SEEDS = range(30 if LONG else 3)
 
 
 @pytest.mark.parametrize("name", nexmark.QUERIES)

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from kit.case import Case
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 from kit.queries import cases
 
 EXECUTOR = DuckExecutor()
-TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "20" if os.environ.get("HEADRACE_TEST_LONG") else "1"))
+TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "20" if LONG else "1"))
 FAST = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
 

@@ -5,12 +5,12 @@ Edges come, go, move and are there several times; cycles appear where no way lea
 
 from __future__ import annotations
 
-import os
 from random import Random
 
 import pytest
 from kit.case import Case, Row, Table, Weighted, Window
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 
 from headrace.algebra.relations import Recursive, Stored
@@ -18,7 +18,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 
 EXECUTOR = DuckExecutor()
-SEEDS = range(60 if os.environ.get("HEADRACE_TEST_LONG") else 2)
+SEEDS = range(60 if LONG else 2)
 WINDOWS = 5
 
 COLUMNS = {

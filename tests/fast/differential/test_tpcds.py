@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from random import Random
 
@@ -10,6 +9,7 @@ import pytest
 from kit import tpcds, tpcds_rows
 from kit.case import Case, Row, Table, Weighted, Window
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.maintained import Maintained, table_name
 
 from headrace.algebra.schema import Column
@@ -17,7 +17,7 @@ from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
 
 EXECUTOR = DuckExecutor()
-SEEDS, WINDOWS = (range(20), 4) if os.environ.get("HEADRACE_TEST_LONG") else (range(1), 2)
+SEEDS, WINDOWS = (range(20), 4) if LONG else (range(1), 2)
 
 # averages of decimals and quotients are doubles in DuckDB
 CASTS = {

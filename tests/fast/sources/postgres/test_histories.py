@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
 import pytest
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 from kit.mirrored import Mirrors
 from kit.pg_history import TABLES, TOTAL, History
 
@@ -16,7 +16,7 @@ from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
-SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 2)
+SEEDS = range(40 if LONG else 2)
 NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
 
 

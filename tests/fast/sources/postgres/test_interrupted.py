@@ -7,12 +7,12 @@ and the count of changes only grows (`Interrupted` sees to that).
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 from pathlib import Path
 
 import pytest
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 from kit.mirrored import Mirrors
 from kit.pg_child import Way
 from kit.pg_history import TABLES, TOTAL, History
@@ -24,7 +24,7 @@ from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
-SEEDS = range(40 if os.environ.get("HEADRACE_TEST_LONG") else 1)
+SEEDS = range(40 if LONG else 1)
 CUTS, LOST = 8, 6
 NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
 

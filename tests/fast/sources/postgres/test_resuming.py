@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from kit.long_tests import LONG
 from kit.mirrored import Follower, truth
 from kit.pg_snapshot_killed import KILLED, PAGES, begin_until
 
@@ -17,7 +17,7 @@ from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
-SEEDS = range(20 if os.environ.get("HEADRACE_TEST_LONG") else 2)
+SEEDS = range(20 if LONG else 2)
 TABLES = ("t", "u", "bag", "parted")
 SCHEMA = """
 CREATE TABLE t (id int PRIMARY KEY, n int, body text, filler text);

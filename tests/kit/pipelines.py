@@ -172,6 +172,7 @@ class PublishingWorker:
         self._stops: dict[TableName, threading.Event] = {}
         self.restartable = False
         self.restarts = 0
+        self.exchanging = False
         self._lock = threading.Lock()
 
     def heads(self) -> Cut:

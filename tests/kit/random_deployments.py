@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.api.facade import Headrace
@@ -14,7 +14,10 @@ from headrace.errors import HeadraceError
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Status
-from kit.random_dag import QUERIES, statement
+from kit.random_dag import CURE, POISON, QUERIES, statement
+
+Step = tuple[str, Callable[[], object]]
+"""What is done, in words, and what does it."""
 
 SOURCES, DEPLOYMENTS = ("x", "y"), ("one", "two")
 
@@ -39,7 +42,33 @@ REFUSALS = frozenset(
 )
 """What may be answered to a wish that makes no sense just now."""
 
-QUIET = frozenset({None, FullReason.COST, FullReason.FIRST_LOAD, FullReason.PROMOTED, FullReason.ROLLED_BACK})
+ON_THE_WAY = frozenset(
+    {
+        "DEPLOYMENT_CHANGED",
+        "DIVIDE_BY_ZERO",
+        "GREEN_FAILED",
+        "GROUP_CANNOT_FOLLOW",
+        "GROUP_MEMBER_FAILED",
+        "LEASE_HELD",
+        "NOTHING_TO_PROMOTE",
+        "NO_COMMON_CUT",
+        "STREAM_TABLE_NOT_FOUND",
+        "TABLE_EXISTS",
+        "TABLE_NOT_FOUND",
+    }
+)
+"""What may be answered besides while queries fail, tables come and go, and others are at work."""
+
+QUIET = frozenset(
+    {
+        None,
+        FullReason.COST,
+        FullReason.COMPANION_BEHIND,  # what was recomputed because of its cost before
+        FullReason.FIRST_LOAD,
+        FullReason.PROMOTED,
+        FullReason.ROLLED_BACK,
+    }
+)
 """Why a public table may be recomputed that nobody defines anew."""
 
 
@@ -52,15 +81,22 @@ class RandomDeployments:
         ns: Where the pipeline is.
         chance: Decides everything.
         tables: How many stream tables there are.
+        steps: What is done, and how often.
+        refusals: What may be answered to it.
+        alone: Whether nobody else changes anything meanwhile.
     """
 
     hr: Headrace
     ns: str
     chance: random.Random
     tables: int = 6
+    steps: Sequence[tuple[Callable[[RandomDeployments], Step], float]] = ()
+    refusals: frozenset[str] = REFUSALS
+    alone: bool = True
     script: list[str] = field(default_factory=list)
     done: dict[str, int] = field(default_factory=dict)
     redefined: set[str] = field(default_factory=set)
+    came: int = 0
 
     def __post_init__(self) -> None:
         self.sources = [f"{self.ns}.{source}" for source in SOURCES]
@@ -83,8 +119,8 @@ class RandomDeployments:
 
     def step(self) -> None:
         """Do something, and look whether all is as it must be."""
-        steps, weights = zip(*_STEPS, strict=True)
-        act: Callable[[RandomDeployments], tuple[str, Callable[[], object]]]
+        steps, weights = zip(*(self.steps or STEPS), strict=True)
+        act: Callable[[RandomDeployments], Step]
         (act,) = self.chance.choices(steps, weights)
         words, call = act(self)
         self.script.append(words)
@@ -94,28 +130,28 @@ class RandomDeployments:
             self.done[kind] = self.done.get(kind, 0) + 1
         else:
             self.script[-1] += f"  -- {error.code}"
-            assert error.code in REFUSALS, self.told(f"{error} {error.detail}")
-            assert self.definitions() == before, self.told("something was changed")
+            assert error.code in self.refusals, self.told(f"{error} {error.detail}")
+            assert not self.alone or self.definitions() == before, self.told("something was changed")
         self.check()
 
-    def change(self) -> tuple[str, Callable[[], object]]:
-        sql = statement(self.chance, self.sources)
+    def change(self) -> Step:
+        sql = statement(self.chance, self.sources if self.alone else self.sources[:1])
         return sql, lambda: self.hr.sql(sql)
 
-    def refresh(self) -> tuple[str, Callable[[], object]]:
+    def refresh(self) -> Step:
         if self.chance.random() < 0.4:
             return "refresh", self.hr.refresh
         name = self.chance.choice([t.name for t in self.hr.status() if t.name.startswith(self.ns)])
         return f"refresh {name}", lambda: self.hr.refresh(name)
 
-    def create(self) -> tuple[str, Callable[[], object]]:
+    def create(self) -> Step:
         place = self.chance.randrange(self.tables)
         name, query = self.names[place], self.query(place) if self.chance.random() < 0.7 else None
         deployment, load = self.chance.choice(DEPLOYMENTS), self.chance.random() < 0.8
         words = f"create {name} in {deployment} load={load}: {query}"
         return words, lambda: self.hr.create_green(name, query, deployment=deployment, initialize=load)
 
-    def promote(self) -> tuple[str, Callable[[], object]]:
+    def promote(self) -> Step:
         how = {"force": self.chance.random() < 0.3, "verify": self.chance.random() < 0.3}
         kept = {"keep_fresh": self.chance.random() < 0.7, "rollback_window": dt.timedelta(self.chance.random() < 0.8)}
         name, deployment = self.one_or_all()
@@ -124,23 +160,64 @@ class RandomDeployments:
             return words, lambda: self.hr.promote_green(name, **how, **kept)  # type: ignore[arg-type]
         return words, lambda: self.hr.promote_all_green(deployment or "", **how, **kept)  # type: ignore[arg-type]
 
-    def roll_back(self) -> tuple[str, Callable[[], object]]:
+    def roll_back(self) -> Step:
         name, deployment = self.one_or_all()
         return f"rollback {name or deployment}", lambda: self.hr.rollback_green(name, deployment=deployment)
 
-    def cancel(self) -> tuple[str, Callable[[], object]]:
+    def cancel(self) -> Step:
         name, deployment = self.one_or_all()
         return f"cancel {name or deployment}", lambda: self.hr.cancel_green(name, deployment=deployment)
 
-    def replace(self) -> tuple[str, Callable[[], object]]:
+    def replace(self) -> Step:
         place = self.chance.randrange(self.tables)
         name, query = self.names[place], self.query(place)
         self.redefined.add(name)
         words = f"replace {name}: {query}"
         return words, lambda: self.hr.create_stream_table(name, query, or_replace=True)
 
-    def maintain(self) -> tuple[str, Callable[[], object]]:
+    def maintain(self) -> Step:
         return "maintain", self.hr.maintain
+
+    def new(self) -> Step:
+        self.came += 1
+        name, query, deployment = f"{self.ns}.n{self.came}", self.query(self.tables), self.chance.choice(DEPLOYMENTS)
+        words = f"new {name} in {deployment}: {query}"
+        return words, lambda: self.hr.create_green(name, query, deployment=deployment, new=True)
+
+    def drop(self) -> Step:
+        public = [t.name for t in self.hr.status() if t.name.startswith(f"{self.ns}.")]
+        name, deployment = self.chance.choice(public), self.chance.choice(DEPLOYMENTS)
+        return f"drop {name} in {deployment}", lambda: self.hr.drop_with_green(name, deployment)
+
+    def auto(self) -> Step:
+        deployment, conditions = self.chance.choice(DEPLOYMENTS), {"watch": "1 hour", "rollback_window": "2 hours"}
+        if self.chance.random() < 0.5:
+            conditions["check"] = f"SELECT k FROM {self.names[0]} WHERE v > 20"
+
+        def call() -> object:
+            self.hr.auto_promote(deployment, conditions)
+            return self.hr.run(once=True) if self.alone else None
+
+        return f"auto {deployment} {conditions}", call
+
+    def run(self) -> Step:
+        return "run", lambda: self.hr.run(once=True)
+
+    def poison(self) -> Step:
+        sql = POISON.replace("c.x", self.sources[0])
+        return sql, lambda: self.hr.sql(sql)
+
+    def cure(self) -> Step:
+        sql = CURE.replace("c.x", self.sources[0])
+        return sql, lambda: self.hr.sql(sql)
+
+    def pause(self) -> Step:
+        name = self.chance.choice([t.name for t in self.hr.status() if t.name.startswith(self.ns)])
+        return f"pause {name}", lambda: self.hr.pause([name])
+
+    def resume(self) -> Step:
+        names = [t.name for t in self.hr.status() if t.name.startswith(self.ns)]
+        return "resume", lambda: self.hr.resume(names)
 
     def one_or_all(self) -> tuple[str | None, str | None]:
         """Return a table that is in a deployment, mostly, or a deployment."""
@@ -163,9 +240,9 @@ class RandomDeployments:
         with catalog.reading() as reader:
             tables = {t.name: t for t in reader.stream_tables() if str(t.name).startswith(self.ns)}
             loaded = [str(n) for n in reader.frontiers() if n in tables and tables[n].status is not Status.NEW]
-            assert not (found := left_behind(reader)), self.told(f"left behind: {found}")
+            assert not self.alone or not (found := left_behind(reader)), self.told(f"left behind: {found}")
             history = [e for n in tables for e in reader.history(n) if str(n) in self.names]
-        assert catalog.dirty_staging() == (), self.told(str(catalog.dirty_staging()))
+        assert not self.alone or catalog.dirty_staging() == (), self.told(str(catalog.dirty_staging()))
         wrong = [v for v in self.hr.verify(loaded) if not v.ok]
         assert not wrong, self.told(str(wrong))
         if not self.redefined:
@@ -179,8 +256,12 @@ class RandomDeployments:
         for deployment in {i.deployment for i in self.hr.green_status() if i.name.startswith(f"{self.ns}.")}:
             self.script.append(f"cancel {deployment}")
             self.hr.cancel_green(deployment=deployment)
-        self.hr.sql(f"INSERT INTO {self.sources[0]} VALUES (1000, 1, 1)")
-        self.hr.refresh([n for n in self.names if self.hr.status([n])[0].status is not Status.STOPPED])
+        for sql in (CURE.replace("c.x", self.sources[0]), f"INSERT INTO {self.sources[0]} VALUES (1000, 1, 1)"):
+            self.script.append(sql)
+            self.hr.sql(sql)
+        there = [t for t in self.hr.status() if t.name.startswith(f"{self.ns}.")]
+        self.hr.resume([t.name for t in there])
+        self.hr.refresh([t.name for t in there if t.status is not Status.STOPPED])
         self.check()
         with self.hr._catalog.reading() as reader:
             shown = [
@@ -218,7 +299,7 @@ def _reason(text: str | None) -> FullReason | None:
     return None if text is None else FullReason(text)
 
 
-_STEPS = (
+STEPS = (
     (RandomDeployments.change, 6),
     (RandomDeployments.refresh, 5),
     (RandomDeployments.create, 5),
@@ -228,3 +309,18 @@ _STEPS = (
     (RandomDeployments.replace, 0.4),
     (RandomDeployments.maintain, 0.4),
 )
+"""What users do who are alone with a pipeline that never fails."""
+
+TROUBLED = (
+    *((act, often) for act, often in STEPS if act is not RandomDeployments.replace),
+    (RandomDeployments.replace, 0.2),
+    (RandomDeployments.new, 1),
+    (RandomDeployments.drop, 0.7),
+    (RandomDeployments.auto, 1),
+    (RandomDeployments.run, 0.5),
+    (RandomDeployments.poison, 0.5),
+    (RandomDeployments.cure, 1.5),
+    (RandomDeployments.pause, 0.4),
+    (RandomDeployments.resume, 0.6),
+)
+"""Likewise while queries fail now and then, tables come and go, and schedulers promote."""

@@ -42,7 +42,11 @@ def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
     hr.sql(f"INSERT INTO {ns}.orders VALUES (4, 'AS', 7.00)")
     hr.refresh(f"{ns}.lines")
     (late,) = hr.green_status(f"{ns}.lines")
-    assert (late.state, late.lag_versions) == ("catching up", {f"{ns}.orders": 1})
+    assert (late.state, late.lag_versions, late.lag_rows) == (
+        "catching up",
+        {f"{ns}.orders": 1},
+        {f"{ns}.orders": 1},
+    )
     with pytest.raises(HeadraceError) as refused:
         hr.promote_all_green()
     assert refused.value.code == "GREEN_BEHIND"

@@ -78,7 +78,8 @@ def create_green(
     refuse_members(wanted.original, greens)
     blue = _public(wanted, catalog)
     name = green_name(wanted.original, wanted.deployment)
-    refuse_existing([name], catalog)
+    with catalog.reading() as reader:
+        refuse_existing([name], reader)
     members = {
         g.original: g.name
         for g in greens
@@ -158,7 +159,8 @@ def _public(wanted: GreenSpec, catalog: Catalog) -> StreamTable | None:
         raise UserError(
             "INVALID_OPTION", f"{wanted.original} is new, so that it needs a query.", hint="There is none to inherit."
         )
-    refuse_existing([wanted.original], catalog)
+    with catalog.reading() as reader:
+        refuse_existing([wanted.original], reader)
     return None
 
 

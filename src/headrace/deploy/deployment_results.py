@@ -86,6 +86,7 @@ class PromotionResult(Record):
         followed: Stream tables outside that are published together with some of them, refreshed in the same
             publication.
         lost_keys: Keys that readers outside rest on and that are gone; these readers are recomputed once.
+        blocked_by: Of a dry run, code and message of what a promotion without `force` is refused with.
     """
 
     deployment: str
@@ -99,6 +100,7 @@ class PromotionResult(Record):
     dry_run: bool = False
     followed: tuple[str, ...] = ()
     lost_keys: tuple[LostKey, ...] = ()
+    blocked_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,12 @@ class GreenInfo(Record):
         name: The public stream table.
         green: Where its second generation is queried.
         deployment: The deployment.
-        state: `loading`, `catching up`, `converged`, `failed`, `promoted`.
+        state: `loading`, `catching up`, `converged`, `blocked`, `failed`, `promoted`; `blocked` has caught up, and a
+            promotion would be refused all the same.
         detail: Why, in words.
         converged: Whether every root source's version is at least the public table's.
         lag_versions: By how many versions it is behind, by root source.
+        lag_rows: By how many changed rows at most, by root source; None where that is not known any more.
         lag_seconds: For how long it has been behind the public table.
         rows: Rows of the second generation.
         rows_public: Rows of the public table.
@@ -148,6 +152,8 @@ class GreenInfo(Record):
         watched_until: Until when the promotion is watched; None where it is not.
         on_trouble: `rollback` or `tell`, when something goes wrong within that.
         role: What a promotion does with it: `exchange`, `new` or `drop`.
+        blocked_by: Code and message of what a promotion of its deployment would be refused for on its account, or
+            taking that back; being loaded and behind, which pass by themselves, left out.
     """
 
     name: str
@@ -173,3 +179,5 @@ class GreenInfo(Record):
     watched_until: dt.datetime | None = None
     on_trouble: str | None = None
     role: str = "exchange"
+    blocked_by: tuple[str, ...] = ()
+    lag_rows: Mapping[str, int | None] = field(default_factory=dict)

@@ -7,42 +7,25 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Green, Lease, Role, Status, resource_of
+from headrace.catalog import Catalog, Green, Lease, Role, resource_of
 from headrace.catalog.state.reader import Reader
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of, was_paused, with_pauses
 from headrace.deploy.deployment_results import BrokenReader, Exchanged, LostKey, PromotionResult
+from headrace.deploy.deployment_state import reading_deployments
 from headrace.deploy.ending import end
-from headrace.deploy.exchanging.column_changes import broken_readers, stops
+from headrace.deploy.exchanging.column_changes import stops
+from headrace.deploy.exchanging.common_cut import refuse_apart, refuse_cut_apart, refuse_followers_apart
 from headrace.deploy.exchanging.exchange import Exchange
-from headrace.deploy.exchanging.followers import (
-    NONE_FOLLOW,
-    Followers,
-    cannot_follow,
-    followers_of,
-    public_after,
-    redefined,
-    refuse_between,
-)
+from headrace.deploy.exchanging.followers import NONE_FOLLOW, Followers, cannot_follow, followers_in
 from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair
 from headrace.deploy.exchanging.lost_keys import lost_keys
 from headrace.deploy.generation_names import promoted_name, taken_back_name
+from headrace.deploy.objections import READERS_BROKEN, against_promotion, against_roll_back, broken_in, refuse
 from headrace.deploy.promotion_checks import refuse_failing
 from headrace.deploy.promotion_options import PromotionOptions
-from headrace.deploy.readiness import (
-    already_exchanged,
-    left_readers,
-    ordered,
-    refuse_altered,
-    refuse_apart,
-    refuse_changed,
-    refuse_cut_apart,
-    refuse_followers_apart,
-    refuse_taken,
-    refuse_torn,
-    refuse_unready,
-)
+from headrace.deploy.readiness import already_exchanged, ordered, refuse_altered, refuse_changed, refuse_torn
 from headrace.deploy.unattended.watch import watch_of
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
@@ -51,8 +34,7 @@ from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.create import Creator
 from headrace.refresh.groups.group_refresh import GroupRefresh
-from headrace.refresh.groups.grouping import grouping, grouping_of
-from headrace.refresh.groups.load_plan import held_up
+from headrace.refresh.groups.grouping import grouping_of
 from headrace.refresh.held_leases import holding_leases_in_turn
 
 TRIES = 4
@@ -125,26 +107,27 @@ class Promotion:
             raise already_exchanged(done)
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
-        refuse_torn(chosen, self.catalog)
-        refuse_unready(chosen, self.catalog, self.clock.now(), how.lag_threshold)
         after = [replace(g, name=promoted_name(g)) for g in chosen]
-        refuse_taken(chosen, after, self.catalog)
-        broken = self._broken(chosen)
-        followers = self._followers(chosen, {b.reader for b in broken}, tolerant=False)
-        if not how.dry_run and (lost := broken if not how.force else [b for b in broken if b.column is None]):
-            raise _readers_broken(lost)
+        defaults = self.creator.refresher.defaults
+        with reading_deployments(self.catalog) as state:
+            objections = tuple(against_promotion(chosen, state, self.clock.now(), how, defaults))
+            refuse(o for o in objections if not (how.dry_run and o.error.code == READERS_BROKEN))
+            broken = broken_in(chosen, state)
+            followers = followers_in(state, chosen, defaults, stopping={b.reader for b in broken})
         keys = self._lost_keys(chosen)
         if how.dry_run:
             if how.checks:  # over the greens as they are: nothing is refreshed for a dry run
                 refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
-            tables = tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True))
-            followed = tuple(map(str, followers.names))
             return PromotionResult(
-                chosen[0].deployment, tables, broken=broken, dry_run=True, followed=followed, lost_keys=keys
+                chosen[0].deployment,
+                tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True)),
+                broken=broken,
+                dry_run=True,
+                followed=tuple(map(str, followers.names)),
+                lost_keys=keys,
+                blocked_by=tuple(o.words for o in objections),
             )
         result = self._exchange(_Asked(chosen, after, FullReason.PROMOTED, broken, how))
-        if not how.keep_fresh:
-            self.catalog.pause([green.name for green in after if not green.public])
         seconds = round(time.monotonic() - begin, 3)
         return replace(result, seconds=seconds, lost_keys=keys)
 
@@ -162,17 +145,10 @@ class Promotion:
         """
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
-        for green in chosen:
-            _refuse_late(green, self.clock.now())
-        refuse_torn(chosen, self.catalog)
-        self._refuse_changed(chosen)
+        with reading_deployments(self.catalog) as state:
+            refuse(against_roll_back(chosen, state, self.clock.now()))
         after = [replace(g, name=taken_back_name(g), promoted_at=None, keep_until=None, watch=None) for g in chosen]
-        refuse_taken(chosen, after, self.catalog)
-        if broken := self._broken(chosen):
-            raise _readers_broken(broken)
         result = self._exchange(_Asked(chosen, after, FullReason.ROLLED_BACK, why=why))
-        frozen = [then.name for g, then in zip(chosen, after, strict=True) if not (g.public or was_paused(g.blue))]
-        self.catalog.unpause(frozen)
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
     def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
@@ -189,7 +165,7 @@ class Promotion:
             EnvironmentFault: `LEASE_HELD` while one of them is refreshed; retryable.
         """
         chosen = ordered(chosen, self.catalog)
-        refuse_torn(chosen, self.catalog, dropped=True)
+        refuse_torn(chosen, self.catalog.greens(), self.catalog.dependencies(), dropped=True)
         return end(chosen, self.catalog, self.creator, patience=PATIENCE)
 
     # ---- steps
@@ -283,6 +259,7 @@ class Promotion:
                 why=asked.why,
                 following=following,
                 groups=followers.groups if following is not None else (),
+                **_pauses(chosen, greens, how),
             )
         except BaseException as error:
             if following is not None:
@@ -328,24 +305,14 @@ class Promotion:
             changed: The public tables whose rows change; None where only definitions can tell.
             whole: As for `followers_of`; then also those follow whose last refresh failed, as groups fail together.
         """
-        with self.catalog.reading() as reader:
-            tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
-        after = grouping(public_after(chosen, tables), self.creator.refresher.defaults, databases)
-        scheduling = self.catalog.scheduling_states()
-        if whole:
-            scheduling = {n: replace(state, suspended_at=None, retry_at=None) for n, state in scheduling.items()}
-        left_alone = {*held_up(tables, scheduling), *(n for n in tables if str(n) in stopping)}
-        left_alone |= {name for name, table in tables.items() if table.status is Status.NEW}
-        followers = followers_of(after, chosen, left_alone, whole=whole)
-        if changed is None:
-            changed = redefined(chosen, tables)
-        try:
-            refuse_between(followers, after, chosen, changed)
-        except HeadraceError:
-            if not tolerant:
-                raise
-            return NONE_FOLLOW
-        return followers
+        defaults = self.creator.refresher.defaults
+        with reading_deployments(self.catalog) as state:
+            try:
+                return followers_in(state, chosen, defaults, stopping=stopping, changed=changed, whole=whole)
+            except HeadraceError:
+                if not tolerant:
+                    raise
+                return NONE_FOLLOW
 
     def _moved_on(
         self,
@@ -451,14 +418,6 @@ class Promotion:
         for green in chosen:
             refuse_altered(green, tables)
 
-    def _broken(self, chosen: Sequence[Green]) -> tuple[BrokenReader, ...]:
-        with self.catalog.reading() as reader:
-            refuse_changed(chosen, reader.greens())
-            tables, reads = {t.name: t for t in reader.stream_tables()}, reader.dependencies()
-        exchanged = [g for g in chosen if g.role is Role.EXCHANGE]
-        after = {g.original: from_json(tables[g.name].details).output for g in exchanged}
-        return left_readers(chosen, reads) + broken_readers(tables, after, {g.original for g in chosen})
-
     def _lost_keys(self, chosen: Sequence[Green]) -> tuple[LostKey, ...]:
         tables = {t.name: t for t in self.catalog.stream_tables()}
         after = {g.original: from_json(tables[g.name].details) for g in chosen if g.role is Role.EXCHANGE}
@@ -477,6 +436,16 @@ def _stamped(greens: Sequence[Green], how: PromotionOptions, now: dt.datetime) -
     watch, until = watch_of(how, now), now + how.rollback_window
     noted = None if watch is None else watch.to_json()
     return [replace(g, promoted_at=now, keep_until=until, watch=noted) for g in greens]
+
+
+def _pauses(
+    chosen: Sequence[Green], greens: Sequence[Green], how: PromotionOptions | None
+) -> dict[str, tuple[TableName, ...]]:
+    """Return what a promotion pauses to keep it frozen, or a roll-back has refreshed again."""
+    if how is not None:
+        return {"pauses": () if how.keep_fresh else tuple(g.name for g in greens if not g.public)}
+    both = zip(chosen, greens, strict=True)
+    return {"unpauses": tuple(then.name for g, then in both if not (g.public or was_paused(g.blue)))}
 
 
 def _columns_changed(before: Details, after: Details) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -527,31 +496,3 @@ def _refuse_different(halves: Halves) -> None:
                 f"{public.outcome.inserted:,} more and {public.outcome.deleted:,} fewer; nothing was promoted.",
                 hint=f"`headrace verify {public.name} {public.source.table.name}` tells which of the two is wrong.",
             )
-
-
-def _refuse_late(green: Green, now: dt.datetime) -> None:
-    if green.promoted_at is None or green.keep_until is None:
-        raise UserError(
-            "NOT_PROMOTED",
-            f"{green.name} was not promoted, so nothing can be taken back.",
-            hint=f"`headrace deploy cancel {green.original}` ends the deployment.",
-        )
-    if now > green.keep_until:
-        raise UserError(
-            "ROLLBACK_EXPIRED",
-            f"The promotion of {green.original} could be taken back until {green.keep_until:%Y-%m-%d %H:%M:%S} UTC.",
-            hint="Give it its former definition: `headrace deploy create`, then promote that.",
-        )
-
-
-def _readers_broken(broken: Sequence[BrokenReader]) -> UserError:
-    listed = "; ".join(f"{b.reader}: {b.missed} {b.what}" for b in broken)
-    whole = any(b.column is None for b in broken)
-    return UserError(
-        "READERS_BROKEN",
-        f"Stream tables that remain would miss what they read: {listed}. Nothing was changed.",
-        hint="Have them read something else, drop them, or make that part of the deployment (`headrace deploy create`, "
-        "`headrace deploy drop`)."
-        if whole
-        else "Make them part of the deployment, keep the columns, or have these readers stopped with --force.",
-    )

@@ -111,7 +111,11 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
             for table, m in done.published.items()
         ),
         versions=versions,
-        frontiers=(FrontierMove(facts.name, facts.frontier, done.generation, done.skipped, done.companion_behind),),
+        frontiers=(
+            FrontierMove(
+                facts.name, facts.frontier, done.generation, done.skipped, companion_behind=done.companion_behind
+            ),
+        ),
         history=(entry_of(done),),
         leases=leases,
         definitions=(done.definition,) if done.definition else (),

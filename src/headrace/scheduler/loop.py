@@ -27,6 +27,7 @@ from headrace.refresh.fuses.fuse import BLOWN
 from headrace.refresh.groups.grouping import Grouping
 from headrace.refresh.held_leases import new_owner, owner_is_dead
 from headrace.results.refresh_results import Mode, RefreshResult
+from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.cycle_summary import planned
 from headrace.scheduler.deployments import Deployments
 from headrace.scheduler.failures import input_failed, note_failure, timed_out
@@ -203,7 +204,7 @@ class Scheduler:
             elif not (once and told):
                 told = self._consider(told, once)
                 self._beside(once)
-            for task in () if self.spark.away or self._outage.lasts else self._dispatch.start():
+            for task in () if self.spark.away or self._outage.lasts else self._dispatch.start(self._occupied()):
                 self._begin(pool, task)
             if self._dispatch.idle and (once or stopping.is_set()):
                 if once and not stopping.is_set() and self.catalog.has_unattended():
@@ -217,6 +218,13 @@ class Scheduler:
                 done = self._settle(ended)
                 if once:
                     results += done
+
+    def _occupied(self) -> tuple[str, ...]:
+        """Return pools in which a promotion takes a place; it never waits for one itself.
+
+        It may have to be made within a window, or mend what is public: nothing to wait behind a load of hours.
+        """
+        return (DEPLOY_POOL,) if self.worker.exchanging else ()
 
     def _consider(self, told: bool, once: bool = False) -> bool:
         """Look around and let what is due wait in line; returns whether that was ever possible.

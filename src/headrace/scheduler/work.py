@@ -76,6 +76,11 @@ class Worker(Protocol):
         """
         ...
 
+    @property
+    def exchanging(self) -> bool:
+        """Return whether `deploy` exchanges generations just now; it may also only look around."""
+        ...
+
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop what runs for these tables; their refresh fails soon."""
         ...

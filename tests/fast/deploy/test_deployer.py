@@ -27,10 +27,11 @@ from headrace.catalog import (
 from headrace.definitions.details import Details, to_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.deployment_results import Exchanged, LoadProgress, PromotionResult
+from headrace.deploy.deployment_state import reading_deployments
 from headrace.deploy.green_status import green_infos
 from headrace.deploy.load_journal import noting_loads
+from headrace.deploy.objections import against_promotion, refuse
 from headrace.deploy.promotion_options import PromotionOptions
-from headrace.deploy.readiness import refuse_unready
 from headrace.deploy.unattended.deployer import Deployer
 from headrace.deploy.unattended.promotion_conditions import conditions_to_json
 from headrace.deploy.unattended.watch import watch_of
@@ -38,6 +39,7 @@ from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
 from headrace.frontier import Frontier
 from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults
 from headrace.semantics import Semantics
 
 ORDERS, BLUE, GREEN = lake("shop.orders"), lake("shop.totals"), lake("shop__green.totals")
@@ -55,10 +57,13 @@ class Exchanging:
         self.catalog, self.clock = catalog, clock
         self.refusal: HeadraceError | None = None
         self.tried = 0
+        self.busy, self.under_way = False, lambda: False
 
     def promote(self, chosen: Sequence[Green], how: PromotionOptions) -> PromotionResult:
         self.tried += 1
-        refuse_unready(chosen, self.catalog, self.clock.now(), how.lag_threshold)
+        self.busy = self.under_way()
+        with reading_deployments(self.catalog) as state:
+            refuse(against_promotion(chosen, state, self.clock.now(), how, Defaults()))
         if self.refusal is not None:
             raise self.refusal
         now = self.clock.now()
@@ -145,8 +150,11 @@ def unattended(timed: Catalog, clock: ManualClock) -> Unattended:
 
 def test_a_deployment_is_promoted_once_and_not_again_when_it_is_taken_back(unattended: Unattended) -> None:
     assert unattended.step() == []
+    unattended.promotion.under_way = lambda: unattended.one.exchanging
     unattended.arm()
     assert unattended.step() == ["promoted"]
+    assert unattended.promotion.busy
+    assert not unattended.one.exchanging
     assert unattended.public
     assert unattended.catalog.auto_deployments() == ()
     unattended.promotion.roll_back(unattended.catalog.greens())

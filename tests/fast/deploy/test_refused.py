@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import headrace
 from headrace.api.facade import Headrace
-from headrace.catalog import Catalog, Definition, Green, Publication
+from headrace.catalog import Catalog, Definition, FrontierMove, Green, Publication
 from headrace.cli.main import app
 from headrace.definitions.details import Details, SourceUse, to_json
 from headrace.deploy.blue_settings import settings_of
@@ -26,6 +26,7 @@ from headrace.semantics import Semantics
 
 ALONE, LOADING, BEHIND, FAILED = (lake(f"shop.{name}") for name in ("alone", "loading", "behind", "failed"))
 ALTERED, PROMOTED, EXPIRED = (lake(f"shop.{name}") for name in ("altered", "promoted", "expired"))
+SKIPPED, BLOWN = lake("shop.skipped"), lake("shop.blown")
 CHANGED, READ, READER, TORN = (lake(f"shop.{name}") for name in ("changed", "read", "reader", "torn"))
 KEPT = {PROMOTED: START + dt.timedelta(days=9000), EXPIRED: START, CHANGED: START + dt.timedelta(days=9000)}
 """Until when what was promoted can be taken back."""
@@ -50,6 +51,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     iceberg = Iceberg(url)
     iceberg.commit(lake("shop__taken.alone"), "theirs", catalog=LAKE)
     public = (ALONE, LOADING, BEHIND, FAILED, ALTERED, PROMOTED, EXPIRED, CHANGED, READ, READER, TORN)
+    public = (*public, SKIPPED, BLOWN)
     with Catalog.open(url) as catalog:
         for name in public:
             catalog.publish(Publication(definitions=(defined(name, READ if name == READER else ORDERS),)))
@@ -67,6 +69,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         see(catalog, snapshot=2)
         catalog.publish(refresh(catalog, iceberg, 4, BEHIND))
         catalog.stop(green_of(FAILED), "QUERY_FAILED", "its query fails")
+        catalog.blow_fuse(green_of(BLOWN), {})
+        skipping = FrontierMove(green_of(SKIPPED), catalog.frontiers()[green_of(SKIPPED)], skipped=3)
+        catalog.publish(Publication(frontiers=(skipping,)))
         for name in (ALTERED, CHANGED):
             catalog.alter_stream_table(name, schedule="5 minutes")
     return root
@@ -99,6 +104,8 @@ CASES = (
     ("promote", None, "behind", "GREEN_BEHIND"),
     ("promote", FAILED, None, "GREEN_FAILED"),
     ("promote", ALTERED, None, "GREEN_OUTDATED"),
+    ("promote", SKIPPED, None, "GREEN_FAILED"),
+    ("promote", BLOWN, None, "GREEN_FAILED"),
     ("promote", PROMOTED, None, "ALREADY_PROMOTED"),
     ("promote", TORN, None, "DEPLOYMENT_TORN"),
     ("promote", READER, None, "DEPLOYMENT_TORN"),
@@ -133,6 +140,36 @@ def test_refused_alike_and_nothing_changed(
         assert json.loads(printed.stderr)["error"]["code"] == code
         assert "Traceback" not in printed.output
         assert everything(catalog) == before
+
+
+STATES = {
+    LOADING: ("loading", ()),
+    BEHIND: ("catching up", ()),
+    FAILED: ("failed", ("GREEN_FAILED",)),
+    SKIPPED: ("blocked", ("GREEN_FAILED",)),
+    BLOWN: ("blocked", ("GREEN_FAILED",)),
+    ALTERED: ("blocked", ("GREEN_OUTDATED",)),
+    TORN: ("converged", ()),  # which is promoted together with its reader
+    PROMOTED: ("promoted", ()),
+    EXPIRED: ("promoted", ("ROLLBACK_EXPIRED",)),
+    CHANGED: ("promoted", ("GREEN_OUTDATED",)),
+}
+
+
+def test_status_says_what_an_exchange_would_be_refused_for(project: Path) -> None:
+    with headrace.open(project) as hr:
+        infos = {lake(info.name): info for info in hr.green_status()}
+        assert {lake(i.name): (i.blocked_by, i.lag_rows) for i in hr.sql("SHOW DEPLOYMENTS")} == {
+            name: (info.blocked_by, info.lag_rows) for name, info in infos.items()
+        }
+    found = {n: (infos[n].state, tuple(why.partition(":")[0] for why in infos[n].blocked_by)) for n in STATES}
+    assert found == STATES
+    assert infos[SKIPPED].blocked_by[0].endswith("3 changed rows of its sources were skipped")
+    assert infos[BEHIND].lag_rows == {"shop.orders": None}  # its metadata cannot be read
+    printed = CliRunner().invoke(app, ["-p", str(project), "deploy", "status"])
+    assert "A promotion would be refused. GREEN_OUTDATED: Schedule of shop.altered changed" in printed.output
+    assert "1 of shop.orders, rows unknown" in printed.output
+    assert "nothing was" not in printed.output.lower()
 
 
 def everything(catalog: Catalog) -> object:

@@ -178,6 +178,14 @@ def test_a_slot_is_given_back_to_the_pool_it_was_taken_from():
 INSIDE = {"g": Dag({"b": [], "c": [], "g": ["b", "c"]})}
 
 
+def test_what_runs_beside_takes_a_place_in_its_pool_only():
+    dispatch = Dispatch(3, {"deploy": 1})
+    dispatch.draw(Dag({"a": [], "b": [], "c": []}), {}, {"a": ("deploy",), "b": ("deploy",)})
+    dispatch.add(["a", "b", "c"])
+    assert dispatch.start(("deploy",)) == ("c",)
+    assert dispatch.start() == ("a",)
+
+
 def a_group(slots=4, quotas=None, pools=None):
     """A unit of three tasks that reads one table and is read by another."""
     dispatch = Dispatch(slots, quotas)

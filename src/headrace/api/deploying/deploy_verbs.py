@@ -167,11 +167,12 @@ class DeployVerbs(ProjectHandle):
         Raises:
             UserError: `DEPLOYMENT_NOT_FOUND`.
         """
+        from headrace.api.schedules.project_defaults import defaults_of
         from headrace.deploy.green_status import green_infos
 
         greens = self._catalog.greens() if name is None and deployment is None else self._chosen(name, deployment)
         now = dt.datetime.now(dt.UTC)
-        return green_infos(self._catalog, greens, now, lag_threshold)
+        return green_infos(self._catalog, greens, now, lag_threshold, defaults=defaults_of(self.settings))
 
     def promote_green(
         self,

@@ -90,6 +90,11 @@ class EngineWorker:
         deployer.step()
         upgrades.end()
 
+    @property
+    def exchanging(self) -> bool:
+        """Return whether `deploy` exchanges generations just now."""
+        return self._deploying is not None and self._deploying[0].exchanging
+
     def cancel(self, members: Sequence[TableName]) -> None:
         """Stop the Spark jobs that run for these tables; there are none before Spark was started."""
         if self._session.started:

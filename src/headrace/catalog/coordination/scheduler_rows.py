@@ -91,7 +91,7 @@ def note_published(connection: Connection, stream_ids: Sequence[int]) -> None:
 
 
 def note_skipped(
-    connection: Connection, skipped: Mapping[int, int], recomputed: Sequence[int], now: dt.datetime
+    connection: Connection, skipped: Mapping[int, tuple[int, dt.datetime]], recomputed: Sequence[int]
 ) -> None:
     """Record which stream tables differ from their queries by skipped rows.
 
@@ -99,17 +99,16 @@ def note_skipped(
 
     Args:
         connection: Inside the transaction.
-        skipped: Changed rows of sources that were skipped, by the stream table's id.
+        skipped: Changed rows of sources that were skipped, and since when, by the stream table's id.
         recomputed: Ids of stream tables that were recomputed whole.
-        now: The time.
     """
     known = sa.and_(t.care.c.stream_id.in_(recomputed), t.care.c.skipped_at.is_not(None))
     if recomputed:
         connection.execute(sa.update(t.care).where(known).values(skipped_at=None, skipped_rows=None))
-    for stream, rows in skipped.items():
+    for stream, (rows, since) in skipped.items():
         connection.execute(_CARE_ROW, [{"stream_id": stream, "failures": 0}])
         values = {
-            "skipped_at": sa.func.coalesce(t.care.c.skipped_at, sa.literal(now, t.UtcTime)),
+            "skipped_at": sa.func.coalesce(t.care.c.skipped_at, sa.literal(since, t.UtcTime)),
             "skipped_rows": sa.func.coalesce(t.care.c.skipped_rows, 0) + rows,
         }
         connection.execute(sa.update(t.care).where(t.care.c.stream_id == stream).values(values))

@@ -5,6 +5,7 @@ Building one has no effect; `Catalog.publish` applies it in one database transac
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from dataclasses import dataclass, field
 
@@ -62,6 +63,7 @@ class FrontierMove:
         frontier: Version of each of its sources; replaces the old frontier, and may not go back in any source.
         generation: The definition's generation that was computed; another one in the catalog refuses the publication.
         skipped: Changed rows of sources that the contents do not reflect although the frontier says so.
+        skipped_since: Since when, where that is known of contents that come from elsewhere; None for now.
         companion_behind: Whether the companion stays what it was while the contents do not; None where it is as much
             behind as before.
     """
@@ -70,6 +72,7 @@ class FrontierMove:
     frontier: Frontier
     generation: int | None = None
     skipped: int = 0
+    skipped_since: dt.datetime | None = None
     companion_behind: bool | None = None
 
 
@@ -123,7 +126,8 @@ class Publication:
     """Everything that one publication changes.
 
     Applied in this order: leases checked; relations renamed; definitions written; stream tables dropped; stored tables
-    deleted, renamed and swapped; versions, frontiers and history written; stream tables stopped.
+    deleted, renamed and swapped; versions, frontiers and history written; stream tables stopped,
+    paused and unpaused.
 
     Args:
         swaps: Stored tables that show new contents.
@@ -144,6 +148,8 @@ class Publication:
         greens_ended: Members that leave their deployments, and stay the stream tables that they are.
         stops: Stream tables that cannot go on after it.
         logs: Stream tables that begin to keep a change log, or end it.
+        pauses: Stream tables that are left alone after it.
+        unpauses: Stream tables that are not paused after it.
         uuid: Identifies the publication when its outcome is unknown; publishing it twice has the effect of once.
     """
 
@@ -164,6 +170,8 @@ class Publication:
     greens_ended: tuple[TableName, ...] = ()
     stops: tuple[Stop, ...] = ()
     logs: tuple[LogChange, ...] = ()
+    pauses: tuple[TableName, ...] = ()
+    unpauses: tuple[TableName, ...] = ()
     uuid: str = field(default_factory=new_uuid)
 
 

@@ -79,11 +79,17 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
     counted = epochs.count(connection, publication.groups, ids, record.id)
     history.write(connection, publication.history, ids, record.id, counted)
     scheduler_rows.note_published(connection, [known[move.stream].id for move in publication.frontiers])
-    skipped = {known[move.stream].id: move.skipped for move in publication.frontiers if move.skipped}
+    skipped = {
+        known[move.stream].id: (move.skipped, move.skipped_since or record.published_at)
+        for move in publication.frontiers
+        if move.skipped
+    }
     recomputed = [known[e.stream].id for e in publication.history if e.mode is RanAs.FULL and e.stream in known]
-    scheduler_rows.note_skipped(connection, skipped, recomputed, record.published_at)
+    scheduler_rows.note_skipped(connection, skipped, recomputed)
     for stop in publication.stops:
         definition_writer.stop_if_there(connection, stop.stream, stop.code, stop.reason, record.published_at)
+    scheduler_rows.change(connection, publication.pauses, {"paused_at": record.published_at})
+    scheduler_rows.resume(connection, publication.unpauses)
     return record
 
 

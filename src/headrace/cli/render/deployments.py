@@ -22,14 +22,13 @@ def greens(found: Sequence[GreenInfo]) -> Iterator[RenderableType]:
         return
     table = fmt.grid("Deployment", "Stream table", "", "State", "Behind", "Rows", "Public rows", "Queried as")
     for info in found:
-        late = ", ".join(f"{number} of {root}" for root, number in info.lag_versions.items())
+        late = ", ".join(_late(info, root) for root in info.lag_versions)
         rows = (fmt.NOTHING if n is None else fmt.count(n) for n in (info.rows, info.rows_public))
         cells = (info.deployment, info.name, info.role, info.state, late or fmt.NOTHING, *rows, info.green)
         table.add_row(*(escape(cell) for cell in cells))
     yield table
     for info in found:
         notes = [*([info.detail] if info.detail else []), *_progress(info), *info.changes, *info.held_by]
-        notes += [f"{what} of the public table changed since" for what in info.altered]
         if info.lag_versions and info.lag_seconds is not None:
             notes.append(f"behind for {fmt.span(info.lag_seconds)}")
         if info.refreshes:
@@ -42,11 +41,20 @@ def greens(found: Sequence[GreenInfo]) -> Iterator[RenderableType]:
             notes.append(f"watched until {fmt.moment(info.watched_until)}; {then} on trouble")
         if notes:
             yield escape(f"{info.name}: {'; '.join(notes)}")
+        what = "Taking it back" if info.state == "promoted" else "A promotion"
+        yield from (escape(f"  {what} would be refused. {why}") for why in info.blocked_by)
     for name, info in {info.deployment: info for info in found if info.auto_promote is not None}.items():
         conditions = ", ".join(f"{key} = {text}" for key, text in (info.auto_promote or {}).items())
         yield escape(f"Deployment {name} promotes itself{f' ({conditions})' if conditions else ''}.")
         if info.refused:
             yield escape(f"  refused when tried last: {info.refused}")
+
+
+def _late(info: GreenInfo, root: str) -> str:
+    """Return by how much a green is behind in a root source."""
+    rows = info.lag_rows.get(root)
+    counted = "rows unknown" if rows is None else f"up to {fmt.count(rows)} rows"
+    return f"{info.lag_versions[root]} of {root}, {counted}"
 
 
 def _progress(info: GreenInfo) -> Iterator[str]:
@@ -81,6 +89,8 @@ def promotion(result: PromotionResult) -> Iterator[RenderableType]:
         yield escape(f"{k.reader} {is_} recomputed once: {', '.join(k.columns)} is no key of {k.source} any more.")
     if result.followed:
         yield escape(f"Of the same groups, and refreshed along: {', '.join(result.followed)}.")
+    for why in result.blocked_by:
+        yield escape(f"Would be refused without --force: {why}")
     if result.dry_run:
         yield "Nothing was done: --dry-run. Not tried: refreshes to one cut, groups that follow, and --verify."
     elif result.keep_until is not None:

@@ -101,6 +101,8 @@ class Exchange:
         why: str = "",
         following: GroupRefresh | None = None,
         groups: tuple[tuple[TableName, ...], ...] = (),
+        pauses: tuple[TableName, ...] = (),
+        unpauses: tuple[TableName, ...] = (),
     ) -> tuple[PublicationRecord, float]:
         """Make an exchange visible.
 
@@ -113,11 +115,18 @@ class Exchange:
             why: What led to it, for the history.
             following: Refreshes that were prepared over what is staged, to be published with it.
             groups: Groups that these are of.
+            pauses: Members that nobody is to refresh afterwards, by their names then.
+            unpauses: Members that are to be refreshed again.
 
         Returns:
             The publication, and how many seconds its transaction took.
         """
-        publication = replace(self._publication(halves, greens, leases(), reason, stops, why), groups=groups)
+        publication = replace(
+            self._publication(halves, greens, leases(), reason, stops, why),
+            groups=groups,
+            pauses=pauses,
+            unpauses=unpauses,
+        )
         begin = time.perf_counter()
         if following is None:
             make_visible(self.catalog, publication)

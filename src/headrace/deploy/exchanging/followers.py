@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Green, Role, StreamTable
+from headrace.catalog import Green, Role, Status, StreamTable
 from headrace.definitions.details import from_json, in_generation, to_json
+from headrace.deploy.deployment_state import DeploymentState
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
-from headrace.refresh.groups.grouping import Grouping
+from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
+from headrace.refresh.groups.load_plan import held_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,39 @@ def public_after(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable
         if not green.public:
             after[green.original] = _as_public(green.original, tables[green.name])
     return after
+
+
+def followers_in(
+    state: DeploymentState,
+    chosen: Sequence[Green],
+    defaults: Defaults,
+    *,
+    stopping: Collection[str] = (),
+    changed: Collection[TableName] | None = None,
+    whole: bool = False,
+) -> Followers:
+    """Return what has to follow an exchange, as the catalog is at one moment.
+
+    Args:
+        state: The catalog.
+        chosen: The second generations.
+        defaults: What the project wants of diamonds.
+        stopping: Readers that stop with it.
+        changed: The public tables whose rows change; None where only definitions can tell.
+        whole: As for `followers_of`; then also those follow whose last refresh failed, as groups fail together.
+
+    Raises:
+        UserError: `GROUP_TORN`.
+    """
+    tables, scheduling = state.tables, state.scheduling
+    after = grouping(public_after(chosen, tables), defaults, state.reader.sources())
+    if whole:
+        scheduling = {n: replace(own, suspended_at=None, retry_at=None) for n, own in scheduling.items()}
+    left_alone = {*held_up(tables, scheduling), *(n for n in tables if str(n) in stopping)}
+    left_alone |= {name for name, table in tables.items() if table.status is Status.NEW}
+    followers = followers_of(after, chosen, left_alone, whole=whole)
+    refuse_between(followers, after, chosen, redefined(chosen, tables) if changed is None else changed)
+    return followers
 
 
 def followers_of(
@@ -116,7 +151,7 @@ def refuse_between(
             raise UserError(
                 "GROUP_TORN",
                 f"{below[0]} is computed from {name} and published together with it; that changes with what the "
-                "deployment exchanges, but is no part of it. Nothing was promoted.",
+                "deployment exchanges, but is no part of it. Nothing was changed.",
                 hint=f"Make it part: `headrace deploy create {name} --deployment {chosen[0].deployment}`.",
             )
 
@@ -127,7 +162,7 @@ def cannot_follow(followers: Followers, error: HeadraceError) -> HeadraceError:
     return UserError(
         "GROUP_CANNOT_FOLLOW",
         f"{names} would be published together with what the deployment exchanges, and cannot be brought to that: "
-        f"[{error.code}] {error.message} Nothing was promoted.",
+        f"[{error.code}] {error.message} Nothing was changed.",
         hint=f"Mend it, pause it, or make it part of the deployment: `headrace deploy create {followers.names[0]}`.",
     )
 

@@ -166,5 +166,7 @@ def frontier_move(
     given = half.source.table
     behind = given.companion_behind if given.companion is not None else None
     known = scheduling.get(given.name)
-    skipped = 0 if known is None or half.renamed else known.skipped_rows
-    return FrontierMove(half.name, Frontier(moved), skipped=skipped, companion_behind=behind)
+    if known is None or half.renamed or known.skipped_at is None:
+        return FrontierMove(half.name, Frontier(moved), companion_behind=behind)
+    rows, since = known.skipped_rows, known.skipped_at
+    return FrontierMove(half.name, Frontier(moved), skipped=rows, skipped_since=since, companion_behind=behind)

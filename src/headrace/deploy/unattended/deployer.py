@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Protocol
 
@@ -35,6 +35,9 @@ PASSING = frozenset({code.code for code in MEANWHILE} | {"LEASE_HELD", "LEASE_LO
 PAUSE_PASSING = dt.timedelta(seconds=5)
 """Likewise where a retry may help."""
 
+READY = ("converged", "blocked")
+"""States in which a promotion is tried; what blocks one is noted as its refusal."""
+
 CHECK_EVERY = dt.timedelta(seconds=60)
 """Checks of a watch run when the tables have other contents, and no more often."""
 
@@ -59,6 +62,9 @@ class Deployer:
         promotion: Exchanges generations.
         failing: Runs checks over public tables; returns in words which fails, None for none.
         clock: Tells the time.
+
+    Attributes:
+        exchanging: Whether it promotes, or takes back, just now.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class Deployer:
         self._promotion = promotion
         self._failing = failing
         self._clock = clock
+        self.exchanging = False
         self._checked: dict[TableName, tuple[dt.datetime, list[object]]] = {}
         self._refused_back: dict[tuple[str, dt.datetime], dt.datetime] = {}
 
@@ -101,6 +108,15 @@ class Deployer:
             if error.code != "LEASE_HELD":
                 raise
 
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """Say so while generations are exchanged."""
+        self.exchanging = True
+        try:
+            yield
+        finally:
+            self.exchanging = False
+
     # ---- promotion
 
     def _promote(self, name: str) -> None:
@@ -113,7 +129,8 @@ class Deployer:
             self._catalog.set_auto_promote(name, None)
             return
         try:
-            done = self._promotion.promote(chosen, conditions.options)
+            with self._exchange():
+                done = self._promotion.promote(chosen, conditions.options)
         except HeadraceError as error:
             if error.code in SURROUNDINGS:
                 raise
@@ -132,7 +149,7 @@ class Deployer:
             if not conditions.window.is_open(now) or self._too_soon(armed, now):
                 return None
             infos = green_infos(self._catalog, chosen, now, conditions.options.lag_threshold)
-            if not all(info.state == "converged" for info in infos):
+            if not all(info.state in READY for info in infos):
                 return None
         return armed, chosen, conditions
 
@@ -169,7 +186,8 @@ class Deployer:
             self._tell(WatchFailed(name, tables, why))
             return
         try:
-            done = self._promotion.roll_back(chosen, why)
+            with self._exchange():
+                done = self._promotion.roll_back(chosen, why)
         except HeadraceError as error:
             if error.code in SURROUNDINGS:
                 raise

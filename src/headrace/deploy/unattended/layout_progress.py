@@ -34,6 +34,8 @@ def layout_progress(catalog: Catalog, deployments: Collection[str], now: dt.date
 
 def _unloaded(info: GreenInfo) -> str | None:
     """Return why a green is not ready; None where it is."""
+    if info.state == "blocked":
+        return f"refused: {info.blocked_by[0]}"
     if info.state == "failed":
         return f"failed: {next(iter((info.detail or '').splitlines()), '')}"
     if info.state != "loading":

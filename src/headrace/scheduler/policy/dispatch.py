@@ -180,8 +180,12 @@ class Dispatch(Generic[Unit]):
         for unit in new:
             self._push_unit(unit)
 
-    def start(self) -> tuple[Unit, ...]:
-        """Take the tasks that may start now; the caller starts them."""
+    def start(self, beside: Sequence[str] = ()) -> tuple[Unit, ...]:
+        """Take the tasks that may start now; the caller starts them.
+
+        Args:
+            beside: Pools in which something else takes a place just now, once for each place.
+        """
         started: list[Unit] = []
         held_back = []
         while self._ready and len(self._running) < max(self.slots, 1):
@@ -189,7 +193,7 @@ class Dispatch(Generic[Unit]):
             if not self._may_start(entry):
                 continue
             pools = self._pools.get(entry.task, ())
-            if not self._has_room(entry.unit, pools):
+            if not self._has_room(entry.unit, pools, beside):
                 held_back.append(entry)
                 continue
             begun = self._begin(entry.unit)
@@ -266,11 +270,15 @@ class Dispatch(Generic[Unit]):
             return entry.task in begun.ready
         return entry.unit in self._waiting and entry.task in self._first(entry.unit)
 
-    def _has_room(self, unit: Unit, pools: Sequence[str]) -> bool:
+    def _has_room(self, unit: Unit, pools: Sequence[str], beside: Sequence[str]) -> bool:
         least = int(unit in self._begun)
         if len(self._running) >= max(self.slots, least):
             return False
-        return all(self._busy[pool] < max(self.quotas[pool], least) for pool in pools if pool in self.quotas)
+        return all(
+            self._busy[pool] < max(self.quotas[pool] - beside.count(pool), least)
+            for pool in pools
+            if pool in self.quotas
+        )
 
     def _begin(self, unit: Unit) -> _Begun[Unit]:
         if unit not in self._begun:

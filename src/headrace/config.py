@@ -53,6 +53,9 @@ MOST_CONCURRENT = 32
 CAPTURES = ("wal", "trigger", "auto")
 """How a declared source can be captured."""
 
+SHARD_KEYS = ("shards", "shard_column", "availability", "same_key")
+"""What can be declared of a source with shards, in place of its URL."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSource:
@@ -228,6 +231,8 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
     given = dict(of) if isinstance(of, dict) else {"": of}
     url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
     tables, text_columns = (_texts(given.pop(key, [])) for key in ("tables", "text_columns"))
+    shards = {key: given.pop(key) for key in SHARD_KEYS if key in given} if "shards" in given else {}
+    url = [*url, ""] if shards else url
     capture, failover = given.pop("capture", None), given.pop("failover", False)
     kind = given.pop("kind", None)
     odd = failover not in (True, False) or (kind is None and bool(given))
@@ -240,7 +245,8 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
             detail=f"It has {', '.join(map(repr, given))}, which nothing is known of."
             if given and kind is None
             else None,
-            hint='Write url = "postgresql://…" or url_env = "NAME", tables = ["schema.table", …], and where needed '
+            hint='Write url = "postgresql://…", url_env = "NAME" or shards = ["postgresql://…", …], '
+            'tables = ["schema.table", …], and where needed '
             'text_columns = ["schema.table.column", …], failover = true, '
             f'capture = "…", one of {", ".join(CAPTURES)}, and kind = "…" for another kind of database.',
         )
@@ -251,7 +257,7 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
         None if capture is None else str(capture),
         bool(failover),
         None if kind is None else str(kind),
-        given,
+        given | shards,
     )
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 DEFAULT_KIND = KINDS[0].name
 
+Address = str | Sequence[str | Mapping[str, str]] | Mapping[str, str | Mapping[str, str]]
+"""A connection string; or several, of shards, by name or not."""
+
 PATIENCE_SECONDS = 60.0
 """How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
 
@@ -62,12 +65,15 @@ class Sources:
     def create(
         self,
         name: str,
-        url: str,
+        url: Address,
         tables: Tables,
         *,
         text_columns: Sequence[str] = (),
         capture: str | None = None,
         failover: bool = False,
+        shard_column: str | None = None,
+        availability: str | None = None,
+        same_key: str | None = None,
         if_not_exists: bool = False,
         kind: str = DEFAULT_KIND,
         options: Mapping[str, object] | None = None,
@@ -78,6 +84,8 @@ class Sources:
             name: The source; its mirrors are `name.table`.
             url: `postgresql://user@host:port/database`, the password from `PGPASSWORD` or `~/.pgpass`; or `env:NAME`
                 for a URL, with a password or without, in an environment variable that is set wherever Headrace runs.
+                Of several servers that have shards of the tables: a list of such URLs, or names of the shards mapped
+                to them (or to tables with `url` and `capture`).
             tables: `schema.table [COLUMNS (…)] [WHERE (…)] [AS mirror]` of each table, names and condition as
                 PostgreSQL writes them; or the names of the mirrors mapped to them.
             text_columns: Columns to keep as text, whatever their type, as `schema.table.column`.
@@ -85,6 +93,9 @@ class Sources:
                 the log can be used. The documentation says when to choose which; None for `wal`.
             failover: Replicas keep the slot in step (PostgreSQL 17 and newer), and landing goes on by itself where one
                 is promoted that has all that was landed.
+            shard_column: Of shards: the column of the mirrors that says of which shard a row is; None for `__shard`.
+            availability: Of shards: `partial`, a server that is down holds back itself; or `strict`, all of them.
+            same_key: Of shards: `error`, a key is on one server only; or `allowed`, the shard is part of the key.
             if_not_exists: Do nothing when it exists.
             kind: What kind of database. What is said here of the other arguments is said of PostgreSQL.
             options: Whatever else the kind wants to know.
@@ -99,8 +110,10 @@ class Sources:
         with self._catalog.reading() as reader:
             if if_not_exists and reader.find_source(name) is not None:
                 return None
-        of, said = kind_of(kind), _said(text_columns=text_columns, capture=capture, failover=failover)
-        kept = of.options(name, SourceRequest(url, tables, {**said, **(options or {})}))
+        said = _said(text_columns=text_columns, capture=capture, failover=failover)
+        said |= _said(shard_column=shard_column, availability=availability, same_key=same_key)
+        of = kind_of(kind)
+        kept = of.options(name, _request(url, tables, {**said, **(options or {})}))
         return self._lander().create(name, kind, kept, of.mirror_names(tables))
 
     def apply(self, *, prune: bool = False, dry_run: bool = False) -> tuple[SourceStep, ...]:
@@ -275,7 +288,7 @@ class Sources:
         )
 
     def check(
-        self, url: str, tables: Tables, *, capture: str | None = None, kind: str = DEFAULT_KIND
+        self, url: Address, tables: Tables, *, capture: str | None = None, kind: str = DEFAULT_KIND
     ) -> tuple[SourceCheck, ...]:
         """Check whether a server's tables can be captured, and what to run there; changes nothing.
 
@@ -285,7 +298,7 @@ class Sources:
             capture: As for `create`.
             kind: As for `create`.
         """
-        found = kind_of(kind).check(SourceRequest(url, tables, _said(capture=capture)))
+        found = kind_of(kind).check(_request(url, tables, _said(capture=capture)))
         return tuple(SourceCheck(c.name, c.ok, c.finding, None if c.ok else c.remedy) for c in found)
 
     # ---- inside
@@ -367,6 +380,13 @@ class Sources:
 def _said(**options: object) -> dict[str, object]:
     """Return what was said of a source; the kind decides the rest."""
     return {name: value for name, value in options.items() if value}
+
+
+def _request(url: Address, tables: Tables, said: Mapping[str, object]) -> SourceRequest:
+    """Return what a user asks for, of one server or of shards."""
+    if isinstance(url, str):
+        return SourceRequest(url, tables, said)
+    return SourceRequest("", tables, {**said, "shards": url})
 
 
 def _info(source: DatabaseSource) -> SourceInfo:

@@ -214,6 +214,11 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         with self._database.write() as connection:
             _source_health.end_failure(connection, name, self._clock.now())
 
+    def note_node_failures(self, name: str, held: Mapping[str, HeadraceError], over: Sequence[str]) -> None:
+        """Remember which nodes of a database source were held back, why, and which are landed again."""
+        with self._database.write() as connection:
+            _source_health.note_node_failures(connection, name, held, over, self._clock.now())
+
     def note_source_looks(self, name: str, looks: Sequence[Json]) -> None:
         """Remember looks at a database source's server, oldest first, in place of those before."""
         with self._database.write() as connection:

@@ -14,6 +14,9 @@ from headrace.names import RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, WEIGHT, T
 VERSION = f"{RESERVED_PREFIX}version"
 """Log column: the version of the stream table that a change belongs to."""
 
+OPERATION = f"{RESERVED_PREFIX}op"
+"""Column of the change logs of mirrors: the place of a row in the order in which its source was landed."""
+
 _V3_ONLY = ("variant", "geometry", "geography", "void")
 
 
@@ -124,15 +127,24 @@ def create_table(
     )
 
 
-def create_log(log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int) -> str:
+def create_log(
+    log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int, numbered: bool = False
+) -> str:
     """Return the statement that creates a change log.
 
     It needs no partitions: every refresh appends files of one version, and their bounds prune reads and let trimming
     drop whole files.
+
+    Args:
+        log: Its full name.
+        columns: The columns of the table whose changes it has.
+        location: Its folder.
+        format_version: 2 or 3.
+        numbered: Its rows have operation ids, as those of mirrors do.
     """
     return create_table(
         log,
-        log_columns(columns),
+        (*log_columns(columns), *((Column(OPERATION, "bigint"),) if numbered else ())),
         location=location,
         format_version=format_version,
         append_only=True,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapp
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from headrace.algebra.schema import Column
 from headrace.catalog import (
@@ -35,6 +36,8 @@ from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
 from headrace.landing.mirror_thinning import Thinner
 from headrace.landing.mirrors import Hand, Mirroring, Moved
+from headrace.landing.operation_ids import OP, OperationIds, last_of
+from headrace.landing.shared_keys import KEY_ON_TWO_NODES
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 from headrace.physical.shared_changes import SharedChanges, by_semantics, followers, view_of
 from headrace.ports import Runner, Session
@@ -48,6 +51,9 @@ from headrace.sources.registry import kind_of
 
 STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
 """Under which texts of a database become values: what does not fit is an error, never NULL."""
+
+UNLIMITED = -1
+"""In place of the number of landings of a source: the next one has all that there is."""
 
 _Streams = tuple[Mapping[TableName, StreamTable], Mapping[TableName, Frontier]]
 """All stream tables, and where they stand."""
@@ -324,6 +330,7 @@ class Lander:
                 raise
             finally:
                 capture.clear()
+            self._note_nodes(before, landing.held)
             if landing.keep_position:
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
@@ -344,8 +351,24 @@ class Lander:
             self.events.emit(RefreshFailed(name, *failure))
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
+        if error.code == KEY_ON_TWO_NODES:  # a row that moves is whole once all is read
+            self.landings[name] = UNLIMITED
         if error.code in kind_of(source.kind).stopping:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+
+    def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError]) -> None:
+        """Report, once, nodes of which nothing was landed, and note those that are landed again."""
+        over = [n for n, failure in source.node_failures.items() if failure.over is None and n not in held]
+        for node in over:
+            self.told.pop(f"{source.name}/{node}", None)
+        for node, error in held.items():
+            failure = (error.code, error.message)
+            if self.told.get(f"{source.name}/{node}") != failure:
+                self.told[f"{source.name}/{node}"] = failure
+                self.events.emit(RefreshFailed(source.name, *failure))
+        if held or over:
+            with suppress(HeadraceError):  # what is landed is landed
+                self.catalog.note_node_failures(source.name, held, over)
 
     def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
         """Refuse a change to mirrors that another writer has changed since the last landing."""
@@ -371,13 +394,17 @@ class Lander:
         for landed in landing.tables:
             parts.setdefault(landed.name, []).append(landed)
 
+        base = last_of(source.position)
+        ids = {name: OperationIds(base + 1 + place, len(parts)) for place, name in enumerate(parts)}
+
         def one(name: TableName) -> Moved:
             self.events.emit(StageStarted(source.name, f"write {name}"))
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
             before = {table: untouched(self.catalog, table) for table in mirrors[name].stored}
-            hand = self._handing(name, version, runner, read)
-            return Mirroring(mirrors[name], version, runner, self._staged, before, hand).bring(parts[name])
+            hand, shared = self._handing(name, version, runner, read), landing.shared_keys.get(name)
+            bringing = Mirroring(mirrors[name], version, runner, self._staged, before, ids[name], hand, shared)
+            return bringing.bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
             moved = dict(zip(parts, pool.map(one, parts), strict=True))
@@ -385,6 +412,8 @@ class Lander:
         thinned = self.thinner.thin({t: m for m in mirrors.values() for t in m.stored}, written, runner)
         for of in moved.values():
             of.written = {t: self._staged(t) if t in thinned else meta for t, meta in of.written.items()}
+        for name, of in moved.items():
+            of.operation = ids[name].last
         return moved
 
     def _read_by(self) -> _Streams:
@@ -427,8 +456,10 @@ class Lander:
         reached = {n: v.version for n, v in newest.items()} | {v.relation: v.version for v in versions}
         mirrors = _mirrors(source, landing, reached)
         adds = tuple(m for m in source.mirrors if m not in before.mirrors)
-        options = source.options if adds else None
-        move = SourceMove(source.name, source.position, landing.position, mirrors, landing.begins, options, adds)
+        options = source.options if source.options != before.options else None
+        last = max((last_of(before.position), *(of.operation for of in moved.values())))
+        position = {**landing.position, OP: last}
+        move = SourceMove(source.name, before.position, position, mirrors, landing.begins, options, adds)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
         try:
             self.catalog.publish(publication)
@@ -447,7 +478,7 @@ class Lander:
             for namespace in (mirror.name.namespace, (SYSTEM_NAMESPACE,)):
                 runner.run(create_namespace(STAGING, namespace))
             state, log = (t.within(STAGING) for t in mirror.stored)
-            for table, make in ((state, create_table), (log, create_log)):
+            for table, make in ((state, create_table), (log, partial(create_log, numbered=True))):
                 location = table_location(self.warehouse, table, suffix)
                 runner.run(make(table, landed.columns, location=location, format_version=self.format_version))
 
@@ -498,4 +529,5 @@ def _result(name: str, landing: Landing, moved: Mapping[TableName, Moved], secon
         mirrors=tuple(sorted(str(n) for n, m in moved.items() if m.changed)),
         caught_up=landing.caught_up,
         seconds=seconds,
+        held={node: f"[{error.code}] {error.message}" for node, error in landing.held.items()},
     )

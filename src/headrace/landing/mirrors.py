@@ -21,11 +21,13 @@ from headrace.lake.apply_change import (
     run_apply,
 )
 from headrace.lake.metadata import TableMeta
-from headrace.lake.tables import VERSION
+from headrace.lake.tables import OPERATION, VERSION
+from headrace.landing.operation_ids import OperationIds
+from headrace.landing.shared_keys import require_unique
 from headrace.names import STAGING, WEIGHT, TableName, quote
 from headrace.ports import Runner
 from headrace.refresh.staging_tables import only_ours, somebody_elses
-from headrace.sources.capture import LandedTable
+from headrace.sources.capture import LandedTable, SharedKey
 from headrace.sources.lakehouse.changes_sql import appended_sql, rows_sql
 
 UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
@@ -48,6 +50,7 @@ class Moved:
         inserted: Rows that appeared.
         deleted: Rows that disappeared.
         commits: Snapshots that the state has gained, at the most.
+        operation: The highest operation id of its rows.
     """
 
     written: Mapping[TableName, TableMeta] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Moved:
     inserted: int = 0
     deleted: int = 0
     commits: int = 0
+    operation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ class Mirroring:
         runner: Runs SQL, in ANSI mode and UTC.
         staged: Finds metadata.
         before: Its stored tables as they are before, which is as `lake` shows them where it does.
+        ids: The operation ids of the rows of its change log.
         hand: Hands the change to consumers, if it is a single one of few rows; None where there are none.
+        shared: A key that must hold over the rows of several nodes; None where each node sees to its own.
     """
 
     mirror: Mirror
@@ -75,7 +81,9 @@ class Mirroring:
     runner: Runner
     staged: Staged
     before: Mapping[TableName, TableMeta]
+    ids: OperationIds
     hand: Hand | None = None
+    shared: SharedKey | None = None
 
     def bring(self, parts: Sequence[LandedTable]) -> Moved:
         """Apply the mirror's parts of a landing, one after the other.
@@ -98,6 +106,8 @@ class Mirroring:
                 f"{self.mirror.name.namespace[-1]} -t {self.mirror.name.table}. Or create the source again "
                 "with its column among TEXT COLUMNS (…).",
             ) from error
+        if moved.changed and self.shared is not None:
+            require_unique(self.mirror, self.shared, self.runner, self.staged, self.before)
         if moved.changed:
             moved.written = {t: self.staged(t) for t in self.mirror.stored}
             for table, most in zip(self.mirror.stored, (moved.commits, len(parts)), strict=True):
@@ -116,6 +126,7 @@ class Mirroring:
             listed = _listed(landed.columns)
             self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
             moved.changed, moved.inserted = True, self.staged(name).row_count or 0
+            self.ids.gave(moved.inserted)
             moved.commits += 1
             return
         self._apply(landed, before, moved, whole=whole)
@@ -136,7 +147,7 @@ class Mirroring:
             if not change.rows:
                 return
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
-                logging = pool.submit(self._log, view, columns, known=whole)
+                logging = pool.submit(self._log, view, columns, change.rows, known=whole)
                 self._changed(target, change, moved)
                 logging.result()
         finally:
@@ -146,9 +157,13 @@ class Mirroring:
     def _apply_logged(self, query: str, view: str, target: Target, wanted: Mapping[str, str], moved: Moved) -> None:
         """Write a change to the log, then apply it from there, so it is computed once."""
         log, listed = self.mirror.log, _listed(target.columns)
+        self._number_log()
         former = self.staged(log).current_snapshot_id
         shown = f"{listed}, CAST({WEIGHT} AS BIGINT) AS {WEIGHT}, CAST({self.version} AS BIGINT) AS {VERSION}"
+        shown += f", {self.ids.many()} AS {OPERATION}"
+        wanted = {**wanted, OPERATION: f"max({OPERATION})"}
         measured = self.runner.append(log.within(STAGING), f"SELECT {shown} FROM ({query})", wanted)
+        self.ids.gave_up_to(measured[OPERATION])
         change = change_of(view, measured, target.identity)
         if not change.rows:
             return
@@ -167,11 +182,21 @@ class Mirroring:
         with somebody_elses(name, self.before[name], lambda: self.staged(name), moved.commits):
             run_apply(plan, self.runner, lambda: self.staged(name))
 
-    def _log(self, view: str, columns: tuple[Column, ...], *, known: bool) -> None:
+    def _number_log(self) -> None:
+        """Give a log of a former version the column of operation ids; its rows have none."""
+        log = self.mirror.log
+        if all(c.name != OPERATION for c in self.staged(log).columns):
+            self.runner.run(f"ALTER TABLE {log.within(STAGING).sql} ADD COLUMN {OPERATION} BIGINT")
+
+    def _log(self, view: str, columns: tuple[Column, ...], count: int, *, known: bool) -> None:
         """Write a change to the log; one whose rows are known is handed to consumers."""
         rows, log = f"{_listed(columns)}, CAST({WEIGHT} AS BIGINT)", self.mirror.log
-        into = f"{log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION})"
-        self.runner.run(f"INSERT INTO {into} SELECT {rows}, CAST({self.version} AS BIGINT) FROM {quote(view)}")
+        self._number_log()
+        into = f"{log.within(STAGING).sql} ({_listed(columns)}, {WEIGHT}, {VERSION}, {OPERATION})"
+        numbers = f"CAST({self.version} AS BIGINT), {self.ids.few()}"
+        whole = f"SELECT /*+ COALESCE(1) */ * FROM {quote(view)}"
+        self.runner.run(f"INSERT INTO {into} SELECT {rows}, {numbers} FROM ({whole})")
+        self.ids.gave(count)
         if known and self.hand is not None:
             self.hand(self.staged(log), f"SELECT {rows} AS {WEIGHT} FROM {quote(view)}", columns)
 

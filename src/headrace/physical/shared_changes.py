@@ -20,7 +20,7 @@ from headrace.definitions.details import columns_read, semantics_of
 from headrace.frontier import Frontier
 from headrace.ivm.program import Key
 from headrace.lake.metadata import TableMeta
-from headrace.lake.tables import VERSION
+from headrace.lake.tables import OPERATION, VERSION
 from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Common, Facts
 from headrace.physical.view_names import view_named
@@ -119,7 +119,7 @@ def logged_change(
         return None
     before, after = (version.version for version in span)
     waiting, done = (followers(source, at, streams, frontiers) - {reader} for at in (before, after))
-    every = tuple(column.name for column in log.columns if column.name not in (WEIGHT, VERSION))
+    every = tuple(column.name for column in log.columns if column.name not in (WEIGHT, VERSION, OPERATION))
     view = view_of(log, before, after)
     own = f"SELECT {_listed(columns)} FROM {quote(view)}"
     readers = 1 + len(waiting) + len(done)

@@ -29,6 +29,7 @@ class LandingResult(Record):
         mirrors: Mirrors that changed.
         caught_up: Whether nothing more was committed when reading began.
         seconds: Wall time.
+        held: Of a source of several servers, those of which nothing was landed, and why.
     """
 
     source: str
@@ -39,6 +40,7 @@ class LandingResult(Record):
     mirrors: tuple[str, ...]
     caught_up: bool
     seconds: float
+    held: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headrace.algebra.schema import Column
+from headrace.errors import HeadraceError
 from headrace.names import TableName
 
 Json = Mapping[str, Any]
@@ -76,6 +77,19 @@ class LandedTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedKey:
+    """A key of a mirror over the rows of several nodes, which do not know those of each other.
+
+    Args:
+        columns: The key: no two rows of the mirror may agree in it.
+        node: The column that says of which node a row is.
+    """
+
+    columns: tuple[str, ...]
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Landing:
     """Whole transactions of a database, to be published together.
 
@@ -89,6 +103,8 @@ class Landing:
         gone: Mirrors whose table was dropped.
         begins: The source begins here: nothing that may have been missed before counts any more.
         notices: What the user is told once it is published.
+        shared_keys: Keys that must hold over all nodes once it is applied, by mirror.
+        held: Nodes of the source of which nothing is landed, and why; the others are.
     """
 
     tables: tuple[LandedTable, ...]
@@ -100,6 +116,8 @@ class Landing:
     gone: tuple[TableName, ...] = ()
     begins: bool = False
     notices: tuple[str, ...] = ()
+    shared_keys: Mapping[TableName, SharedKey] = field(default_factory=dict)
+    held: Mapping[str, HeadraceError] = field(default_factory=dict)
 
 
 class Capture(Protocol):

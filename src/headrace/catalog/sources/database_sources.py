@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,7 +17,7 @@ from headrace.catalog.publishing import published_pointers
 from headrace.catalog.records import Json
 from headrace.catalog.relations import ensure_relations, parse_name, relation_ids, stored_name
 from headrace.catalog.safeguards import gates
-from headrace.catalog.sources.source_health import SourceFailure, failure_of, looks_of
+from headrace.catalog.sources.source_health import SourceFailure, failure_of, looks_of, node_failures_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
@@ -83,6 +83,7 @@ class DatabaseSource:
         mirrors: Its mirrors, by name.
         failure: The last failure of landing it.
         looks: Looks at its server, oldest first.
+        node_failures: Of a source of several nodes, the last failure of each.
     """
 
     name: str
@@ -97,6 +98,7 @@ class DatabaseSource:
     mirrors: tuple[Mirror, ...]
     failure: SourceFailure | None = None
     looks: tuple[Json, ...] = ()
+    node_failures: Mapping[str, SourceFailure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ def _source(row: sa.RowMapping, mirrors: tuple[Mirror, ...]) -> DatabaseSource:
         mirrors=mirrors,
         failure=failure_of(row["health_json"]),
         looks=looks_of(row["health_json"]),
+        node_failures=node_failures_of(row["health_json"]),
     )
 
 

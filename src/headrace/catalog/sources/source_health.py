@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.errors import HeadraceError
 
-_FAILURE, _LOOKS = "failure", "looks"
+_FAILURE, _LOOKS, _NODES = "failure", "looks", "nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,48 @@ def note_failure(connection: Connection, name: str, error: HeadraceError, now: d
     Nothing happens when there is no such source.
     """
 
+    _change(connection, name, lambda health: {**health, _FAILURE: _noted(failure_of(health), error, now)})
+
+
+def _noted(before: SourceFailure | None, error: HeadraceError, now: dt.datetime) -> dict[str, Any]:
+    """Return a failure as a row of the catalog has it."""
+    goes_on = before is not None and before.over is None and before.code == error.code
+    return {
+        "code": error.code,
+        "message": error.message,
+        "detail": error.detail,
+        "remedy": error.hint,
+        "retryable": error.retryable,
+        "since": (before.since if before is not None and goes_on else now).isoformat(),
+        "at": now.isoformat(),
+        "over": None,
+    }
+
+
+def node_failures_of(health: Mapping[str, Any] | None) -> dict[str, SourceFailure]:
+    """Return the last failure of each node of a source of several, by node."""
+    found = ((node, failure_of({_FAILURE: of})) for node, of in (health or {}).get(_NODES, {}).items())
+    return {node: failure for node, failure in found if failure is not None}
+
+
+def note_node_failures(
+    connection: Connection, name: str, held: Mapping[str, HeadraceError], over: Sequence[str], now: dt.datetime
+) -> None:
+    """Record which nodes of a source were held back, and which are landed again.
+
+    Args:
+        connection: In the caller's transaction.
+        name: The source.
+        held: Why nodes were held back.
+        over: Nodes that are landed again.
+        now: The time.
+    """
+
     def noted(health: dict[str, Any]) -> dict[str, Any]:
-        before = failure_of(health)
-        goes_on = before is not None and before.over is None and before.code == error.code
-        failure = {
-            "code": error.code,
-            "message": error.message,
-            "detail": error.detail,
-            "remedy": error.hint,
-            "retryable": error.retryable,
-            "since": (before.since if before is not None and goes_on else now).isoformat(),
-            "at": now.isoformat(),
-            "over": None,
-        }
-        return {**health, _FAILURE: failure}
+        nodes, before = dict(health.get(_NODES, {})), node_failures_of(health)
+        nodes |= {node: {**nodes[node], "over": now.isoformat()} for node in over if node in nodes}
+        nodes |= {node: _noted(before.get(node), error, now) for node, error in held.items()}
+        return {**health, _NODES: nodes}
 
     _change(connection, name, noted)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 import click
 
 from headrace.cli.console import confirm, show
@@ -12,7 +15,14 @@ from headrace.cli.render import sources as render
 from headrace.cli.render.source_health import health
 from headrace.sources.registry import KINDS
 
-URL = click.argument("url")
+URL = click.argument("url", required=False)
+SHARDS = click.option(
+    "--shard",
+    "shards",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help="A server that has a shard of the tables, in place of URL; to be repeated.",
+)
 NAME = click.argument("name")
 TABLES = click.option(
     "--table",
@@ -45,6 +55,20 @@ KIND = click.option(
 )
 
 
+_NAMED = re.compile(r"([^\W\d]\w*)=(?=\w+:)")
+"""`eu=postgresql://…`; a URL has no such beginning."""
+
+
+def _address(url: str | None, shards: tuple[str, ...]) -> str | list[Mapping[str, str]]:
+    """Return the one server, or those that have shards."""
+    if (url is None) is not bool(shards):
+        raise click.UsageError("Give a URL, or --shard for each of several servers.")
+    if url is not None:
+        return url
+    named = [(found[1], text[found.end() :]) if (found := _NAMED.match(text)) else ("", text) for text in shards]
+    return [{"name": name, "url": of} if name else {"url": of} for name, of in named]
+
+
 @click.group()
 def source() -> None:
     """Database sources: tables of PostgreSQL, mirrored in the lake by change capture.
@@ -53,6 +77,7 @@ def source() -> None:
     Examples:
       headrace source check postgresql://reader@db/shop -t public.orders
       headrace source add shop postgresql://reader@db/shop -t public.orders -t public.customers
+      headrace source add shop --shard eu=postgresql://eu-db/shop --shard us=postgresql://us-db/shop -t public.orders
       headrace source status shop
 
     The password comes from PGPASSWORD or ~/.pgpass; it is never kept. `headrace refresh` lands what was committed.
@@ -66,17 +91,33 @@ def source() -> None:
 @TEXT_COLUMNS
 @CAPTURE
 @click.option("--failover", is_flag=True, help="Replicas keep the slot in step: go on where one is promoted (17+).")
+@SHARDS
+@click.option("--shard-column", metavar="COLUMN", help="Of shards: says of which a row is.  [default: __shard]")
+@click.option(
+    "--availability",
+    type=click.Choice(["partial", "strict"]),
+    help="Of shards: a server that is down holds back itself, or all of them.  [default: partial]",
+)
+@click.option(
+    "--same-key",
+    type=click.Choice(["error", "allowed"]),
+    help="Of shards: a key is on one server only, or the shard is part of the key.  [default: error]",
+)
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @KIND
 @pass_invocation
 def add(
     asked: Invocation,
     name: str,
-    url: str,
+    url: str | None,
     tables: tuple[str, ...],
     text_columns: tuple[str, ...],
     capture: str | None,
     failover: bool,
+    shards: tuple[str, ...],
+    shard_column: str | None,
+    availability: str | None,
+    same_key: str | None,
     if_not_exists: bool,
     kind: str,
 ) -> None:
@@ -84,11 +125,14 @@ def add(
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sources.create(
             name,
-            url,
+            _address(url, shards),
             tables,
             text_columns=text_columns,
             capture=capture,
             failover=failover,
+            shard_column=shard_column,
+            availability=availability,
+            same_key=same_key,
             if_not_exists=if_not_exists,
             kind=kind,
         )
@@ -162,15 +206,18 @@ def status(asked: Invocation, name: str) -> None:
 @URL
 @TABLES
 @CAPTURE
+@SHARDS
 @KIND
 @pass_invocation
-def check(asked: Invocation, url: str, tables: tuple[str, ...], capture: str | None, kind: str) -> None:
+def check(
+    asked: Invocation, url: str | None, tables: tuple[str, ...], capture: str | None, shards: tuple[str, ...], kind: str
+) -> None:
     """Check whether tables can be captured; show the SQL to run on the server if not.
 
     Changes nothing. The exit status is 1 if they cannot.
     """
     with asked.open() as hr:
-        found = hr.sources.check(url, tables, capture=capture, kind=kind)
+        found = hr.sources.check(_address(url, shards), tables, capture=capture, kind=kind)
     show(asked, [c.as_dict() for c in found], lambda: render.checks(found))
     if not all(c.ok for c in found):
         raise click.exceptions.Exit(FAILED)

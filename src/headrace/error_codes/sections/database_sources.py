@@ -116,6 +116,34 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SHARDS_DIFFER",
+        message="The servers of a source with shards do not fit together; nothing was installed.",
+        cause="A table is missing on one, or has other columns, other types or another key there.",
+        remedy="Make the tables alike on all servers; `headrace source check` compares them.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SHARD_TWICE",
+        message="Two shards are the same database.",
+        cause="It was named twice, perhaps by two addresses of one server.",
+        remedy="Name each database once.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SHARD_EXISTS",
+        message="The source has a shard of that name.",
+        cause="`AS name` of an added shard.",
+        remedy="Use another name, or leave it to be numbered.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SHARD_UNKNOWN",
+        message="The source has no shard of that name.",
+        cause="Misspelt, removed, or the source has one server only.",
+        remedy="`headrace source status` lists the shards.",
+        retry="no",
+    ),
+    ErrorCode(
         "SOURCE_CHANGED",
         message="The source is stopped: its server and what was landed no longer fit together.",
         cause=(

@@ -27,6 +27,20 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "NODES_DIFFER",
+        message="A table was altered on one server of a source with several, and not yet on the others.",
+        cause="`ALTER TABLE` runs on one server after the other.",
+        remedy="Run the same on the others. Until then nothing of the altered server is landed, nor lost.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "KEY_ON_TWO_NODES",
+        message="Two servers of a source have a row of the same key; nothing was landed.",
+        cause="It was inserted on both; or it moves from one to the other, and has not left the first yet.",
+        remedy="Delete one of the two. Or create the source with `same_key = 'allowed'`.",
+        retry="yes",
+    ),
+    ErrorCode(
         "SOURCE_LOST",
         message="The connection to the source's server broke.",
         cause="It restarted, or the network failed.",

@@ -2,6 +2,8 @@
 
     FROM POSTGRES 'url' TABLES (table, …) [TEXT COLUMNS (column, …)]
         [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
+    FROM POSTGRES SHARDS ('url' [AS name] [CAPTURE way], …) TABLES (…) [SHARD COLUMN name] …
+        [WITH (…, availability = 'partial' | 'strict', same_key = 'error' | 'allowed')]
 
 What may follow the name of a table is in `source_tables`. Every command imports this module: whatever takes time to
 import is imported by the method that uses it.
@@ -35,6 +37,12 @@ KIND = "postgres"
 TEXT_COLUMNS, CAPTURE, FAILOVER = "text_columns", "capture", "failover"
 """What can be said of a source besides its tables."""
 
+SHARDS, SHARD_COLUMN, AVAILABILITY, SAME_KEY = "shards", "shard_column", "availability", "same_key"
+"""And of one with shards."""
+
+NODES = "nodes"
+"""In the options and the position of a source with shards: what each of them has for itself."""
+
 
 class Postgres:
     """See `SourceKind`."""
@@ -43,7 +51,11 @@ class Postgres:
     create_form = """  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES 'postgresql://user@host:5432/database'
     TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
     [TEXT COLUMNS (schema.table.column, …)]
-    [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]"""
+    [WITH (capture = 'wal' | 'trigger' | 'auto', failover = true | false)]
+  CREATE SOURCE [IF NOT EXISTS] name FROM POSTGRES
+    SHARDS ('postgresql://user@host:5432/database' [AS name] [CAPTURE WAL | TRIGGER | AUTO], …)
+    TABLES (…) [SHARD COLUMN name] [TEXT COLUMNS (…)]
+    [WITH (…, availability = 'partial' | 'strict', same_key = 'error' | 'allowed')]"""
     add_form = """  ALTER SOURCE name ADD TABLES (schema.table [COLUMNS (column, …)] [WHERE (condition)] [AS mirror], …)
     [TEXT COLUMNS (schema.table.column, …)]"""
     stopping = frozenset({"SOURCE_CHANGED", "SLOT_LOST", "CAPTURE_REMOVED"})
@@ -51,26 +63,39 @@ class Postgres:
     # ---- what users write
 
     def read_request(self, cursor: StatementCursor) -> SourceRequest:
-        """Read `'url' TABLES (…) [TEXT COLUMNS (…)] [WITH (…)]`."""
+        """Read `{'url' | SHARDS (…)} TABLES (…) [TEXT COLUMNS (…)] [WITH (…)]`."""
         from headrace.sources.source_kind import SourceRequest
 
-        url = cursor.string("A connection string")
+        said: dict[str, Any] = {}
+        url = ""
+        if cursor.take("SHARDS"):
+            said[SHARDS] = self.read_shards(cursor)
+        else:
+            url = cursor.string("A connection string")
         cursor.need("TABLES")
         tables = cursor.texts()
-        said: dict[str, Any] = {}
+        if SHARDS in said and cursor.take("SHARD"):
+            cursor.need("COLUMN")
+            said[SHARD_COLUMN] = cursor.name("A name for the column")
         if cursor.take("TEXT"):
             cursor.need("COLUMNS")
             said[TEXT_COLUMNS] = cursor.texts()
         properties = cursor.properties() if cursor.take("WITH") else {}
-        if unknown := sorted(properties.keys() - {CAPTURE, FAILOVER}):
+        own = (CAPTURE, FAILOVER, *((AVAILABILITY, SAME_KEY) if SHARDS in said else ()))
+        if unknown := sorted(properties.keys() - set(own)):
             raise cursor.fail(f"A source has no property {unknown[0]}")
         if (failover := properties.get(FAILOVER, "false").lower()) not in ("true", "false"):
             raise cursor.fail("failover is true or false")
-        if CAPTURE in properties:
-            said[CAPTURE] = properties[CAPTURE]
+        said |= {name: properties[name] for name in own if name in properties and name != FAILOVER}
         if failover == "true":
             said[FAILOVER] = True
         return SourceRequest(url, tables, said)
+
+    def read_shards(self, cursor: StatementCursor) -> Sequence[object]:
+        """Read `('url' [AS name] [CAPTURE way], …)`."""
+        from headrace.sources.postgres.shards.shard_options import read_shards
+
+        return read_shards(cursor.texts(), cursor.form)
 
     def mirror_names(self, tables: Tables) -> tuple[str, ...]:
         """Name the mirrors of tables."""
@@ -84,7 +109,11 @@ class Postgres:
         from headrace.sources.postgres.setup.projection import parts_of
         from headrace.sources.postgres.source_tables import by_mirror, names_of
 
-        self.options("source", request)  # refuses what `options` would
+        options = self.options("source", request)  # refuses what `options` would
+        if SHARDS in request.options:
+            from headrace.sources.postgres.shards.shard_checks import check_shards
+
+            return check_shards(options)
         tables = by_mirror(request.tables)
         names = names_of(tables)
         parts = {names[mirror]: part for mirror, part in parts_of(tables).items()}
@@ -99,8 +128,10 @@ class Postgres:
         from headrace.sources.postgres.setup.projection import parts_of
         from headrace.sources.postgres.source_tables import by_mirror, names_of
 
-        said = _known(request.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
         tables = by_mirror(request.tables)
+        if SHARDS in request.options:
+            return _sharded(name, request, names_of(tables), parts_of(tables))
+        said = _known(request.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
         return options_of(
             name,
             request.address,
@@ -138,7 +169,7 @@ class Postgres:
         from headrace.sources.postgres.setup.declared_changes import changes
         from headrace.sources.source_kind import SourceRequest
 
-        said = _known(declared.options, TEXT_COLUMNS, CAPTURE, FAILOVER)
+        said = _known(declared.options, TEXT_COLUMNS, CAPTURE, FAILOVER, SHARDS, SHARD_COLUMN, AVAILABILITY, SAME_KEY)
         wanted = SourceRequest(declared.address, declared.tables, {**said, TEXT_COLUMNS: _as_text(said)})
         return changes(source, wanted)
 
@@ -152,12 +183,16 @@ class Postgres:
         return {TEXT_COLUMNS: own}
 
     def address(self, options: Json) -> str:
-        """Return the connection string; it holds no password."""
+        """Return the connection string, or those of all shards; they hold no password."""
+        if NODES in options:
+            return ", ".join(f"{name} {of['url']}" for name, of in options[NODES].items())
         return str(options["url"])
 
     def position_text(self, position: Json | None) -> str | None:
         """Write a position as text: in the log, or the snapshot landed up to."""
         of = position or {}
+        if NODES in of:
+            return ", ".join(f"{name} {self.position_text(at)}" for name, at in of[NODES].items())
         lsn = of.get("lsn")
         return of.get("snapshot") if lsn is None else f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
@@ -165,6 +200,10 @@ class Postgres:
         """Find mirrors whose table was renamed."""
         from headrace.sources.postgres.table_names import followed
 
+        if NODES in source.options:
+            from headrace.sources.postgres.shards.shard_health import followed_by_shard
+
+            return followed_by_shard(source)
         oids = {m.name: int(m.details["oid"]) for m in source.mirrors if m.details and not m.gone}
         declared = {n: ".".join(source.options["tables"][n.table]) for n in oids}
         return {str(mirror): name for mirror, name in followed(source.position, oids, declared)}
@@ -175,6 +214,10 @@ class Postgres:
         """Open the capture of a source."""
         from headrace.sources.postgres.setup.open_capture import open_capture
 
+        if NODES in source.options:
+            from headrace.sources.postgres.shards.open_shards import open_shards
+
+            return open_shards(source, folder, told, landings, self.stopping)
         mirrors: dict[TableName, Mapping[str, Any] | None] = {
             m.name: None if m.gone else m.details for m in source.mirrors
         }
@@ -187,6 +230,10 @@ class Postgres:
         """Find out how a source stands."""
         from headrace.sources.postgres.health.source_status import status
 
+        if NODES in source.options:
+            from headrace.sources.postgres.shards.shard_health import status_of_shards
+
+            return status_of_shards(source, folder)
         return status(source, folder)
 
     def look(self, source: KeptSource, *, landed: bool) -> Json | None:
@@ -194,6 +241,10 @@ class Postgres:
         from headrace.sources.postgres.health.server_health import look
         from headrace.sources.postgres.health.slot_outlook import as_json
 
+        if NODES in source.options:
+            from headrace.sources.postgres.shards.shard_health import look_at_shards
+
+            return look_at_shards(source, landed=landed)
         now = look(source.options, keep_from_idling=landed)
         return None if now is None else as_json((now,))[0]
 
@@ -201,6 +252,10 @@ class Postgres:
         """Estimate whether the slot will be lost soon."""
         from headrace.sources.postgres.health.source_status import outlook_of
 
+        if NODES in source.options:
+            from headrace.sources.postgres.shards.shard_health import outlook_of_shards
+
+            return outlook_of_shards(source, look)
         return outlook_of(source, look)
 
 
@@ -220,6 +275,37 @@ def _known(said: Json, *names: str) -> Json:
             hint=f"They have {', '.join(names)}.",
         )
     return said
+
+
+def _sharded(
+    name: str, request: SourceRequest, tables: Mapping[str, tuple[str, str]], parts: Mapping[str, Any]
+) -> Json:
+    """Make the options of a new source with shards.
+
+    Raises:
+        UserError: `INVALID_OPTION`, `SHARD_TWICE` and the like.
+    """
+    from headrace.sources.postgres.shards.shard_options import shard_options, shards_of
+
+    own = (SHARD_COLUMN, AVAILABILITY, SAME_KEY)
+    said = _known(request.options, TEXT_COLUMNS, CAPTURE, FAILOVER, SHARDS, *own)
+    if request.address:
+        raise UserError(
+            "INVALID_OPTION",
+            "A source has one connection string, or shards, not both.",
+            hint="Write each server among the shards.",
+        )
+    chosen = {option: said[option] for option in own if option in said}
+    return shard_options(
+        name,
+        shards_of(said[SHARDS]),
+        tables,
+        _as_text(said),
+        parts,
+        capture=said.get(CAPTURE, "wal"),
+        failover=bool(said.get(FAILOVER, False)),
+        **{{SHARD_COLUMN: "column"}.get(option, option): value for option, value in chosen.items()},
+    )
 
 
 def _as_text(said: Json) -> tuple[str, ...]:

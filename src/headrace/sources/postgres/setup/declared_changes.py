@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from headrace.sources.postgres.shards.declared_shards import require_same_shards
+from headrace.sources.postgres.shards.shard_options import SHARDS, has_shards
 from headrace.sources.postgres.source_tables import SourceTable, by_mirror
 from headrace.sources.source_kind import KeptSource, SourceRequest, TableChanges, differs
 
@@ -19,7 +21,9 @@ def changes(source: KeptSource, declared: SourceRequest) -> TableChanges:
         UserError: `SOURCE_DIFFERS`, `DUPLICATE_TABLE`, `INVALID_NAME`, `SYNTAX_ERROR`.
     """
     options, said = source.options, declared.options
-    if options["url"] != declared.address:
+    if has_shards(options) or SHARDS in said:
+        require_same_shards(source, declared)
+    elif options["url"] != declared.address:
         raise differs(source.name, "its connection string", "drop it and declare it anew, or correct the file")
     tables = by_mirror(declared.tables)
     written = declared.tables.values() if isinstance(declared.tables, Mapping) else declared.tables

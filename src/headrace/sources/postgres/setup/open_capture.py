@@ -217,8 +217,13 @@ FIRST_LIMIT, GROWTH = 50_000, 4
 that is killed every few seconds would never publish what takes longer than it lives."""
 
 
+UNLIMITED = (1 << 31) - 1
+
+
 def limit_after(landings: int) -> int:
-    """Return the most messages of a landing, after so many that a process has published."""
+    """Return the most messages of a landing after so many published; below 0 all there are."""
+    if landings < 0:
+        return UNLIMITED
     grown: int = GROWTH ** min(landings, 9)
     return min(LIMIT, FIRST_LIMIT * grown)
 

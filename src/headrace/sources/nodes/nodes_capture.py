@@ -1,0 +1,324 @@
+"""Captures a source of several nodes; its position is the vector of theirs.
+
+A landing has what all nodes gave. A node that gave nothing (it is down, or its table was altered before the others') is
+held back: its position stays where it is, and so does what its server keeps for it. Publishing moves the whole vector
+at once; only then each node is acknowledged.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from headrace.algebra.schema import Column
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.names import TableName
+from headrace.sources.capture import Capture, Json, LandedTable, Landing, SharedKey
+from headrace.sources.nodes.mirror_shapes import NODES, Shape, merged_details, misfits
+from headrace.sources.nodes.nodes_table import Unread, together
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+"""Nodes that are read at the same time; each may hold as much in memory as a source of one node."""
+
+Read = Mapping[str, "Landing | HeadraceError"]
+"""What each node gave."""
+
+
+def _nothing() -> None:
+    """Require nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """A source of several nodes, as the catalog keeps it.
+
+    Args:
+        captures: The capture of each node, by its name.
+        mirrors: The details of each mirror; None before its first landing.
+        stopping: Codes of errors after which a node must be copied anew.
+        column: The column that says of which node a row is; None: the nodes' rows are not told apart.
+        unique: The same key on two nodes is an error; else the node is part of the key.
+        strict: Nothing is landed unless all nodes give something.
+        word: What a node is called, in messages.
+        anew: Nodes that `renew` copies; None for all.
+        require: Called before anything is installed; raises where the nodes do not fit together.
+    """
+
+    captures: Mapping[str, Capture]
+    mirrors: Mapping[TableName, Json | None]
+    stopping: frozenset[str] = frozenset()
+    column: str | None = None
+    unique: bool = True
+    strict: bool = False
+    word: str = "Node"
+    anew: Collection[str] | None = None
+    require: Callable[[], None] = field(default=_nothing)
+
+
+class NodesCapture:
+    """Captures one source of several nodes; see `Capture`."""
+
+    def __init__(self, nodes: NodeSet) -> None:
+        self._nodes = nodes
+        self._taken: tuple[str, ...] = ()
+
+    @property
+    def installed(self) -> bool:
+        """Return whether something may be installed on a server."""
+        return any(capture.installed for capture in self._nodes.captures.values())
+
+    # ---- the protocol
+
+    def begin(self) -> Landing:
+        """Install capture on all nodes and take their first snapshots."""
+        self._nodes.require()
+        read = self._each(lambda name: self._nodes.captures[name].begin())
+        return self._merged({}, read, required=self._nodes.captures, begins=True)
+
+    def land(self, position: Json) -> Landing:
+        """Read what was committed on each node since its position."""
+        return self._merged(position, self.read(position))
+
+    def read(self, position: Json) -> Read:
+        """Read each node; whoever coordinates nodes otherwise overrides this."""
+
+        def one(name: str) -> Landing:
+            at = position.get(NODES, {}).get(name)
+            capture = self._nodes.captures[name]
+            return capture.begin() if at is None else capture.land(at)
+
+        return self._each(one)
+
+    def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
+        """Copy some mirrors again on every wanted node; a node without a position begins.
+
+        Args:
+            position: What is landed.
+            mirrors: The mirrors that are taken anew; none only lands, and begins new nodes.
+        """
+        at = position.get(NODES, {})
+        fresh = any(self._nodes.mirrors.get(mirror) is None for mirror in mirrors)
+        begins = self._nodes.captures.keys() - at.keys()
+        if begins:
+            self._nodes.require()
+
+        def one(name: str) -> Landing:
+            capture = self._nodes.captures[name]
+            if name in begins:
+                return capture.begin()
+            if not mirrors or (self._nodes.anew is not None and name not in self._nodes.anew):
+                return capture.land(at[name])
+            try:
+                return capture.renew(at[name], mirrors)
+            except UserError as error:
+                if fresh or error.code not in self._nodes.stopping:
+                    raise
+                return capture.begin()
+
+        required = self._nodes.captures if fresh else {*begins, *(self._nodes.anew or ())}
+        return self._merged(position, self._each(one), required=required)
+
+    def tidy(self) -> None:
+        """Stop capturing tables without a mirror, on every node that can be reached."""
+        self._all(lambda name: self._nodes.captures[name].tidy())
+
+    def acknowledge(self, position: Json) -> None:
+        """Allow each node that was landed to discard what is published."""
+        self._all(lambda name: self._nodes.captures[name].acknowledge(position[NODES][name]), self._taken)
+
+    def remove(self) -> None:
+        """Take away what was installed, on every node; tells of the first that failed."""
+        self._all(lambda name: self._nodes.captures[name].remove())
+
+    def clear(self) -> None:
+        """Remove the files of this landing."""
+        for capture in self._nodes.captures.values():
+            capture.clear()
+
+    def sweep(self, age: dt.timedelta | None) -> None:
+        """Remove the files of landings that did not end."""
+        for capture in self._nodes.captures.values():
+            capture.sweep(age)
+
+    # ---- nodes
+
+    def _each(self, one: Callable[[str], Landing]) -> Read:
+        def attempt(name: str) -> Landing | HeadraceError:
+            try:
+                return one(name)
+            except HeadraceError as error:
+                return named(error, f"{self._nodes.word} {name}")
+
+        return self._parallel(attempt, self._nodes.captures)
+
+    def _all(self, one: Callable[[str], None], names: Iterable[str] | None = None) -> None:
+        """Do something on every node, then raise the first failure."""
+
+        def attempt(name: str) -> HeadraceError | None:
+            try:
+                one(name)
+            except HeadraceError as error:
+                return named(error, f"{self._nodes.word} {name}")
+            return None
+
+        failures = self._parallel(attempt, self._nodes.captures if names is None else names)
+        if failed := [error for error in failures.values() if error is not None]:
+            raise failed[0]
+
+    @staticmethod
+    def _parallel(one: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
+        listed = list(names)
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-node") as pool:
+            return dict(zip(listed, pool.map(one, listed), strict=True))
+
+    # ---- one landing of all
+
+    def _merged(self, position: Json, read: Read, *, required: Collection[str] = (), begins: bool = False) -> Landing:
+        """Join what nodes gave.
+
+        Args:
+            position: What is landed.
+            read: What each node gave.
+            required: Nodes that must give something.
+            begins: The source begins here.
+
+        Raises:
+            HeadraceError: A required node's failure, or the first one where nothing can be landed.
+        """
+        held = {name: of for name, of in read.items() if isinstance(of, HeadraceError)}
+        landings = {name: of for name, of in read.items() if not isinstance(of, HeadraceError)}
+        while odd := self._misfits(landings, held):
+            held |= odd
+            landings = {name: of for name, of in landings.items() if name not in odd}
+        failed = [error for name, error in held.items() if self._nodes.strict or not landings or name in required]
+        if failed:
+            raise failed[0]
+        self._taken = tuple(name for name, of in landings.items() if of.keep_position)
+        gone = tuple(n for n in self._nodes.mirrors if self._gone(n, landings))
+        tables = self._tables(landings, gone)
+        at = {n: of for n, of in position.get(NODES, {}).items() if n in self._nodes.captures}
+        moved = {**at, **{name: landings[name].position for name in self._taken}}
+        notices = [f"{self._nodes.word} {name}: {text}" for name, of in landings.items() for text in of.notices]
+        return Landing(
+            tables=tuple(tables),
+            position={NODES: moved},
+            keep_position=bool(self._taken) or bool(tables),
+            transactions=sum(of.transactions for of in landings.values()),
+            rows=sum(of.rows for of in landings.values()),
+            caught_up=all(of.caught_up for of in landings.values()),
+            gone=gone,
+            begins=begins,
+            notices=tuple(notices),
+            shared_keys=self._shared_keys(tables),
+            held=held,
+        )
+
+    def _tables(self, landings: Mapping[str, Landing], gone: Collection[TableName]) -> list[LandedTable]:
+        tables: list[LandedTable] = []  # in the order of mirrors
+        for mirror, former in self._nodes.mirrors.items():
+            parts = {n: own for n, of in landings.items() if (own := [t for t in of.tables if t.name == mirror])}
+            details = dict((former or {}).get(NODES, {}))
+            departed = details.keys() - self._nodes.captures.keys()
+            details = {name: of for name, of in details.items() if name not in departed}
+            for name, of in landings.items():
+                if mirror in of.gone:
+                    details[name] = None
+                for part in parts.get(name, ()):
+                    if part.replaced or part.reshaped:
+                        details[name] = dict(part.details)
+            altered = former is not None and details != former.get(NODES) and mirror not in gone
+            if not parts and not altered:
+                continue
+            shape = self._shape(mirror, parts)
+            merged = merged_details(former, details, shape, self._key(shape))
+            leaves = {n: [self._unread(mirror, shape, emptied=True)] for n in sorted(departed)}
+            if not parts and not leaves:  # a table was dropped on one node: only the details change
+                leaves = {next(iter(details)): [self._unread(mirror, shape)]}
+            tables += together({**parts, **leaves}, self._nodes.column, merged, altered=altered)
+        return tables
+
+    def _unread(self, mirror: TableName, shape: Shape, *, emptied: bool = False) -> LandedTable:
+        columns = tuple(Column(name, type_) for name, type_ in sorted(shape.columns))
+        return Unread(mirror, columns, shape.key, emptied)
+
+    def _shape(self, mirror: TableName, parts: Mapping[str, list[LandedTable]]) -> Shape:
+        for part in (part for of in parts.values() for part in of):
+            return Shape.of(part)  # they all agree
+        former = self._nodes.mirrors[mirror]
+        assert former is not None, "a mirror that changes without a part was landed before"
+        return Shape.kept(former)
+
+    def _key(self, shape: Shape) -> tuple[str, ...]:
+        """Return the columns that no two rows of a mirror agree in."""
+        if shape.key is None:
+            return ()
+        return shape.key if self._nodes.unique or self._nodes.column is None else (*shape.key, self._nodes.column)
+
+    def _shared_keys(self, tables: Iterable[LandedTable]) -> dict[TableName, SharedKey]:
+        column = self._nodes.column
+        if column is None or not self._nodes.unique or len(self._nodes.captures) < 2:
+            return {}
+        return {t.name: SharedKey(tuple(k for k in t.key if k != column), column) for t in tables if t.key is not None}
+
+    def _gone(self, mirror: TableName, landings: Mapping[str, Landing]) -> bool:
+        """Return whether the last node has dropped a mirror's table just now."""
+        if not any(mirror in of.gone for of in landings.values()):
+            return False
+        former = (self._nodes.mirrors[mirror] or {}).get(NODES, {})
+        return not any(
+            former.get(name) is not None for name in self._nodes.captures if mirror not in _gone_on(name, landings)
+        )
+
+    def _misfits(self, landings: Mapping[str, Landing], held: Collection[str]) -> dict[str, HeadraceError]:
+        found: dict[str, HeadraceError] = {}
+        for mirror, former in self._nodes.mirrors.items():
+            before = None if former is None else Shape.kept(former)
+            now: dict[str, Shape] = {}
+            for name in self._nodes.captures:
+                part = _last_shaped(mirror, landings[name]) if name in landings else None
+                kept = before if (former or {}).get(NODES, {}).get(name) is not None else None
+                if name in landings and mirror in landings[name].gone:
+                    continue
+                if part is not None:
+                    now[name] = Shape.of(part)
+                elif kept is not None:
+                    now[name] = kept
+            for odd in misfits(now, before, held):
+                found.setdefault(odd.node, self._differs(mirror, odd.node, odd.other, odd.difference))
+        return {name: error for name, error in found.items() if name in landings}
+
+    def _differs(self, mirror: TableName, node: str, other: str, how: str) -> HeadraceError:
+        word = self._nodes.word.lower()
+        return EnvironmentFault(
+            "NODES_DIFFER",
+            f"The table of mirror {mirror} on {word} {node} is not like that on {word} {other}: {how}.",
+            detail=f"Nothing of {word} {node} is landed until they agree; what it commits meanwhile is kept there.",
+            hint=f"Make the tables alike: run the same ALTER TABLE on {word} {other}, or undo it on {node}.",
+            retryable=True,
+        )
+
+
+def _gone_on(name: str, landings: Mapping[str, Landing]) -> Collection[TableName]:
+    return landings[name].gone if name in landings else ()
+
+
+def _last_shaped(mirror: TableName, landing: Landing) -> LandedTable | None:
+    """Return the last part of a landing that gives a mirror a shape."""
+    shaped = [t for t in landing.tables if t.name == mirror and (t.replaced or t.reshaped)]
+    return shaped[-1] if shaped else None
+
+
+def named(error: HeadraceError, who: str) -> HeadraceError:
+    """Return an error that says whose it is."""
+    if error.message.startswith(f"{who}: "):
+        return error
+    told: Any = copy.copy(error)
+    told.message = f"{who}: {error.message}"
+    told.__cause__ = error.__cause__
+    return told  # type: ignore[no-any-return]

@@ -1,0 +1,41 @@
+"""Compares the shards of a source with those that `headrace.toml` declares."""
+
+from __future__ import annotations
+
+from headrace.sources.nodes.mirror_shapes import NODES
+from headrace.sources.postgres.shards.shard_options import (
+    AVAILABILITIES,
+    AVAILABILITY,
+    COLUMN,
+    SAME_KEY,
+    SAME_KEYS,
+    SHARD_COLUMN,
+    SHARDS,
+    has_shards,
+    shards_of,
+)
+from headrace.sources.source_kind import KeptSource, SourceRequest, differs
+
+DEFAULTS = {SHARD_COLUMN: COLUMN, AVAILABILITY: AVAILABILITIES[0], SAME_KEY: SAME_KEYS[0]}
+
+
+def require_same_shards(source: KeptSource, declared: SourceRequest) -> None:
+    """Refuse a declaration of other shards than a source has.
+
+    Raises:
+        UserError: `SOURCE_DIFFERS`, `INVALID_OPTION`.
+    """
+    options, said = source.options, declared.options
+    if not has_shards(options) or SHARDS not in said:
+        raise differs(source.name, "whether it has shards", "drop it and declare it anew, or correct the file")
+    wanted = shards_of(said[SHARDS])
+    if all(shard.name is None for shard in wanted):
+        same = sorted(shard.url for shard in wanted) == sorted(of["url"] for of in options[NODES].values())
+    else:
+        same = {shard.name: shard.url for shard in wanted} == {name: of["url"] for name, of in options[NODES].items()}
+    if not same:
+        remedy = "add, drop or move them (ALTER SOURCE … ADD SHARD, DROP SHARD, MOVE SHARD), or correct the file"
+        raise differs(source.name, "its shards", remedy)
+    for option, default in DEFAULTS.items():
+        if said.get(option, default) != options[option]:
+            raise differs(source.name, option, "drop it and declare it anew, or correct the file")

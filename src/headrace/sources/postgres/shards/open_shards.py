@@ -1,0 +1,75 @@
+"""Makes one capture of the captures of all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from headrace.names import TableName
+from headrace.sources.nodes.mirror_shapes import NODES
+from headrace.sources.nodes.nodes_capture import NodesCapture, NodeSet
+from headrace.sources.postgres.setup.open_capture import open_capture
+from headrace.sources.postgres.shards.shard_agreement import require_agreement
+from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
+from headrace.sources.postgres.snapshot.snapshots import Told
+from headrace.sources.source_kind import Json, KeptSource
+
+
+def open_shards(
+    source: KeptSource,
+    folder: str,
+    told: Told,
+    landings: int,
+    stopping: Collection[str],
+    anew: Collection[str] | None = None,
+) -> NodesCapture:
+    """Return the capture of a source with shards.
+
+    Args:
+        source: The source.
+        folder: Where landings of the source have their folders; each shard has one in it.
+        told: Told how far a snapshot is.
+        landings: How many this process has published.
+        stopping: Codes of errors after which a shard must be copied anew.
+        anew: Shards that are copied when tables are taken anew; None for all.
+    """
+    options = source.options
+    mirrors = {mirror.name: mirror.details for mirror in source.mirrors}
+    all_gone = {mirror.name for mirror in source.mirrors if mirror.gone}
+    position = (source.position or {}).get(NODES, {})
+
+    def of_shard(stage: str, name: str) -> None:
+        told(f"{stage} ({name})")
+
+    captures = {}
+    for name in options[NODES]:
+        own: dict[TableName, Json | None] = {
+            m: None if m in all_gone else (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()
+        }
+        captures[name] = open_capture(
+            node_options(options, name),
+            own,
+            f"{folder}/{name}",
+            gone=[m for m, of in mirrors.items() if of is not None and own[m] is None and name in of[NODES]],
+            position=position.get(name),
+            told=partial(of_shard, name=name),
+            landings=landings,
+        )
+    return NodesCapture(
+        NodeSet(
+            captures,
+            mirrors,
+            frozenset(stopping),
+            column=options[SHARD_COLUMN],
+            unique=options[SAME_KEY] == "error",
+            strict=options[AVAILABILITY] == "strict",
+            word="Shard",
+            anew=anew,
+            require=partial(require_agreement, options),
+        )
+    )
+
+
+def shards_followed(source: KeptSource) -> Mapping[str, Json]:
+    """Return the details of mirrors by shard, for those that were landed."""
+    return {str(m.name): m.details[NODES] for m in source.mirrors if m.details and not m.gone}

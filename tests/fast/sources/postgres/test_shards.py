@@ -1,0 +1,228 @@
+"""Several servers as one source: what they must agree in, and what becomes of those that are down or altered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.sharded import KeyTwice, ShardFollower, truth
+
+from headrace.errors import HeadraceError, UserError
+from headrace.sources.postgres.postgres_kind import POSTGRES
+from headrace.sources.postgres.setup.open_capture import LIMIT, limit_after
+from headrace.sources.source_kind import SourceRequest
+from headrace.statements.grammar import CreateSource, parse_statement
+
+TABLE = "CREATE TABLE orders (id int PRIMARY KEY, amount bigint, note text)"
+
+
+@pytest.fixture
+def urls(server: LogicalServer) -> dict[str, str]:
+    return {"eu": server.fresh(), "us": server.fresh()}
+
+
+def run(url: str, sql: str) -> None:
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(sql)
+
+
+def filled(urls: dict[str, str]) -> None:
+    for number, url in enumerate(urls.values()):
+        run(url, f"{TABLE}; INSERT INTO orders SELECT g + {10 * number}, g FROM generate_series(1, 3) g")
+
+
+def slots(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as db:
+        found = db.execute("SELECT count(*) FROM pg_replication_slots WHERE database = current_database()").fetchone()
+    return int((found or (0,))[0])
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("CREATE TABLE orders (id int PRIMARY KEY, amount bigint)", "it has no column note"),
+        ("CREATE TABLE orders (id int PRIMARY KEY, amount bigint, note text, more int)", "it also has a column more"),
+        (
+            "CREATE TABLE orders (id int PRIMARY KEY, amount numeric(9,2), note text)",
+            "its column amount is decimal(9,2), not bigint",
+        ),
+        (
+            "CREATE TABLE orders (id int, amount bigint, note text PRIMARY KEY)",
+            "its rows are known by (note), not (id)",
+        ),
+        (
+            "CREATE TABLE orders (id int, amount bigint, note text); ALTER TABLE orders REPLICA IDENTITY FULL",
+            "its rows are known by no key, not (id)",
+        ),
+        ("SELECT", "shard us has no such table"),
+    ],
+)
+def test_a_shard_that_is_not_like_the_others_is_refused(
+    urls: dict[str, str], tmp_path: Path, other: str, told: str
+) -> None:
+    run(urls["eu"], TABLE)
+    run(urls["us"], other)
+    with pytest.raises(UserError) as raised:
+        ShardFollower(urls, tmp_path, ["orders"]).begin()
+    assert raised.value.code == "SHARDS_DIFFER"
+    assert told in raised.value.message
+    assert [slots(url) for url in urls.values()] == [0, 0]
+    checks = POSTGRES.check(SourceRequest("", ["orders"], {"shards": urls}))
+    assert any(not c.ok for c in checks)
+
+
+def test_the_order_of_columns_does_not_matter_and_the_shard_column_has_a_name(
+    urls: dict[str, str], tmp_path: Path
+) -> None:
+    run(urls["eu"], f"{TABLE}; INSERT INTO orders VALUES (1, 2, 'x')")
+    run(urls["us"], "CREATE TABLE orders (note text, amount bigint, id int PRIMARY KEY)")
+    run(urls["us"], "INSERT INTO orders VALUES ('y', 4, 3)")
+    source = ShardFollower(urls, tmp_path, ["orders"], {"shard_column": "region"})
+    source.begin()
+    assert source.rows("orders", "id", "amount", "note", "region") == truth(urls, "orders", "id, amount, note")
+    run(urls["us"], "UPDATE orders SET amount = 5; INSERT INTO orders VALUES ('z', 1, 9)")
+    source.land()
+    assert source.rows("orders", "id", "amount", "note", "region") == truth(urls, "orders", "id, amount, note")
+    source.capture().remove()
+    taken = ShardFollower(urls, tmp_path, ["orders"], {"shard_column": "note"})
+    with pytest.raises(UserError, match="has a column note on shard eu already"):
+        taken.begin()
+
+
+def test_one_database_twice_is_refused(server: LogicalServer, tmp_path: Path) -> None:
+    url = server.fresh()
+    run(url, TABLE)
+    for urls in ([url, url], {"a": url, "b": f"{url}&application_name=x"}):
+        with pytest.raises(UserError) as raised:
+            ShardFollower(urls, tmp_path, ["orders"]).begin()  # type: ignore[arg-type]
+        assert raised.value.code == "SHARD_TWICE"
+    assert slots(url) == 0
+
+
+def test_a_shard_that_is_down_holds_back_itself_or_all(
+    urls: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(urls)
+    named = {"eu": urls["eu"], "us": "env:HR_US"}
+    monkeypatch.setenv("HR_US", urls["us"])
+    source = ShardFollower(named, tmp_path / "partial", ["orders"])
+    strict = ShardFollower(named, tmp_path / "strict", ["orders"], {"availability": "strict"})
+    for follower in (source, strict):
+        follower.begin()
+    before = strict.rows("orders")
+    for url in urls.values():
+        run(url, "UPDATE orders SET amount = amount + 100")
+    monkeypatch.setenv("HR_US", "postgresql://nobody@127.0.0.1:1/none")
+    [landing] = source.land()
+    assert {name: (e.code, e.message.startswith("Shard us: ")) for name, e in landing.held.items()} == {
+        "us": ("SOURCE_UNREACHABLE", True)
+    }
+    assert sorted(source.rows("orders", "amount", "__shard")) == [
+        *((n, "us") for n in (1, 2, 3)),
+        *((n, "eu") for n in (101, 102, 103)),
+    ]
+    with pytest.raises(HeadraceError, match="Shard us: "):
+        strict.land()
+    assert strict.rows("orders") == before
+    status = POSTGRES.health(source, str(tmp_path))
+    assert {name: of["reached"] for name, of in status.figures["shards"].items()} == {"eu": True, "us": False}
+    monkeypatch.setenv("HR_US", urls["us"])
+    for follower in (source, strict):
+        assert not follower.land()[-1].held
+        assert follower.rows("orders") == truth(urls, "orders")
+        follower.capture().remove()
+    assert [slots(url) for url in urls.values()] == [0, 0]
+
+
+def test_a_table_that_is_altered_on_one_shard_waits_for_the_other(urls: dict[str, str], tmp_path: Path) -> None:
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    alter = "ALTER TABLE orders ADD more int; INSERT INTO orders (id, more) VALUES ({}, 7)"
+    run(urls["eu"], alter.format(7))
+    run(urls["us"], "DELETE FROM orders WHERE id = 11")
+    [landing] = source.land()
+    assert [(name, error.code) for name, error in landing.held.items()] == [("eu", "NODES_DIFFER")]
+    assert "it also has a column more" in landing.held["eu"].message
+    assert {row[0] for row in source.rows("orders")} == {1, 2, 3, 12, 13}
+    run(urls["us"], alter.format(17))
+    assert not source.land()[-1].held
+    listed = "id, amount, note, more"
+    assert source.rows("orders", listed, "__shard") == truth(urls, "orders", listed)
+    source.capture().remove()
+
+
+def test_a_table_that_is_dropped_on_one_shard_leaves_its_rows(urls: dict[str, str], tmp_path: Path) -> None:
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    run(urls["us"], "DROP TABLE orders")
+    run(urls["eu"], "DELETE FROM orders WHERE id = 1")
+    source.land()
+    assert {row[0] for row in source.rows("orders")} == {2, 3, 11, 12, 13}
+    assert not source.mirrors[0].gone
+    run(urls["eu"], "INSERT INTO orders VALUES (4, 4)")
+    source.land()
+    assert {row[0] for row in source.rows("orders")} == {2, 3, 4, 11, 12, 13}
+    run(urls["eu"], "DROP TABLE orders")
+    source.land()
+    assert source.mirrors[0].gone
+    source.capture().remove()
+
+
+def test_the_same_key_on_two_shards_is_an_error_or_allowed(urls: dict[str, str], tmp_path: Path) -> None:
+    for url in urls.values():
+        run(url, f"{TABLE}; INSERT INTO orders VALUES (1, 1)")
+    source = ShardFollower(urls, tmp_path / "error", ["orders"])
+    with pytest.raises(KeyTwice):
+        source.begin()
+    source.capture().remove()
+    both = ShardFollower(urls, tmp_path / "allowed", ["orders"], {"same_key": "allowed"})
+    both.begin()
+    run(urls["us"], "UPDATE orders SET amount = 5")
+    both.land()
+    assert both.rows("orders") == truth(urls, "orders")
+    assert (both.mirrors[0].details or {})["key"] == ["id", "__shard"]
+    both.capture().remove()
+
+
+def test_statement_of_shards() -> None:
+    statement = parse_statement(
+        "CREATE SOURCE shop FROM POSTGRES SHARDS ('postgresql://a/x' AS eu CAPTURE TRIGGER, 'postgresql://b/x') "
+        "TABLES (public.orders) SHARD COLUMN region WITH (availability = 'strict', same_key = 'allowed')"
+    )
+    assert isinstance(statement, CreateSource)
+    options = POSTGRES.options("shop", statement.request)
+    nodes = {name: (of["url"], of["capture"]) for name, of in options["nodes"].items()}
+    assert nodes == {"eu": ("postgresql://a/x", "trigger"), "s1": ("postgresql://b/x", "wal")}
+    assert [options[name] for name in ("shard_column", "availability", "same_key")] == ["region", "strict", "allowed"]
+    assert POSTGRES.address(options) == "eu postgresql://a/x, s1 postgresql://b/x"
+
+
+@pytest.mark.parametrize(
+    ("shards", "said", "code"),
+    [
+        (["postgresql://u:secret@a/x", "postgresql://b/x"], {}, "SOURCE_URL_INVALID"),
+        ({"a-b": "postgresql://a/x"}, {}, "INVALID_NAME"),
+        ([], {}, "INVALID_OPTION"),
+        ("postgresql://a/x", {}, "INVALID_OPTION"),
+        ([3], {}, "INVALID_OPTION"),
+        ([{"url": "postgresql://a/x", "capture": "wish"}], {}, "INVALID_OPTION"),
+        (["postgresql://a/x"], {"availability": "never"}, "INVALID_OPTION"),
+        (["postgresql://a/x"], {"same_key": "maybe"}, "INVALID_OPTION"),
+        (["postgresql://a/x"], {"shard_column": "a b"}, "INVALID_NAME"),
+        ([{"url": "postgresql://a/x", "name": "n"}, {"url": "postgresql://b/x", "name": "n"}], {}, "SHARD_EXISTS"),
+        (["postgresql://a/x", "postgresql://a/x"], {}, "SHARD_TWICE"),
+    ],
+)
+def test_bad_shards_are_refused(shards: object, said: dict[str, object], code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        POSTGRES.options("shop", SourceRequest("", ["orders"], {"shards": shards, **said}))
+    assert raised.value.code == code
+    assert "secret" not in str(raised.value)
+
+
+def test_a_landing_after_a_key_on_two_shards_has_all_there_is() -> None:
+    assert limit_after(-1) > LIMIT > limit_after(0)

@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument(
         "--mode", choices=["DIFFERENTIAL", "AUTO"], default="DIFFERENTIAL", help="what FULL is set beside by queries"
     )
-    parser.add_argument("--master", default="local[2]", help="Spark master (local[2])")
+    parser.add_argument("--master", default="local[*]", help="Spark master (local[*])")
     options = parser.parse_args()
     figures: list[Figure] = []
     for name in options.suites or (name for name in SUITES if name not in WHEN_NAMED):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -22,10 +23,11 @@ from headrace.names import LAKE, TableName
 ROWS = 20_000_000
 KEYS = 100_000
 SLOTS = 2
-CHANGES = 4
+CHANGES = 8
 """Changes that are followed in a turn of either kind; as many turns as rounds are asked for."""
-PACE = 2.0
-"""Seconds from one change to the next, several times what a refresh takes."""
+PACE = (3.0, 5.0)
+"""Seconds from one change to the next, drawn anew for each: at one pace, changes would keep falling on the same
+moment between two looks of the scheduler at its sources, another one beside greens than alone."""
 GOAL = 1.2
 LOOK_SECONDS = 0.01
 PATIENCE = 300.0
@@ -103,7 +105,7 @@ def _follow(hr: Headrace, into: Turns, wanted: int, goes_on: Callable[[], bool])
     for number in range(wanted):
         if not goes_on():
             return
-        begun, version = time.monotonic(), _version(hr)
+        begun, version, pace = time.monotonic(), _version(hr), random.uniform(*PACE)
         hr.spark.sql(f"INSERT INTO lake.lag.facts VALUES ({number}, {number % KEYS}, 1)")
         committed = time.monotonic()
         _wait(lambda seen=version: _version(hr) > seen)  # type: ignore[misc]
@@ -111,7 +113,7 @@ def _follow(hr: Headrace, into: Turns, wanted: int, goes_on: Callable[[], bool])
         if goes_on():
             into.lags.append(lag)
             into.refreshes.append(hr.history(str(BLUE), limit=1)[0].seconds)
-        time.sleep(max(0.0, PACE - (time.monotonic() - begun)))
+        time.sleep(max(0.0, pace - (time.monotonic() - begun)))
 
 
 def _version(hr: Headrace) -> int:

@@ -20,6 +20,7 @@ from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.task_slots import available_cores, with_spare_slots
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +135,7 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
         "spark.sql.autoBroadcastJoinThreshold": str(32 * 1024 * 1024),
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": str(max(2, min(16, os.cpu_count() or 2))),
+        "spark.sql.shuffle.partitions": str(max(2, min(16, available_cores()))),
         "spark.sql.warehouse.dir": str(settings.root / ".spark-warehouse"),
     }
 
@@ -187,8 +188,9 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or Python functions run in whatever python3 is
     _silence_pyspark()
     with translated(), uninterrupted():
-        builder = SparkSession.builder.master(settings.spark_master)
-        for key, value in session_options(settings, jars).items():
+        master, slots = with_spare_slots(settings.spark_master)
+        builder = SparkSession.builder.master(master)
+        for key, value in {**slots, **session_options(settings, jars)}.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
     check_session(session, settings)

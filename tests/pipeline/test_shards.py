@@ -10,6 +10,7 @@ import pytest
 from kit.logical import LogicalServer
 
 from headrace.api.facade import Headrace
+from headrace.catalog import DatabaseSource
 from headrace.errors import HeadraceError
 from headrace.lake.tables import OPERATION
 from headrace.names import STAGING, WEIGHT
@@ -114,3 +115,118 @@ def test_a_row_that_moves_is_one_update_and_a_key_is_on_one_server(
     assert hr.verify(f"{ns}.seen").ok
     hr.drop_stream_table(f"{ns}.seen")
     hr.sources.drop(source)
+
+
+def test_shards_come_and_go_and_move(
+    hr: Headrace, ns: str, server: LogicalServer, urls: list[str], dbs: list[psycopg.Connection]
+) -> None:
+    source, third = f"{ns}_shop", server.fresh()
+    hr.sources.create(source, urls[:1], ["orders"])
+    hr.create_stream_table(f"{ns}.sums", f"SELECT __shard, count(*) AS n FROM {source}.orders GROUP BY __shard")
+    dbs[0].execute("UPDATE orders SET amount = 50 WHERE id = 1")
+    hr.sql(f"ALTER SOURCE {source} ADD SHARD '{urls[1]}' CAPTURE TRIGGER")
+    assert mirrored(hr, source) == truth(dbs)
+    dbs[1].execute("DELETE FROM orders WHERE id = 12")
+    hr.refresh()
+    assert mirrored(hr, source) == truth(dbs)
+    with psycopg.connect(third, autocommit=True) as db:
+        with pytest.raises(HeadraceError) as raised:
+            hr.sources.add_shard(source, third, shard="late")
+        assert raised.value.code == "SHARDS_DIFFER"
+        db.execute(TABLE)
+        rows = dbs[1].execute("SELECT * FROM orders").fetchall()
+        db.cursor().executemany("INSERT INTO orders VALUES (%s, %s, %s)", rows)
+        db.execute("INSERT INTO orders VALUES (16, 'r9', 6)")
+        result = hr.sql(f"ALTER SOURCE {source} MOVE SHARD s2 TO '{third}'")
+        assert (result.inserted, result.deleted) == (1, 0)  # the difference only
+        assert dbs[1].execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'headrace%'").fetchone() == (0,)
+        db.execute("UPDATE orders SET amount = 7 WHERE id = 16")
+        hr.refresh()
+        assert mirrored(hr, source) == truth([dbs[0], db])
+        before = mirrored(hr, source)
+        with pytest.raises(HeadraceError) as raised:  # the same rows once more
+            hr.sources.add_shard(source, urls[1])
+        assert raised.value.code == "KEY_ON_TWO_NODES"
+        assert mirrored(hr, source) == before
+        left = dbs[1].execute("SELECT count(*) FROM pg_replication_slots WHERE database = current_database()")
+        assert left.fetchone() == (0,), "a failure takes away what it installed"
+        hr.sql(f"ALTER SOURCE {source} RESNAPSHOT SHARDS (s2)")
+        assert mirrored(hr, source) == before
+        hr.sql(f"ALTER SOURCE {source} DROP SHARD s1")
+        assert mirrored(hr, source) == truth([db], ("s2",))
+        hr.refresh()
+        assert hr.verify(f"{ns}.sums").ok
+        with pytest.raises(HeadraceError) as raised:
+            hr.sources.drop_shard(source, "s2")
+        assert raised.value.code == "SOURCE_WITHOUT_TABLES"
+    assert list(hr.sources.status(source).shards) == ["s2"]
+    hr.drop_stream_table(f"{ns}.sums")
+    hr.sources.drop(source)
+
+
+def test_many_rows_of_shards_are_landed_as_few_are(
+    hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.sources.postgres.spool.landed_table.FEW", 0)
+    for module in ("lake.apply_change", "landing.mirrors"):
+        monkeypatch.setattr(f"headrace.{module}.SMALL_STATE_CELLS", 0)
+    source = f"{ns}_shop"
+    hr.sources.create(source, urls, ["orders"])
+    ids: list[int] = []
+    changes = (
+        "INSERT INTO orders SELECT g + %(at)s, 'r', g FROM generate_series(20, 900) g",
+        "UPDATE orders SET amount = amount + 1 WHERE id %% 3 = 0",
+        "DELETE FROM orders WHERE id %% 5 = 0",
+    )
+    for change in changes:
+        for number, db in enumerate(dbs):
+            db.execute(change, {"at": 10_000 * number})
+        hr.sources.land(source)
+        assert mirrored(hr, source) == truth(dbs)
+        now = operations(hr, source)
+        assert len(set(now)) == len(now) > len(ids)
+        assert not ids or min(set(now) - set(ids)) > max(ids)
+        ids = now
+    hr.sources.drop(source)
+
+
+def test_a_source_of_the_former_version_goes_on_and_numbers_its_changes(
+    hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection]
+) -> None:
+    """Its logs have no operation ids, its position none either, and slot, mirrors and readers stay."""
+    source = f"{ns}_shop"
+    hr.sources.create(source, urls[0], ["orders"])
+    hr.create_stream_table(f"{ns}.sums", f"SELECT region, sum(amount) AS s FROM {source}.orders GROUP BY region")
+    with hr._catalog.reading() as reader:
+        kept = reader.source(source)
+    [mirror] = kept.mirrors
+    as_before(hr, kept)
+    dbs[0].execute("INSERT INTO orders VALUES (9, 'r1', 9)")
+    hr.refresh()
+    [first] = operations(hr, source)
+    assert first > 0
+    dbs[0].execute("UPDATE orders SET amount = 1 WHERE id = 9")
+    hr.refresh()
+    assert len(set(operations(hr, source))) == 3
+    assert hr.verify(f"{ns}.sums").ok
+    with hr._catalog.reading() as reader:
+        now = reader.source(source)
+    assert (now.options, now.mirrors[0].name, now.mirrors[0].log) == (kept.options, mirror.name, mirror.log)
+    assert "nodes" not in (now.position or {})
+    hr.drop_stream_table(f"{ns}.sums")
+    hr.sources.drop(source)
+
+
+def as_before(hr: Headrace, source: DatabaseSource) -> None:
+    """Make a source's log and position what a former version has left."""
+    from headrace.catalog import Publication, SourceMove, Swap
+    from headrace.names import LAKE
+
+    [mirror] = source.mirrors
+    hr.spark.sql(f"ALTER TABLE {mirror.log.within(STAGING).sql} DROP COLUMN {OPERATION}")
+    [shown] = hr._catalog.pointers(LAKE, [mirror.log]).values()
+    [staged] = hr._catalog.pointers(STAGING, [mirror.log.within(STAGING)]).values()
+    position = {name: of for name, of in (source.position or {}).items() if name != "op"}
+    move = SourceMove(source.name, source.position, position)
+    swap = Swap(mirror.log, shown.metadata_location, staged=staged.metadata_location)
+    hr._catalog.publish(Publication(swaps=(swap,), sources=(move,)))

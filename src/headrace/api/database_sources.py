@@ -13,7 +13,7 @@ from headrace.graph.dag import Dag
 from headrace.landing.source_watch import SourceWatch
 from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
-from headrace.sources.registry import KINDS, kind_of
+from headrace.sources.registry import KINDS, kind_of, nodes_kind_of
 from headrace.sources.source_kind import SourceRequest, Tables
 
 if TYPE_CHECKING:
@@ -198,6 +198,59 @@ class Sources:
         dropped = drop_tables(self._lander(), name, lambda options: kind.without_tables(options, own), mirrors)
         return tuple(map(str, dropped))
 
+    def add_shard(self, name: str, url: str, *, shard: str | None = None, capture: str | None = None) -> LandingResult:
+        """Add a server to a source with shards; its rows join those of the others in the mirrors.
+
+        Args:
+            name: The source.
+            url: The server; see `create`.
+            shard: What the shard column has for its rows; None for a number.
+            capture: As for `create`; None as the others.
+
+        Raises:
+            HeadraceError: It cannot be added; the source stays as it is.
+        """
+        said = _said(url=url, name=shard, capture=capture)
+        return self.add_node(name, said)
+
+    def add_node(self, name: str, node: object) -> LandingResult:
+        """Add a node to a source, as its kind names nodes; `add_shard` is for people."""
+        from headrace.landing.captured_nodes import add_node
+
+        kind = nodes_kind_of(self._source(name).kind)
+        return add_node(self._lander(), name, lambda options: kind.with_node(name, options, node))
+
+    def drop_shard(self, name: str, shard: str) -> LandingResult:
+        """Take a server out of a source with shards; its rows leave the mirrors.
+
+        Args:
+            name: The source.
+            shard: The shard.
+
+        Raises:
+            HeadraceError: `SHARD_UNKNOWN` and the like; the source stays as it is.
+        """
+        from headrace.landing.captured_nodes import drop_node
+
+        kind = nodes_kind_of(self._source(name).kind)
+        return drop_node(self._lander(), name, lambda options: kind.without_node(name, options, shard), shard)
+
+    def move_shard(self, name: str, shard: str, url: str) -> LandingResult:
+        """Go on with a shard on another server; stream tables receive the difference only.
+
+        Args:
+            name: The source.
+            shard: The shard.
+            url: The server; see `create`.
+
+        Raises:
+            HeadraceError: `SHARD_UNKNOWN` and the like; the source stays as it is.
+        """
+        from headrace.landing.captured_nodes import move_node
+
+        kind = nodes_kind_of(self._source(name).kind)
+        return move_node(self._lander(), name, lambda options: kind.moved_node(name, options, shard, url), shard)
+
     def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last time; refreshing does it by itself.
 
@@ -233,18 +286,22 @@ class Sources:
         wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
         return self._land(wanted, until)[1]
 
-    def resnapshot(self, name: str, tables: Sequence[str] = ()) -> LandingResult:
+    def resnapshot(self, name: str, tables: Sequence[str] = (), *, shards: Sequence[str] = ()) -> LandingResult:
         """Copy a source, or some tables, anew; stream tables receive the difference only.
 
         Args:
             name: The source.
             tables: As for `drop_tables`; none for all. The other ones go on, and all are published at one cut.
+            shards: Of a source with shards, those that are copied; none for all.
 
         Raises:
             HeadraceError: It could not; the mirrors stay as they are, and an active source goes on. The old slot of a
                 stopped one may be gone then, so that nothing is landed before another new snapshot succeeds.
         """
-        return self._lander().resnapshot(name, self._mirrors(name, tables))
+        if shards:
+            source = self._source(name)
+            nodes_kind_of(source.kind).require_nodes(name, source.options, shards)
+        return self._lander().resnapshot(name, self._mirrors(name, tables), shards)
 
     def pause(self, name: str) -> None:
         """Land nothing until `resume`; the server keeps write-ahead log meanwhile.

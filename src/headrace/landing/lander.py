@@ -47,6 +47,7 @@ from headrace.refresh.staging_tables import staged, untouched
 from headrace.results.source_results import LandingResult
 from headrace.semantics import Semantics
 from headrace.sources.capture import Capture, LandedTable, Landing
+from headrace.sources.nodes.nodes_capture import NodesCapture
 from headrace.sources.registry import kind_of
 
 STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
@@ -158,7 +159,7 @@ class Lander:
             )
         return tuple(Mirror(n, stored_names(n, suffix).log.within(LAKE)) for n in names)
 
-    def resnapshot(self, name: str, mirrors: Sequence[TableName] = ()) -> LandingResult:
+    def resnapshot(self, name: str, mirrors: Sequence[TableName] = (), nodes: Collection[str] = ()) -> LandingResult:
         """Take a source, or some of its mirrors, anew from their tables as they are now.
 
         While changes can be followed, what is installed stays, so that a failure changes nothing.
@@ -166,20 +167,26 @@ class Lander:
         Args:
             name: The source.
             mirrors: The mirrors; none for all.
+            nodes: Of a source of several, those that are copied; none for all.
 
         Raises:
             UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped.
         """
         source = self.source(name)
         if source.status is not SourceStatus.ACTIVE:
-            if mirrors:
+            if mirrors or nodes:
                 raise not_active(source, "Copy all of its tables again, or resume it first.")
             return self._begin(name, [])
         anew = mirrors or tuple(m.name for m in source.mirrors if not m.gone)
+
+        def read(capture: Capture, now: DatabaseSource) -> Landing:
+            of = capture.only(nodes) if nodes and isinstance(capture, NodesCapture) else capture
+            return of.renew(now.position or {}, anew)
+
         try:
-            return self.renew(name, lambda capture, now: capture.renew(now.position or {}, anew))
+            return self.renew(name, read)
         except UserError as error:
-            if mirrors or error.code not in kind_of(source.kind).stopping:
+            if mirrors or nodes or error.code not in kind_of(source.kind).stopping:
                 raise
         return self._begin(name, [])
 

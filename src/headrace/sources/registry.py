@@ -8,7 +8,7 @@ from headrace.errors import UserError
 from headrace.sources.postgres.postgres_kind import POSTGRES
 
 if TYPE_CHECKING:
-    from headrace.sources.source_kind import SourceKind
+    from headrace.sources.source_kind import KindOfNodes, SourceKind
     from headrace.sql.reader.syntax.statement_cursor import StatementCursor
 
 KINDS: tuple[SourceKind, ...] = (POSTGRES,)
@@ -29,6 +29,22 @@ def kind_of(name: str) -> SourceKind:
         f"There is no kind of database source {name}.",
         hint=f"This version of Headrace has {', '.join(kind.name for kind in KINDS)}.",
     )
+
+
+def nodes_kind_of(name: str) -> KindOfNodes:
+    """Find a kind whose sources may have several nodes.
+
+    Raises:
+        UserError: `SOURCE_KIND_UNKNOWN`, `SHARD_UNKNOWN`.
+    """
+    from headrace.sources.source_kind import KindOfNodes
+
+    kind = kind_of(name)
+    if not isinstance(kind, KindOfNodes):
+        raise UserError(
+            "SHARD_UNKNOWN", f"A source of kind {name} has no shards.", hint="Create a source for each server."
+        )
+    return kind
 
 
 def read_kind(cursor: StatementCursor) -> SourceKind:

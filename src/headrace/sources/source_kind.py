@@ -6,9 +6,9 @@ that module, so it imports drivers and whatever else is slow inside its methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headrace.errors import UserError
 
@@ -356,6 +356,45 @@ class SourceKind(Protocol):
         Args:
             source: The source, with earlier looks.
             look: A new one, as `look` returned it.
+        """
+        ...
+
+
+@runtime_checkable
+class KindOfNodes(Protocol):
+    """A kind whose sources may have several nodes, which come and go."""
+
+    def read_node(self, cursor: StatementCursor) -> object:
+        """Read a node as a statement names it.
+
+        Raises:
+            UserError: `SYNTAX_ERROR`.
+        """
+        ...
+
+    def with_node(self, source: str, options: Json, node: object) -> Json:
+        """Add a node to options.
+
+        Args:
+            source: The source.
+            options: As they are.
+            node: What `read_node` returned, or a user's words for it.
+        """
+        ...
+
+    def moved_node(self, source: str, options: Json, node: str, address: str) -> Json:
+        """Put another server in place of a node's."""
+        ...
+
+    def without_node(self, source: str, options: Json, node: str) -> Json:
+        """Remove a node from options."""
+        ...
+
+    def require_nodes(self, source: str, options: Json, nodes: Collection[str]) -> None:
+        """Refuse names that no node of a source has.
+
+        Raises:
+            UserError: `SHARD_UNKNOWN`.
         """
         ...
 

@@ -48,7 +48,10 @@ ALTER_SOURCE = (
     "\n".join(kind.add_form for kind in KINDS)
     + """
   ALTER SOURCE name DROP TABLES (mirror | schema.table, …)
-  ALTER SOURCE name RESNAPSHOT [TABLES (mirror | schema.table, …)]"""
+  ALTER SOURCE name RESNAPSHOT [TABLES (mirror | schema.table, …)] [SHARDS (shard, …)]
+  ALTER SOURCE name ADD SHARD 'postgresql://user@host:5432/database' [AS shard] [CAPTURE WAL | TRIGGER | AUTO]
+  ALTER SOURCE name DROP SHARD shard
+  ALTER SOURCE name MOVE SHARD shard TO 'postgresql://user@host:5432/database'"""
 )
 
 DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"

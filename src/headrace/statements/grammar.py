@@ -34,8 +34,8 @@ from typing import NoReturn
 
 from headrace.errors import place_at
 from headrace.sinks.registry import unknown_kind
-from headrace.sources.registry import read_kind
-from headrace.sources.source_kind import SourceRequest
+from headrace.sources.registry import KINDS, read_kind
+from headrace.sources.source_kind import KindOfNodes, SourceRequest
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.from_clause import dotted_name
 from headrace.sql.reader.syntax.statement_cursor import StatementCursor
@@ -213,6 +213,18 @@ class AlterSource(Statement):
     change: str
     tables: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
+    shards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterShard(Statement):
+    """ALTER SOURCE … SHARD; `change` is ADD with a node, DROP, or MOVE with a URL."""
+
+    name: str
+    change: str
+    shard: str = ""
+    url: str = ""
+    node: object = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -594,13 +606,28 @@ def _text_columns(reader: _Reader) -> tuple[str, ...]:
 
 def _alter_source(reader: _Reader) -> Statement:
     name = reader.name("A source")
-    change = reader.mode("ADD", "DROP", "RESNAPSHOT")
+    change = reader.mode("ADD", "DROP", "RESNAPSHOT", "MOVE")
+    if change == "MOVE" or (change != "RESNAPSHOT" and reader.word == "SHARD"):
+        return _alter_shard(reader, name, change)
     tables: tuple[str, ...] = ()
-    if change != "RESNAPSHOT" or not reader.done:
+    if change != "RESNAPSHOT" or reader.word == "TABLES":
         reader.need("TABLES")
         tables = reader.texts()
+    shards = reader.texts() if change == "RESNAPSHOT" and reader.take("SHARDS") else ()
     text = _text_columns(reader) if change == "ADD" else ()
-    return AlterSource(name=name, change=change, tables=tables, text_columns=text)
+    return AlterSource(name=name, change=change, tables=tables, text_columns=text, shards=shards)
+
+
+def _alter_shard(reader: _Reader, name: str, change: str) -> Statement:
+    reader.need("SHARD")
+    if change == "ADD":
+        node = KINDS[0].read_node(reader) if isinstance(KINDS[0], KindOfNodes) else None
+        return AlterShard(name=name, change=change, node=node)
+    shard = reader.name("A shard")
+    if change == "DROP":
+        return AlterShard(name=name, change=change, shard=shard)
+    reader.need("TO")
+    return AlterShard(name=name, change=change, shard=shard, url=reader.string("A connection string"))
 
 
 def _drop_source(reader: _Reader) -> Statement:

@@ -184,7 +184,15 @@ def _alter_source(hr: Headrace, statement: st.AlterSource, script: str) -> Any:
         return hr.sources.add_tables(statement.name, statement.tables, text_columns=statement.text_columns)
     if statement.change == "DROP":
         return hr.sources.drop_tables(statement.name, statement.tables)
-    return hr.sources.resnapshot(statement.name, statement.tables)
+    return hr.sources.resnapshot(statement.name, statement.tables, shards=statement.shards)
+
+
+def _alter_shard(hr: Headrace, statement: st.AlterShard, script: str) -> Any:
+    if statement.change == "ADD":
+        return hr.sources.add_node(statement.name, statement.node)
+    if statement.change == "DROP":
+        return hr.sources.drop_shard(statement.name, statement.shard)
+    return hr.sources.move_shard(statement.name, statement.shard, statement.url)
 
 
 def _drop_source(hr: Headrace, statement: st.DropSource, script: str) -> Any:
@@ -255,6 +263,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ShowDeployments: _show_deployments,
     st.CreateSource: _create_source,
     st.AlterSource: _alter_source,
+    st.AlterShard: _alter_shard,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
     st.SetGate: _set_gate,

@@ -42,6 +42,9 @@ def landings(results: Sequence[LandingResult]) -> Iterator[RenderableType]:
             ", ".join(result.mirrors),
         )
     yield table
+    for result in results:
+        for shard, why in result.held.items():
+            yield f"Nothing of {shard} was landed: {why}"
 
 
 def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:

@@ -63,8 +63,11 @@ def _address(url: str | None, shards: tuple[str, ...]) -> str | list[Mapping[str
     """Return the one server, or those that have shards."""
     if (url is None) is not bool(shards):
         raise click.UsageError("Give a URL, or --shard for each of several servers.")
-    if url is not None:
-        return url
+    return _shards(shards) if url is None else url
+
+
+def _shards(shards: tuple[str, ...]) -> list[Mapping[str, str]]:
+    """Read `[NAME=]URL` of each shard."""
     named = [(found[1], text[found.end() :]) if (found := _NAMED.match(text)) else ("", text) for text in shards]
     return [{"name": name, "url": of} if name else {"url": of} for name, of in named]
 
@@ -173,6 +176,47 @@ def drop_tables(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
 
 
 @source.command()
+@NAME
+@click.argument("shard", metavar="[SHARD=]URL")
+@CAPTURE
+@pass_invocation
+def add_shard(asked: Invocation, name: str, shard: str, capture: str | None) -> None:
+    """Add a server to a source with shards; its rows join the mirrors.
+
+    \b
+    Example:
+      headrace source add-shard shop asia=postgresql://asia-db/shop
+    """
+    [named] = _shards((shard,))
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.add_shard(name, named["url"], shard=named.get("name"), capture=capture)
+    show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
+@NAME
+@click.argument("shard")
+@pass_invocation
+def drop_shard(asked: Invocation, name: str, shard: str) -> None:
+    """Take a server out of a source with shards; its rows leave the mirrors."""
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.drop_shard(name, shard)
+    show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
+@NAME
+@click.argument("shard")
+@click.argument("url")
+@pass_invocation
+def move_shard(asked: Invocation, name: str, shard: str, url: str) -> None:
+    """Go on with a shard on another server; stream tables receive the difference only."""
+    with asked.open() as hr, following(asked, hr.events):
+        result = hr.sources.move_shard(name, shard, url)
+    show(asked, result.as_dict(), lambda: render.landings((result,)))
+
+
+@source.command()
 @click.option("--prune", is_flag=True, help="Drop tables that are not declared; refused while stream tables read them.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @pass_invocation
@@ -256,8 +300,9 @@ def resume(asked: Invocation, name: str) -> None:
 @source.command()
 @NAME
 @click.option("--table", "-t", "tables", multiple=True, metavar="TABLE", help="Only this one: mirror or schema.table.")
+@click.option("--shard", "shards", multiple=True, metavar="SHARD", help="Only the rows of this one; may be repeated.")
 @pass_invocation
-def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
+def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...], shards: tuple[str, ...]) -> None:
     """Copy the tables anew; stream tables receive the difference only.
 
     \b
@@ -266,7 +311,7 @@ def resnapshot(asked: Invocation, name: str, tables: tuple[str, ...]) -> None:
       headrace source resnapshot shop -t public.orders   # one, while the others go on
     """
     with asked.open() as hr, following(asked, hr.events):
-        result = hr.sources.resnapshot(name, tables)
+        result = hr.sources.resnapshot(name, tables, shards=shards)
     show(asked, result.as_dict(), lambda: render.landings((result,)))
 
 

@@ -11,7 +11,7 @@ import copy
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from headrace.algebra.schema import Column
@@ -123,6 +123,11 @@ class NodesCapture:
 
         required = self._nodes.captures if fresh else {*begins, *(self._nodes.anew or ())}
         return self._merged(position, self._each(one), required=required)
+
+    def only(self, names: Collection[str]) -> NodesCapture:
+        """Have `renew` copy these nodes only."""
+        self._nodes = replace(self._nodes, anew=frozenset(names))
+        return self
 
     def tidy(self) -> None:
         """Stop capturing tables without a mirror, on every node that can be reached."""

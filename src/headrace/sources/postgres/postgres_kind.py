@@ -11,7 +11,7 @@ import is imported by the method that uses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import UserError
@@ -207,6 +207,41 @@ class Postgres:
         oids = {m.name: int(m.details["oid"]) for m in source.mirrors if m.details and not m.gone}
         declared = {n: ".".join(source.options["tables"][n.table]) for n in oids}
         return {str(mirror): name for mirror, name in followed(source.position, oids, declared)}
+
+    # ---- shards
+
+    def read_node(self, cursor: StatementCursor) -> object:
+        """Read `'url' [AS name] [CAPTURE way]`."""
+        from headrace.sources.postgres.shards.shard_options import read_shard
+
+        return read_shard(cursor)
+
+    def with_node(self, source: str, options: Json, node: object) -> Json:
+        """Add a server to options."""
+        from headrace.sources.postgres.shards.shard_options import require_shards, shards_of, with_shard
+
+        require_shards(source, options, [])
+        [shard] = shards_of([node])
+        ways = {of["capture"] for of in options[NODES].values()}
+        return with_shard(source, {**options, CAPTURE: ways.pop() if len(ways) == 1 else "wal"}, shard)
+
+    def moved_node(self, source: str, options: Json, node: str, address: str) -> Json:
+        """Put another server in place of a shard's."""
+        from headrace.sources.postgres.shards.shard_options import moved_shard
+
+        return moved_shard(source, options, node, address)
+
+    def without_node(self, source: str, options: Json, node: str) -> Json:
+        """Remove a server from options."""
+        from headrace.sources.postgres.shards.shard_options import without_shard
+
+        return without_shard(source, options, node)
+
+    def require_nodes(self, source: str, options: Json, nodes: Collection[str]) -> None:
+        """Refuse names that no shard has."""
+        from headrace.sources.postgres.shards.shard_options import require_shards
+
+        require_shards(source, options, nodes)
 
     # ---- at the server
 

@@ -61,11 +61,21 @@ def read_shards(texts: Sequence[str], form: str) -> tuple[Shard, ...]:
 def _read(text: str, form: str) -> Shard:
     cursor = StatementCursor(text)
     cursor.form = form
+    shard = read_shard(cursor)
+    if not cursor.done:
+        raise cursor.fail("AS or CAPTURE, in this order and once, was expected here")
+    return shard
+
+
+def read_shard(cursor: StatementCursor) -> Shard:
+    """Read `'url' [AS name] [CAPTURE way]`.
+
+    Raises:
+        UserError: `SYNTAX_ERROR`.
+    """
     url = cursor.string("A connection string")
     name = cursor.name("A name without quotes") if cursor.take("AS") else None
     capture = cursor.mode(*(way.upper() for way in WAYS)).lower() if cursor.take("CAPTURE") else None
-    if not cursor.done:
-        raise cursor.fail("AS or CAPTURE, in this order and once, was expected here")
     return Shard(url, name, capture)
 
 
@@ -167,11 +177,13 @@ def with_shard(source: str, options: Json, shard: Shard) -> dict[str, Any]:
         raise UserError(
             "SHARD_EXISTS", f"Source {source} has a shard {name} already.", hint="Give this one another name: AS …"
         )
-    return {**options, NODES: {**nodes, name: _own(source, options, name, shard)}, MADE: made}
+    own = _own(source, options, name, shard)
+    common = {option: of for option, of in options.items() if option not in OWN}
+    return {**common, NODES: {**nodes, name: own}, MADE: made}
 
 
 def _own(source: str, options: Json, name: str, shard: Shard) -> dict[str, Any]:
-    way = shard.capture or options["capture"]
+    way = shard.capture or options.get("capture", "wal")
     if way not in WAYS:
         raise UserError("INVALID_OPTION", f"'{way}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
     check_url(shard.url)
@@ -219,10 +231,18 @@ def require_shards(source: str, options: Json, names: Collection[str]) -> None:
     Raises:
         UserError: `SHARD_UNKNOWN`.
     """
-    has = options.get(NODES, {})
-    if unknown := [name for name in names if name not in has]:
-        hint = f"It has {', '.join(has)}." if has else "It was not created with SHARDS (…)."
-        raise UserError("SHARD_UNKNOWN", f"Source {source} has no shard {unknown[0]}.", hint=hint)
+    if not has_shards(options):
+        raise UserError(
+            "SHARD_UNKNOWN",
+            f"Source {source} has no shards; it was created for one server.",
+            hint="Create it anew with SHARDS (…).",
+        )
+    if unknown := [name for name in names if name not in options[NODES]]:
+        raise UserError(
+            "SHARD_UNKNOWN",
+            f"Source {source} has no shard {unknown[0]}.",
+            hint=f"It has {', '.join(options[NODES])}.",
+        )
 
 
 def node_options(options: Json, name: str) -> dict[str, Any]:

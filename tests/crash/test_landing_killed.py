@@ -43,3 +43,17 @@ def test_killed_between_reading_and_acknowledging(tmp_path: Path, surviving: Sur
             if number == 1:
                 server.restart("immediate")
         assert "survived [True, True]" in output
+
+
+def test_killed_while_two_shards_are_landed(tmp_path: Path, surviving: SurvivingSpark) -> None:
+    """One shard from the log, one by triggers; the servers are killed, too, the one after the other."""
+    init_project(tmp_path / "p")
+    with logical_server() as first, logical_server() as second:
+        urls = f"{first.fresh()} {second.fresh()}"
+        for number, point in enumerate((*POINTS, -1)):
+            code, output = play(surviving, tmp_path / "p", number, point, urls, "wal")
+            assert "before (10000, 10000)" in output, output
+            assert "recovered [True, True] (10000, 10000) True" in output, output
+            assert code == (-signal.SIGKILL if point >= 0 else 0), output
+            (first, second)[number % 2].restart("immediate")
+        assert "survived [True, True] published {10000}" in output

@@ -117,19 +117,20 @@ class Watching:
 
 
 @contextmanager
-def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[Watching]:
+def watched(catalog_url: str, sums: Sequence[Sum], whole: int = TOTAL) -> Iterator[Watching]:
     """A reader in a process of its own, without Spark, which reads files as PyIceberg finds them.
 
     Args:
         catalog_url: The project's catalog.
-        sums: What adds up to TOTAL in every published state.
+        sums: What adds up to the whole in every published state.
+        whole: All the money there is.
 
     Yields:
         The reader.
     """
     ours, theirs = _context.Pipe()
     watching = Watching(_context.Value("i", 0))
-    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums, watching.back), daemon=True)
+    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums, whole, watching.back), daemon=True)
     child.start()
     theirs.close()
     try:
@@ -141,7 +142,7 @@ def watched(catalog_url: str, sums: Sequence[Sum]) -> Iterator[Watching]:
         child.join()
 
 
-def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum], back: Any) -> None:
+def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum], whole: int, back: Any) -> None:
     looks = 0
     states, torn = set[int](), list[object]()
     with Catalog.open(catalog_url) as catalog:
@@ -157,7 +158,7 @@ def _watch(told: Connection, catalog_url: str, sums: Sequence[Sum], back: Any) -
                     raise
                 continue
             states |= {snapshot for _, snapshots in found for snapshot in snapshots}
-            if any(total != TOTAL for total, _ in found):
+            if any(total != whole for total, _ in found):
                 torn.append((when, found))
             back.value += when is not None
     told.send(Seen(looks, back.value, len(states), tuple(torn)))

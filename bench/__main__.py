@@ -30,6 +30,7 @@ from bench import (
     postgres_writes,
     promotions,
     queries,
+    shards,
     tpch,
 )
 from bench.measure import Figure, machine
@@ -52,6 +53,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "postgres": postgres.run,
     "postgres-writes": postgres_writes.run,
     "postgres-lag": postgres_lag.run,
+    "shards": shards.run,
 }
 
 

@@ -31,6 +31,7 @@ from bench import (
     promotions,
     queries,
     shards,
+    sinks,
     tpch,
 )
 from bench.measure import Figure, machine
@@ -54,6 +55,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "postgres-writes": postgres_writes.run,
     "postgres-lag": postgres_lag.run,
     "shards": shards.run,
+    "sinks": sinks.run,
 }
 
 

@@ -81,6 +81,29 @@ class DeclaredSource:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredSink:
+    """A sink as `headrace.toml` declares it.
+
+    Args:
+        stream: The stream table.
+        url: Connection string without a password, or `env:NAME` for one in an environment variable.
+        table: The table there.
+        key: Columns that identify a row; none for a bag.
+        schedule: When it is written; None: as soon as something is published.
+        kind: What kind of database; None for the one that is meant when nothing is said.
+        options: Further settings, which the kind reads.
+    """
+
+    stream: str
+    url: str
+    table: str
+    key: tuple[str, ...] = ()
+    schedule: str | None = None
+    kind: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of a project.
 
@@ -111,6 +134,7 @@ class Settings:
         layout_limit: Stream tables of more rows, or that read sources of more, get a new stored layout by a deployment;
             None where all are loaded in place.
         sources: Database sources that are declared, by name.
+        sinks: Sinks that are declared, by name.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
 
@@ -139,6 +163,7 @@ class Settings:
     deploy_slots: int = 1
     layout_limit: int | None = LAYOUT_LIMIT
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
+    sinks: Mapping[str, DeclaredSink] = field(default_factory=dict)
     disabled_passes: tuple[str, ...] = ()
 
     @property
@@ -179,13 +204,14 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, optimizer, deploy = _read(file)
+    values, options, pools, sources, sinks, optimizer, deploy = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
+    settings = replace(settings, sinks={name: _declared_sink(file, name, of) for name, of in sinks.items()})
     slots, limit = _deploy(file, deploy)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
     return _with_scheduling(file, settings, values, pools)
@@ -261,6 +287,23 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
     )
 
 
+def _declared_sink(file: Path, name: str, of: object) -> DeclaredSink:
+    """Read a section `[sinks.NAME]`; its kind decides which further keys it may hold."""
+    given = dict(of) if isinstance(of, dict) else {"": of}
+    url = [f"{prefix}{given.pop(key)}" for key, prefix in (("url", ""), ("url_env", "env:")) if key in given]
+    stream, table = given.pop("from", None), given.pop("table", None)
+    key, schedule, kind = _texts(given.pop("key", [])), given.pop("schedule", None), given.pop("kind", None)
+    texts = isinstance(stream, str) and isinstance(table, str)
+    if len(url) != 1 or not texts or key is None or not isinstance(schedule, str | None) or "" in given:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"[sinks.{name}] in {file} cannot be read.",
+            hint='Write from = "shop.revenue", url = "postgresql://…" or url_env = "NAME", table = "schema.table", and '
+            'where needed key = ["column", …], schedule = "…", on_conflict = "refuse" or "overwrite".',
+        )
+    return DeclaredSink(str(stream), url[0], str(table), key, schedule, None if kind is None else str(kind), given)
+
+
 def _texts(value: object) -> tuple[str, ...] | None:
     """Return a list of texts; None for what is none."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
@@ -284,8 +327,8 @@ def _from_text(text: str) -> dict[str, str]:
 
 
 Section = dict[str, object]
-Sections = tuple[Section, dict[str, str], Section, Section, Section, Section]
-"""[headrace], [spark] with full names, [pools], [sources], [optimizer] and [deploy]."""
+Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section]
+"""[headrace], [spark] with full names, [pools], [sources], [sinks], [optimizer] and [deploy]."""
 
 
 def _read(file: Path) -> Sections:
@@ -297,10 +340,12 @@ def _read(file: Path) -> Sections:
     options = data.pop("spark", {})
     pools = data.pop("pools", {})
     sources = data.pop("sources", {})
+    sinks = data.pop("sinks", {})
     optimizer = data.pop("optimizer", {})
     deploy = data.pop("deploy", {})
-    if not all(isinstance(section, dict) for section in (table, options, pools, sources, optimizer, deploy)) or data:
-        hint = "It may hold [headrace], [pools], [spark], [deploy], [optimizer] and [sources.NAME]."
+    sections = (table, options, pools, sources, sinks, optimizer, deploy)
+    if not all(isinstance(section, dict) for section in sections) or data:
+        hint = "It may hold [headrace], [pools], [spark], [deploy], [optimizer], [sources.NAME] and [sinks.NAME]."
         raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
     if unknown := sorted(set(table) - set(KNOWN)):
         raise UserError(
@@ -308,7 +353,7 @@ def _read(file: Path) -> Sections:
             f"{file} has an unknown setting: {', '.join(unknown)}.",
             hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options), pools, sources, optimizer, deploy
+    return table, _flatten(options), pools, sources, sinks, optimizer, deploy
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:

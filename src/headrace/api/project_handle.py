@@ -17,6 +17,7 @@ from headrace.names import TableName, qualify, split_identifier
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headrace.api.database_sinks import Sinks
     from headrace.api.database_sources import Sources
     from headrace.definitions.compiled_views import CompiledViews
     from headrace.refresh.cut.cut import Cut
@@ -109,6 +110,13 @@ class ProjectHandle:
         from headrace.api.database_sources import Sources
 
         return Sources(self._catalog, self._lazy, self.events, self.settings, lambda: self._engine().refresher.changes)
+
+    @cached_property
+    def sinks(self) -> Sinks:
+        """Return databases that stream tables are written to."""
+        from headrace.api.database_sinks import Sinks
+
+        return Sinks(self._catalog, self.events, self.settings, self._name, lambda: self._engine().creator.tables)
 
     def _name(self, text: str) -> TableName:
         return self._names([text])[0]

@@ -63,13 +63,20 @@ class RefreshVerbs(ProjectHandle):
         return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait))
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
-        """Land what tables read, then refresh them; a failure to land is raised when that is done."""
+        """Land what tables read, refresh them, then write their sinks.
+
+        A failure to land or to write is raised when all of it is done.
+        """
         from headrace.api.safeguards.gates import gated_above
 
         failure = self.sources.land_for(wanted)
         if held := gated_above(self._catalog, wanted):
             self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
-        result = refresh(wanted)
+        try:
+            result = refresh(wanted)
+        finally:  # what was published is written, also where another table failed
+            unwritten = self.sinks.write_for(wanted)
+        failure = failure or unwritten
         if failure is not None:
             raise failure
         return result

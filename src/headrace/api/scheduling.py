@@ -58,6 +58,7 @@ class ScheduleVerbs(ProjectHandle):
             stopping=stopping,
             grace=grace,
             land=lambda ended: self.sources.land_for(None, until=ended),
+            sinks=self.sinks,
         )
 
     def pause(self, names: str | Names | None = None) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ from headrace.catalog.records import (
 )
 from headrace.catalog.safeguards.gates import Gate
 from headrace.catalog.safeguards.watermarks import WatermarkGroup
+from headrace.catalog.sinks.sink_rows import Sink, SinkFailure, SinkStatus
 from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, SourceMove, SourceStatus
 from headrace.catalog.sources.source_health import SourceFailure
 
@@ -80,6 +81,9 @@ __all__ = [
     "Role",
     "SchedulerRecord",
     "SchedulingState",
+    "Sink",
+    "SinkFailure",
+    "SinkStatus",
     "SourceFailure",
     "SourceMove",
     "SourceStatus",

@@ -33,6 +33,7 @@ from headrace.catalog.records import (
     Version,
 )
 from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
+from headrace.catalog.sinks.sink_catalog import SinkCatalog
 from headrace.catalog.sources import database_sources as _sources
 from headrace.catalog.sources import source_health as _source_health
 from headrace.catalog.sources.database_sources import DatabaseSource, Mirror, SourceStatus
@@ -44,7 +45,7 @@ from headrace.events import Events
 from headrace.names import TableName
 
 
-class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, DeploymentCatalog):
+class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, DeploymentCatalog, SinkCatalog):
     """The durable truth of one project; safe to use from several threads.
 
     Every method is one transaction. Use `reading()` where several answers must agree with each other.

@@ -31,6 +31,7 @@ REVISIONS = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -336,6 +337,31 @@ deployment = sa.Table(
     sa.Column("refused_reason", sa.Text),
 )
 """Deployments that are to promote themselves, until they are promoted."""
+
+sink = sa.Table(
+    "hr_sink",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("uuid", sa.String(64), nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("relation_id", BIG_ID, sa.ForeignKey("hr_relation.id"), nullable=False, index=True),
+    sa.Column("options_json", JSON, nullable=False),
+    sa.Column("schedule", sa.Text),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("version", sa.BigInteger),
+    sa.Column("rows", sa.BigInteger),
+    sa.Column("written_at", UtcTime),
+    sa.Column("stopped_code", sa.String(64)),
+    sa.Column("stopped_reason", sa.Text),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("retry_at", UtcTime),
+    sa.Column("failure_json", JSON),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Databases that stream tables are written to. `version` is what is known here of the target's own position, which may
+be ahead of it, and never behind: change logs are kept from there on."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

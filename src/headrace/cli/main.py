@@ -13,11 +13,23 @@ import click
 from headrace import __version__
 from headrace.cli import failures
 from headrace.cli.invocation import Invocation, invocation
-from headrace.cli.verbs import deploying, keys, looking, project, refreshing, running, safeguards, sources, sql, tables
+from headrace.cli.verbs import (
+    deploying,
+    keys,
+    looking,
+    project,
+    refreshing,
+    running,
+    safeguards,
+    sinks,
+    sources,
+    sql,
+    tables,
+)
 from headrace.errors import HeadraceError
 
 SECTIONS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
-    ("Defining", (*tables.VERBS, *deploying.VERBS, *sources.VERBS, *keys.VERBS)),
+    ("Defining", (*tables.VERBS, *deploying.VERBS, *sources.VERBS, *sinks.VERBS, *keys.VERBS)),
     ("Keeping fresh", (*refreshing.VERBS, *running.VERBS, *safeguards.VERBS)),
     ("Looking", (*looking.VERBS, *sql.VERBS)),
     ("Project", project.VERBS),

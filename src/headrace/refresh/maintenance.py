@@ -11,7 +11,18 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from headrace.catalog import Catalog, Lease, LogChange, Mirror, Publication, StreamTable, Swap, Version, resource_of
+from headrace.catalog import (
+    Catalog,
+    Lease,
+    LogChange,
+    Mirror,
+    Publication,
+    Sink,
+    StreamTable,
+    Swap,
+    Version,
+    resource_of,
+)
 from headrace.catalog.relations import not_found
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
@@ -48,7 +59,7 @@ class MaintenanceResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Versions that frontiers, gates and aligned tables need, read once."""
+    """Versions that frontiers, sinks, gates and aligned tables need, read once."""
 
     tables: Mapping[TableName, StreamTable]
     mirrors: Mapping[TableName, Mirror]
@@ -56,6 +67,7 @@ class Needs:
     newest: Mapping[TableName, Version]
     snapshots: Mapping[TableName, frozenset[int]]
     streams: frozenset[TableName] = field(default_factory=frozenset)
+    sinks: tuple[Sink, ...] = ()
 
 
 def maintain(
@@ -118,13 +130,16 @@ def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
-        frontiers, newest = reader.frontiers(), reader.newest_versions()
+        frontiers, newest, sinks = reader.frontiers(), reader.newest_versions(), reader.sinks()
         needed: dict[TableName, set[int]] = {}
         for frontier in frontiers.values():
             for name, version in reader.versions_at(frontier).items():
                 if version.snapshot_id is not None:
                     needed.setdefault(name, set()).add(version.snapshot_id)
         later = list(reader.versions_at({name: gate.version for name, gate in reader.gates().items()}).values())
+        for sink in sinks:  # one by one: several may have one stream table at several versions
+            if sink.version is not None:
+                later += reader.versions_at({sink.stream: sink.version}).values()
         later += readable_later(reader, tables, frontiers, defaults)
     for version in later:
         if version.snapshot_id is not None:
@@ -132,7 +147,9 @@ def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
     for name, version in newest.items():
         if (name in tables or name in mirrors) and version.snapshot_id is not None:
             needed.setdefault(name, set()).add(version.snapshot_id)
-    return Needs(tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables))
+    return Needs(
+        tables, mirrors, frontiers, newest, {n: frozenset(s) for n, s in needed.items()}, frozenset(tables), sinks
+    )
 
 
 def _table(
@@ -177,6 +194,9 @@ def trimmable(needs: Needs, name: TableName) -> int | None:
     A stream table's log without consumers is dropped; a mirror's stays, and is emptied.
     """
     seen = [f[name] for f in needs.frontiers.values() if name in f]
+    seen += [sink.version for sink in needs.sinks if sink.stream == name and sink.version is not None]
+    if any(sink.stream == name and sink.version is None for sink in needs.sinks):
+        return None
     waiting = [t for t in needs.tables.values() if name in t.sources and name not in needs.frontiers.get(t.name, {})]
     if name in needs.mirrors and not seen and not waiting and name in needs.newest:
         seen = [needs.newest[name].version]
@@ -187,7 +207,8 @@ def _unread_log(
     catalog: Catalog, needs: Needs, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
 ) -> list[MaintenanceResult]:
     """Drop a change log that nobody reads any more; a new consumer starts a new one."""
-    if table.log is None or any(table.name in t.sources for t in needs.tables.values()):
+    read = {source for t in needs.tables.values() for source in t.sources} | {sink.stream for sink in needs.sinks}
+    if table.log is None or table.name in read:
         return []
     if not dry_run:
         catalog.publish(Publication(deletes=(table.log,), leases=leases, logs=(LogChange(table.name, None),)))

@@ -126,6 +126,7 @@ class RunSummary(Record):
         results: With `once`, what was refreshed, in the order it was published; else nothing.
         planned: Of a dry run, what would be refreshed, and what waits.
         landed: With `once`, whether everything that databases had committed was landed before.
+        written: With `once`, whether all sinks that were due were written after.
     """
 
     refreshed: int = 0
@@ -133,3 +134,4 @@ class RunSummary(Record):
     results: tuple[RefreshResult, ...] = ()
     planned: tuple[Planned, ...] = field(default=())
     landed: bool = True
+    written: bool = True

@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from headrace.errors import Unsupported
+from headrace.sinks.postgres.postgres_sink import POSTGRES_SINK
 
 if TYPE_CHECKING:
-    from headrace.sql.reader.syntax.statement_cursor import StatementCursor
+    from headrace.sinks.sink_kind import SinkKind
 
-Json = Mapping[str, Any]
-
-
-class SinkKind(Protocol):
-    """A kind of sink."""
-
-    @property
-    def name(self) -> str:
-        """Return its name, as catalogs have it; statements write it in capitals: `INTO POSTGRES`."""
-        ...
-
-    @property
-    def create_form(self) -> str:
-        """Return the form of its CREATE SINK, as errors show it."""
-        ...
-
-    def read_options(self, cursor: StatementCursor) -> Json:
-        """Read what follows `INTO KIND` in a statement, as options for the catalog.
-
-        Raises:
-            UserError: `SYNTAX_ERROR`.
-        """
-        ...
-
-    def position(self, options: Json) -> int | None:
-        """Ask the target which version of the stream table its rows are; None before the first.
-
-        Rows and position are written in one transaction there, and nothing else makes a sink exactly once.
-        """
-        ...
-
-    def health(self, options: Json) -> Json:
-        """Find out how the target stands, by names of the kind's own."""
-        ...
+KINDS: tuple[SinkKind, ...] = (POSTGRES_SINK,)
+"""The first is meant where none is named."""
 
 
-KINDS: tuple[SinkKind, ...] = ()
+def sink_kind_of(name: str) -> SinkKind:
+    """Find a kind by its name.
 
-
-def unknown_kind(name: str) -> Unsupported:
-    """Return the error for an unknown kind of sink."""
+    Raises:
+        Unsupported: `SINK_KIND_UNKNOWN`.
+    """
+    for kind in KINDS:
+        if kind.name == name.lower():
+            return kind
     kinds = ", ".join(kind.name.upper() for kind in KINDS)
-    return Unsupported(
+    raise Unsupported(
         "SINK_KIND_UNKNOWN",
         f"There is no kind of sink {name}, so that nothing was created.",
-        detail=f"This version of Headrace has {f'sinks of kind {kinds}' if kinds else 'no kind of sink yet'}.",
+        detail=f"This version of Headrace has sinks of kind {kinds}.",
         hint="Read the stream table where it is, with any engine that reads Iceberg, and write its rows from there.",
     )

@@ -297,6 +297,10 @@ class SourceKind(Protocol):
         """Return where the database is, as lists show it."""
         ...
 
+    def captured(self, source: KeptSource) -> Mapping[str, tuple[str, ...]]:
+        """Return captured tables, by connection string, under all names that are known of them."""
+        ...
+
     def position_text(self, position: Json | None) -> str | None:
         """Write a position as the database does; None where there is none."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.sinks.registry import KINDS as SINK_KINDS
 from headrace.sources.registry import KINDS
 
 Name = tuple[str, ...]
@@ -59,7 +60,18 @@ DROP_SOURCE = "  DROP SOURCE [IF EXISTS] name"
 SHOW_SOURCES = "  SHOW SOURCES"
 
 
-CREATE_SINK = "  CREATE SINK name FROM namespace.table INTO KIND …"
+CREATE_SINK = "\n".join(kind.create_form for kind in SINK_KINDS)
+
+ALTER_SINK = """  ALTER SINK name SET SCHEDULE '1 minute'
+  ALTER SINK name SET ON CONFLICT REFUSE | OVERWRITE
+  ALTER SINK name DROP SCHEDULE
+  ALTER SINK name RESYNC | PAUSE | RESUME"""
+
+DROP_SINK = "  DROP SINK [IF EXISTS] name"
+
+VERIFY_SINK = "  VERIFY SINK name"
+
+SHOW_SINKS = "  SHOW SINKS"
 
 CREATE_GROUP = "  CREATE REFRESH GROUP name AS namespace.table, namespace.table, …"
 

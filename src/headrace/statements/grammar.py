@@ -14,7 +14,7 @@
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
     SHOW CREATE STREAM TABLE name, …
     CREATE SOURCE …, ALTER SOURCE …, DROP SOURCE …, SHOW SOURCES   (kinds read their clauses: `sources.registry`)
-    CREATE SINK name FROM table INTO kind …                        (refused: `sinks.registry` has no kind yet)
+    CREATE SINK …, ALTER SINK …, DROP SINK …, VERIFY SINK …, SHOW SINKS   (kinds read theirs: `sinks.registry`)
     CLOSE GATE ON table, …       OPEN GATE ON table, …       SHOW GATES
     DECLARE KEY (column, …) ON table [NOT CHECKED]       DROP KEY (column, …) ON table       SHOW KEYS
     CREATE WATERMARK GROUP, DROP WATERMARK GROUP, ADVANCE WATERMARK, SHOW WATERMARKS   (see `forms.WATERMARK`)
@@ -30,10 +30,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NoReturn
 
-from headrace.errors import place_at
-from headrace.sinks.registry import unknown_kind
+from headrace.errors import HeadraceError, place_at
+from headrace.sinks.registry import sink_kind_of
+from headrace.sinks.sink_kind import SinkRequest
 from headrace.sources.registry import KINDS, read_kind
 from headrace.sources.source_kind import KindOfNodes, SourceRequest
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -236,6 +236,43 @@ class DropSource(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSink(Statement):
+    """CREATE SINK, as its kind has read it."""
+
+    name: str
+    stream: Name
+    kind: str
+    request: SinkRequest
+    schedule: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSink(Statement):
+    """ALTER SINK; `change` is SET, DROP, RESYNC, PAUSE or RESUME."""
+
+    name: str
+    change: str
+    schedule: str | None = None
+    on_conflict: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSink(Statement):
+    """DROP SINK."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySink(Statement):
+    """VERIFY SINK."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRefreshGroup(Statement):
     """CREATE REFRESH GROUP."""
 
@@ -314,6 +351,11 @@ class AdvanceWatermark(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowWatermarks(Statement):
     """SHOW WATERMARKS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowSinks(Statement):
+    """SHOW SINKS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -636,16 +678,43 @@ def _drop_source(reader: _Reader) -> Statement:
     return DropSource(name=name, if_exists=if_exists)
 
 
-def _create_sink(reader: _Reader) -> NoReturn:
-    """Refuse it in the words of the registry of sinks, before anything of the script is run."""
-    reader.name("A name for the sink")
+def _create_sink(reader: _Reader) -> Statement:
+    if_not_exists = reader.if_not_exists()
+    name = reader.name("A name for the sink")
     reader.need("FROM")
-    reader.table()
+    stream = reader.table()
     reader.need("INTO")
     place = place_at(reader.sql, reader.offset())
-    error = unknown_kind(reader.name("A kind of sink").upper())
-    error.place = place
-    raise error
+    try:
+        kind = sink_kind_of(reader.name("A kind of sink").upper())
+    except HeadraceError as error:
+        if error.place is None:
+            error.place = place
+        raise
+    reader.form = kind.create_form
+    request = kind.read_request(reader)
+    schedule = reader.string("A schedule") if reader.take("SCHEDULE") else None
+    return CreateSink(
+        name=name, stream=stream, kind=kind.name, request=request, schedule=schedule, if_not_exists=if_not_exists
+    )
+
+
+def _alter_sink(reader: _Reader) -> Statement:
+    name = reader.name("A sink")
+    change = reader.mode("SET", "DROP", "RESYNC", "PAUSE", "RESUME")
+    if change == "DROP":
+        reader.need("SCHEDULE")
+    if change != "SET":
+        return AlterSink(name=name, change=change)
+    if reader.take("SCHEDULE"):
+        return AlterSink(name=name, change=change, schedule=reader.string("A schedule"))
+    reader.need("ON", "CONFLICT")
+    return AlterSink(name=name, change=change, on_conflict=reader.mode("REFUSE", "OVERWRITE").lower())
+
+
+def _drop_sink(reader: _Reader) -> Statement:
+    if_exists = reader.if_exists()
+    return DropSink(name=reader.name("A sink"), if_exists=if_exists)
 
 
 def _create_group(reader: _Reader) -> Statement:
@@ -743,6 +812,10 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("DROP", "SOURCE"), "", forms.DROP_SOURCE, _drop_source),
     (("SHOW", "SOURCES"), "", forms.SHOW_SOURCES, lambda _: ShowSources()),
     (("CREATE", "SINK"), "", forms.CREATE_SINK, _create_sink),
+    (("ALTER", "SINK"), "", forms.ALTER_SINK, _alter_sink),
+    (("DROP", "SINK"), "", forms.DROP_SINK, _drop_sink),
+    (("VERIFY", "SINK"), "", forms.VERIFY_SINK, lambda reader: VerifySink(name=reader.name("A sink"))),
+    (("SHOW", "SINKS"), "", forms.SHOW_SINKS, lambda _: ShowSinks()),
     (("CLOSE", "GATE"), "", forms.GATE, _gate),
     (("OPEN", "GATE"), "", forms.GATE, _gate),
     (("SHOW", "GATES"), "", forms.GATE, lambda _: ShowGates()),

@@ -203,6 +203,45 @@ def _show_sources(hr: Headrace, statement: st.ShowSources, script: str) -> Any:
     return hr.sources.list()
 
 
+def _create_sink(hr: Headrace, statement: st.CreateSink, script: str) -> Any:
+    return hr.sinks.create(
+        statement.name,
+        _text(statement.stream),
+        statement.request.address,
+        statement.request.table,
+        key=statement.request.key,
+        schedule=statement.schedule,
+        kind=statement.kind,
+        options=statement.request.options,
+        if_not_exists=statement.if_not_exists,
+    )
+
+
+def _alter_sink(hr: Headrace, statement: st.AlterSink, script: str) -> Any:
+    if statement.change == "RESYNC":
+        return hr.sinks.resync(statement.name)
+    if statement.change == "PAUSE":
+        return hr.sinks.pause(statement.name)
+    if statement.change == "RESUME":
+        return hr.sinks.resume(statement.name)
+    clear = statement.change == "DROP"
+    return hr.sinks.alter(
+        statement.name, schedule=statement.schedule, clear_schedule=clear, on_conflict=statement.on_conflict
+    )
+
+
+def _drop_sink(hr: Headrace, statement: st.DropSink, script: str) -> Any:
+    return hr.sinks.drop(statement.name, if_exists=statement.if_exists)
+
+
+def _verify_sink(hr: Headrace, statement: st.VerifySink, script: str) -> Any:
+    return hr.sinks.verify(statement.name)
+
+
+def _show_sinks(hr: Headrace, statement: st.ShowSinks, script: str) -> Any:
+    return hr.sinks.list()
+
+
 def _set_gate(hr: Headrace, statement: st.SetGate, script: str) -> Any:
     sources = [_text(name) for name in statement.sources]
     return hr.close_gate(sources) if statement.closes else hr.open_gate(sources)
@@ -266,6 +305,11 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.AlterShard: _alter_shard,
     st.DropSource: _drop_source,
     st.ShowSources: _show_sources,
+    st.CreateSink: _create_sink,
+    st.AlterSink: _alter_sink,
+    st.DropSink: _drop_sink,
+    st.VerifySink: _verify_sink,
+    st.ShowSinks: _show_sinks,
     st.SetGate: _set_gate,
     st.ShowGates: _show_gates,
     st.DeclareKey: _declare_key,

@@ -1,29 +1,96 @@
-"""Statements about sinks: answered by the registry of their kinds, of which there is none yet."""
+"""Statements about sinks: read by the registry of their kinds and by the kind."""
 
 from __future__ import annotations
 
 import pytest
 
 from headrace.errors import Unsupported, UserError
-from headrace.statements.grammar import parse_script, parse_statement
+from headrace.sinks.sink_kind import SinkRequest
+from headrace.statements.grammar import (
+    AlterSink,
+    CreateSink,
+    DropSink,
+    ShowSinks,
+    Statement,
+    VerifySink,
+    parse_script,
+    parse_statement,
+)
 
 
-@pytest.mark.parametrize("words", ["INTO POSTGRES 'postgresql://db/x' TABLE public.t", "into postgres"])
-def test_there_is_no_kind_of_sink_yet(words: str) -> None:
+def test_an_unknown_kind_is_refused() -> None:
     """And nothing of a script that has one is run, since all of it is read first."""
-    script = f"INSERT INTO t VALUES (1);\nCREATE SINK out FROM shop.revenue {words}"
+    script = "INSERT INTO t VALUES (1);\nCREATE SINK out FROM shop.revenue INTO oracle 'x'"
     with pytest.raises(Unsupported, match="SINK_KIND_UNKNOWN") as caught:
         parse_script(script)
     error = caught.value
-    assert "kind of sink POSTGRES" in error.message
-    assert "no kind of sink yet" in (error.detail or "")
+    assert "kind of sink ORACLE" in error.message
+    assert "sinks of kind POSTGRES" in (error.detail or "")
     assert error.place is not None
     assert error.place.line == 2
-    assert error.place.text[error.place.column - 1 :].lower().startswith("postgres")
+    assert error.place.text[error.place.column - 1 :].startswith("oracle")
+
+
+URL = "postgresql://db/x"
 
 
 @pytest.mark.parametrize(
-    "sql", ["CREATE SINK", "CREATE SINK out INTO x", "CREATE SINK out FROM a.b", "CREATE SINK out FROM a.b INTO 'x'"]
+    ("sql", "request_", "schedule"),
+    [
+        (f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t", SinkRequest(URL, "t"), None),
+        (
+            f"create sink out from a.b into postgres '{URL}' table public.\"Odd one\" key (x, y) "
+            "placement local on conflict overwrite schedule '1 minute'",
+            SinkRequest(URL, 'public."Odd one"', ("x", "y"), {"placement": "local", "on_conflict": "overwrite"}),
+            "1 minute",
+        ),
+        (
+            f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE s.t SCHEDULE 'MANUAL'",
+            SinkRequest(URL, "s.t"),
+            "MANUAL",
+        ),
+    ],
+)
+def test_a_sink_is_read(sql: str, request_: SinkRequest, schedule: str | None) -> None:
+    found = parse_statement(sql)
+    assert isinstance(found, CreateSink)
+    assert (found.name, found.stream, found.kind, found.if_not_exists) == ("out", ("a", "b"), "postgres", False)
+    assert (found.request, found.schedule) == (request_, schedule)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("ALTER SINK out SET SCHEDULE '1 hour'", AlterSink(name="out", change="SET", schedule="1 hour")),
+        ("ALTER SINK out SET ON CONFLICT REFUSE", AlterSink(name="out", change="SET", on_conflict="refuse")),
+        ("ALTER SINK out DROP SCHEDULE", AlterSink(name="out", change="DROP")),
+        ("ALTER SINK out RESYNC", AlterSink(name="out", change="RESYNC")),
+        ("DROP SINK IF EXISTS out", DropSink(name="out", if_exists=True)),
+        ("VERIFY SINK out", VerifySink(name="out")),
+        ("SHOW SINKS", ShowSinks()),
+    ],
+)
+def test_other_statements_are_read(sql: str, expected: Statement) -> None:
+    from dataclasses import replace
+
+    assert replace(parse_statement(sql), sql="", start=0) == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE SINK",
+        "CREATE SINK out INTO x",
+        "CREATE SINK out FROM a.b",
+        "CREATE SINK out FROM a.b INTO 'x'",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}'",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE KEY (x)",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t ON CONFLICT IGNORE",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t SCHEDULE",
+        "ALTER SINK out SET",
+        "ALTER SINK out FORGET",
+        "VERIFY SINK",
+    ],
 )
 def test_a_statement_that_cannot_be_read_is_a_mistake(sql: str) -> None:
     with pytest.raises(UserError, match="SYNTAX_ERROR"):

@@ -16,18 +16,21 @@ from headrace.catalog import Catalog
 from headrace.clock import SystemClock
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.deploy.load_journal import noting_loads
-from headrace.errors import UserError
-from headrace.events import Events
+from headrace.errors import HeadraceError, UserError
+from headrace.events import Events, Notice
 from headrace.observability.event_hook import Hook, load_hook
 from headrace.observability.webhook import Webhook
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import DEPLOY_POOL
+from headrace.scheduler.deliveries import delivering
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
+    from headrace.api.database_sinks import Sinks
     from headrace.deploy.unattended.deployer import Deployer
     from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
     from headrace.names import TableName
@@ -128,6 +131,7 @@ def run(
     stopping: threading.Event | None,
     grace: dt.timedelta,
     land: Land,
+    sinks: Sinks,
 ) -> RunSummary:
     """Run schedules; see `Headrace.run`."""
     slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
@@ -153,11 +157,27 @@ def run(
             with (
                 _signals(stop_requested),
                 landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
+                delivering(sinks.due, sinks.write_batch, events),
             ):
                 return scheduler.run(stop_requested)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
         with _signals(stop_requested):
-            return dataclasses.replace(scheduler.run(stop_requested, once=True), landed=failure is None)
+            summary = scheduler.run(stop_requested, once=True)
+        written = _deliver_once(sinks, events)
+        return dataclasses.replace(summary, landed=failure is None, written=written)
+
+
+def _deliver_once(sinks: Sinks, events: Events) -> bool:
+    """Write the sinks that are due; return whether all of them could be."""
+    written = True
+    for batch in sinks.due():
+        try:
+            sinks.write_batch(batch)
+        except HeadraceError as error:
+            if error.code not in PASSING:
+                written = False
+                events.emit(Notice(f"{batch.name}: not written. [{error.code}] {error.message}"))
+    return written
 
 
 @contextmanager

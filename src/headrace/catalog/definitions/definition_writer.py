@@ -27,6 +27,7 @@ from headrace.catalog.relations import (
     stream_id,
 )
 from headrace.catalog.safeguards import gates
+from headrace.catalog.sinks import sink_rows
 from headrace.catalog.state import history
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
@@ -160,10 +161,11 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     """Delete stream tables and return them; a relation that others read stays.
 
     Raises:
-        UserError: `STREAM_TABLE_NOT_FOUND`; then none is dropped.
+        UserError: `STREAM_TABLE_NOT_FOUND`, `HAS_SINKS`; then none is dropped.
         EnvironmentFault: `DEPLOYMENT_CHANGED`: there is a green of one of them by now.
     """
     dropped = tuple(_one(connection, name) for name in names)
+    sink_rows.refuse_written(connection, names)
     ids = [stream.id for stream in dropped]
     greens.forget(connection, ids)
     greens.refuse_left(connection, ids)

@@ -37,6 +37,8 @@ from headrace.catalog.relations import not_found, parse_name, relation_of, store
 from headrace.catalog.safeguards import gates, watermarks
 from headrace.catalog.safeguards.gates import Gate
 from headrace.catalog.safeguards.watermarks import WatermarkGroup
+from headrace.catalog.sinks import sink_rows
+from headrace.catalog.sinks.sink_rows import Sink
 from headrace.catalog.sources import database_sources as sources
 from headrace.catalog.sources.database_sources import DatabaseSource
 from headrace.catalog.state import history
@@ -118,6 +120,10 @@ class Reader:
             UserError: `SOURCE_UNKNOWN`.
         """
         return sources.one(self._connection, name)
+
+    def sinks(self) -> tuple[Sink, ...]:
+        """Return all sinks, by name."""
+        return sink_rows.read(self._connection)
 
     def relations(self) -> tuple[Relation, ...]:
         """Return all relations, sources and stream tables, by name."""

@@ -64,9 +64,10 @@ def answer(value: Any) -> Iterator[RenderableType]:
     from headrace.api.declared_keys import KeyInfo
     from headrace.api.safeguards.gates import GateInfo
     from headrace.api.safeguards.watermarks import WatermarkInfo
-    from headrace.cli.render import deployments, keys, safeguards, sources
+    from headrace.cli.render import deployments, keys, safeguards, sinks, sources
     from headrace.deploy.deployment_results import GreenInfo, PromotionResult
     from headrace.results.refresh_results import Explanation, RefreshResult, StreamTableInfo
+    from headrace.results.sink_results import SinkInfo, SinkResult, SinkVerifyResult
     from headrace.results.source_results import LandingResult, SourceInfo
 
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,)
@@ -83,6 +84,12 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield from sources.landings(items)
     elif isinstance(first, SourceInfo):
         yield from sources.listed(items)
+    elif isinstance(first, SinkResult):
+        yield from sinks.written(items)
+    elif isinstance(first, SinkInfo):
+        yield from sinks.listed(items)
+    elif isinstance(first, SinkVerifyResult):
+        yield from sinks.verified(first)
     elif isinstance(first, GateInfo):
         yield from safeguards.gates(items)
     elif isinstance(first, GreenInfo):

@@ -65,7 +65,7 @@ def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None
         summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
     if dry_run:
         show(asked, [p.as_dict() for p in summary.planned], lambda: render.planned(summary.planned))
-    if once and (summary.failed or not summary.landed):
+    if once and (summary.failed or not summary.landed or not summary.written):
         raise click.exceptions.Exit(FAILED)
 
 

@@ -96,8 +96,15 @@ CODES = (
     ErrorCode(
         "SINK_KIND_UNKNOWN",
         message="There is no kind of sink of that name.",
-        cause="`CREATE SINK` is reserved for later versions: this one writes stream tables into no database.",
+        cause="This version writes stream tables into PostgreSQL only.",
         remedy="Read the stream table with any engine that reads Iceberg, and write its rows from there.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SINK_TYPE_UNSUPPORTED",
+        message="A column's type has no counterpart in PostgreSQL.",
+        cause="A map, struct, variant, or an array of arrays.",
+        remedy="Give the stream table a text: `to_json(…)`.",
         retry="no",
     ),
     ErrorCode(

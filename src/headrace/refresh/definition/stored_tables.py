@@ -76,6 +76,7 @@ class StoredTables:
         """
         with self.catalog.reading() as reader:
             read = {source for sources in reader.dependencies().values() for source in sources}
+            read |= {sink.stream for sink in reader.sinks()}
             unread = [t.name for t in reader.stream_tables() if t.log is not None and t.name not in read]
         for name in unread:
             with (

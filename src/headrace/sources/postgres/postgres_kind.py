@@ -188,6 +188,15 @@ class Postgres:
             return ", ".join(f"{name} {of['url']}" for name, of in options[NODES].items())
         return str(options["url"])
 
+    def captured(self, source: KeptSource) -> dict[str, tuple[str, ...]]:
+        """Return captured tables, by connection string, quoted as PostgreSQL writes names."""
+        declared = (tuple(of) for of in source.options["tables"].values())
+        renamed = (tuple(name.split(".", 1)) for name in self.followed(source).values())
+        names = tuple(".".join('"' + part.replace('"', '""') + '"' for part in of) for of in (*declared, *renamed))
+        nodes = source.options.get(NODES)
+        urls = [str(source.options["url"])] if nodes is None else [str(of["url"]) for of in nodes.values()]
+        return dict.fromkeys(urls, names)
+
     def position_text(self, position: Json | None) -> str | None:
         """Write a position as text: in the log, or the snapshot landed up to."""
         of = position or {}

@@ -1,0 +1,89 @@
+"""What sinks are brought to: stream tables at one moment of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.algebra.schema import Column
+from headrace.catalog import Catalog, Pointer, Sink, StreamTable, Version
+from headrace.definitions.details import from_json
+from headrace.errors import UserError
+from headrace.lake.arrow_rows import log_rows, state_rows
+from headrace.names import LAKE, TableName
+from headrace.sinks.sink_kind import Delivery
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class SinkCut:
+    """The catalog at one moment, as far as sinks read it.
+
+    Args:
+        tables: Stream tables, by name.
+        versions: Their newest versions.
+        pointers: Metadata files of their states and change logs.
+    """
+
+    tables: Mapping[TableName, StreamTable]
+    versions: Mapping[TableName, Version]
+    pointers: Mapping[TableName, Pointer]
+
+    def delivery(self, sink: Sink, *, anew: bool = False) -> Delivery | None:
+        """Return what a sink is to be brought to; None while its stream table was never loaded."""
+        table, version = self.tables[sink.stream], self.versions.get(sink.stream)
+        if version is None:
+            return None
+        columns = columns_of(table)
+        return Delivery(
+            sink=sink.uuid,
+            name=sink.name,
+            stream=str(table.name),
+            relation=table.id,
+            columns=columns,
+            version=version.version,
+            log=str(table.log),
+            rows=lambda: self._rows(table, version.snapshot_id, columns),
+            changes=lambda after: self._changes(table, columns, after, version.version),
+            anew=anew,
+        )
+
+    def rows_at(self, stream: TableName, version: Version) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a stream table at a version.
+
+        Raises:
+            UserError: `HISTORY_EXPIRED`.
+        """
+        return self._rows(self.tables[stream], version.snapshot_id, columns_of(self.tables[stream]))
+
+    def _rows(self, table: StreamTable, snapshot: int | None, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        return state_rows(self._file(table.name), snapshot, [c.name for c in columns])
+
+    def _changes(
+        self, table: StreamTable, columns: Sequence[Column], after: int, through: int
+    ) -> Iterator[pa.RecordBatch]:
+        assert table.log is not None, "a stream table with a sink keeps a change log"
+        return log_rows(self._file(table.log), [c.name for c in columns], after, through)
+
+    def _file(self, stored: TableName) -> str:
+        if stored not in self.pointers:
+            raise UserError("TABLE_NOT_FOUND", f"Table {stored} does not exist.")
+        return self.pointers[stored].metadata_location
+
+
+def columns_of(table: StreamTable) -> tuple[Column, ...]:
+    """Return a stream table's columns."""
+    return tuple(from_json(table.details).output)
+
+
+def sink_cut(catalog: Catalog, streams: Sequence[TableName]) -> SinkCut:
+    """Read what sinks of some stream tables are brought to, from one state of the catalog."""
+    with catalog.reading() as reader:
+        tables = {t.name: t for t in reader.stream_tables() if t.name in streams}
+        newest = reader.newest_versions()
+        stored = [name for t in tables.values() for name in (t.name, t.log) if name is not None]
+        pointers = reader.pointers(LAKE, stored)
+    return SinkCut(tables, {n: newest[n] for n in tables if n in newest}, pointers)

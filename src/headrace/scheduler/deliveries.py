@@ -1,0 +1,112 @@
+"""Writes sinks on threads of their own: a target that is away delays nobody else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from headrace.errors import HeadraceError
+from headrace.events import Events, Notice
+from headrace.scheduler.policy.backoff import PASSING
+
+LOOK = 0.25
+"""Seconds between two looks at what is due; a look is a few small queries, and none where there is no sink."""
+
+AT_ONCE = 8
+"""Batches that are written side by side; one to a server that does not answer holds a place for some seconds."""
+
+
+class Work(Protocol):
+    """Sinks that are written at once."""
+
+    @property
+    def name(self) -> str:
+        """Return the names of its sinks."""
+        ...
+
+
+Due = TypeVar("Due", bound=Work)
+
+
+class Deliveries(Generic[Due]):
+    """Writes what is due, again and again.
+
+    Args:
+        due: Says what is due.
+        write: Writes it; a failure is remembered, with when to try again, by whoever writes.
+        events: Told of failures that nobody foresaw.
+    """
+
+    def __init__(self, due: Callable[[], Sequence[Due]], write: Callable[[Due], None], events: Events) -> None:
+        self._due = due
+        self._write = write
+        self._events = events
+        self._running: set[str] = set()
+        self._lock = threading.Lock()
+        self._told = ""
+
+    def begin(self, pool: ThreadPoolExecutor) -> int:
+        """Start to write what is due and is not being written; return how much that was."""
+        try:
+            due = self._due()
+        except HeadraceError as error:  # an outage of the catalog is told where refreshes look at it
+            if not error.retryable:
+                self._tell(error.code, error.message)
+            return 0
+        started = 0
+        for work in due:
+            with self._lock:
+                if work.name in self._running:
+                    continue
+                self._running.add(work.name)
+            pool.submit(self._run, work)
+            started += 1
+        return started
+
+    def _run(self, work: Due) -> None:
+        try:
+            self._write(work)
+        except HeadraceError as error:
+            if error.code not in PASSING and not error.code.startswith("SINK_"):
+                self._tell(error.code, error.message)
+        except Exception as error:  # a thread that died without a word would leave sinks behind for ever
+            self._tell("SINK_BROKE", f"Writing {work.name} broke: {error!r}.")
+            time.sleep(1)
+        finally:
+            with self._lock:
+                self._running.discard(work.name)
+
+    def _tell(self, code: str, message: str) -> None:
+        if message != self._told:
+            self._told = message
+            self._events.emit(Notice(f"A sink was not written; trying again. [{code}] {message}"))
+
+
+@contextmanager
+def delivering(due: Callable[[], Sequence[Due]], write: Callable[[Due], None], events: Events) -> Iterator[None]:
+    """Write sinks as they are due while the block lasts; finish what is under way at its end.
+
+    Args:
+        due: Says what is due.
+        write: Writes it.
+        events: Told what nobody foresaw.
+    """
+    ended = threading.Event()
+    deliveries = Deliveries(due, write, events)
+
+    def keep_delivering() -> None:
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-sink") as pool:
+            while not ended.wait(LOOK):
+                deliveries.begin(pool)
+
+    thread = threading.Thread(target=keep_delivering, name="headrace-sinks")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

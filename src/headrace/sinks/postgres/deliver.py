@@ -1,0 +1,201 @@
+"""Brings one sink's table to a version: by a first load, a change, or a difference.
+
+All of it happens in a transaction that somebody else commits. A first load needs no second table and no swap: what is
+copied into the table, or into one that was just made, shows to nobody before that; and a table that exists keeps its
+indexes, grants, views and identity.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from headrace.errors import UserError
+from headrace.sinks.postgres import position_table
+from headrace.sinks.postgres.column_types import recorded
+from headrace.sinks.postgres.made_tables import reshape
+from headrace.sinks.postgres.position_table import Kept
+from headrace.sinks.postgres.row_sets import RowSets, key_not_unique, violated
+from headrace.sinks.postgres.target_connection import Connection
+from headrace.sinks.postgres.target_table import TargetTable, add_key, find_table, make_table
+from headrace.sinks.sink_kind import Delivery, Told, Written
+
+OVERWRITE = "overwrite"
+"""What is done with rows of others: they give way. Else (`refuse`) nothing is written."""
+
+
+def deliver(
+    connection: Connection, options: Mapping[str, Any], delivery: Delivery, kept: Kept | None, number: int, told: Told
+) -> Written:
+    """Write what a sink lacks, and its new position.
+
+    Args:
+        connection: Inside a transaction.
+        options: The sink's.
+        delivery: What it is to be brought to.
+        kept: Its position, locked.
+        number: Which delivery of the transaction it is.
+        told: Told how far it is.
+    """
+    if kept is not None and not delivery.anew:
+        if kept.version >= delivery.version:  # somebody else wrote it, and may not have lived to say so
+            return Written("nothing", 0, 0, kept.rows)
+        _refuse_others(delivery, kept)
+    schema, name = options["table"]
+    if kept is not None and delivery.anew and kept.made:
+        reshape(connection, schema, name, delivery.columns)
+    table = find_table(connection, schema, name, delivery.columns, options["key"])
+    if table is None and kept is not None and not delivery.anew:
+        raise _changed(delivery, f"{schema}.{name}", "it was dropped")
+    of = _Delivering(connection, options, delivery, kept, number, told)
+    written, table = of.made(schema, name) if table is None else (of.written(table), table)
+    made = kept.made if kept is not None else written.how == "load" and of.is_new
+    moved = Kept(
+        delivery.version, delivery.relation, delivery.log, table.oid, recorded(delivery.columns), written.rows, made
+    )
+    position_table.move(connection, delivery.sink, delivery.name, delivery.stream, str(table), moved)
+    channel = sql.Literal(f"headrace_{delivery.name}")
+    connection.execute(sql.SQL("SELECT pg_notify({}, {})").format(channel, sql.Literal(_told_to(delivery, written))))
+    told("positioned")
+    return written
+
+
+def _told_to(delivery: Delivery, written: Written) -> str:
+    return json.dumps(
+        {
+            "sink": delivery.name,
+            "version": delivery.version,
+            "inserted": written.inserted,
+            "deleted": written.deleted,
+            "rows": written.rows,
+        }
+    )
+
+
+def _refuse_others(delivery: Delivery, kept: Kept) -> None:
+    if kept.relation != delivery.relation:
+        raise UserError(
+            "SINK_STREAM_RECREATED",
+            f"{delivery.stream} was dropped and created again since sink {delivery.name} was last written.",
+            hint=f"`headrace sink resync {delivery.name}` makes the target equal to what it is now.",
+        )
+    if [list(c) for c in kept.columns] != recorded(delivery.columns):
+        before = {name: type_ for name, type_ in kept.columns}
+        now = {name: type_ for name, type_ in recorded(delivery.columns)}
+        different = [n for n in {**before, **now} if before.get(n) != now.get(n)]
+        raise UserError(
+            "SINK_COLUMNS_CHANGED",
+            f"{delivery.stream} has other columns than when sink {delivery.name} was last written: "
+            f"{', '.join(different) or 'they are in another order'}.",
+            hint=f"`headrace sink resync {delivery.name}` goes on with them; a target that Headrace did not make "
+            "has to be altered first.",
+        )
+
+
+def _changed(delivery: Delivery, table: str, how: str) -> UserError:
+    return UserError(
+        "SINK_TARGET_CHANGED",
+        f"Somebody else has changed {table}, the target of sink {delivery.name}; nothing was written.",
+        detail=f"By what Headrace wrote it should be otherwise: {how}.",
+        hint=f"`headrace sink verify {delivery.name}` shows what differs, and `headrace sink resync {delivery.name}` "
+        "makes the target equal to the stream table. A sink with ON CONFLICT OVERWRITE does not ask.",
+    )
+
+
+class _Delivering:
+    """One delivery into one table."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        options: Mapping[str, Any],
+        delivery: Delivery,
+        kept: Kept | None,
+        number: int,
+        told: Told,
+    ) -> None:
+        self._connection = connection
+        self._delivery = delivery
+        self._kept = kept
+        self._number = number
+        self._told = told
+        self._key: Sequence[str] = options["key"]
+        self._overwrite = options["on_conflict"] == OVERWRITE
+        self.is_new = False
+
+    def made(self, schema: str, name: str) -> tuple[Written, TargetTable]:
+        """Make the table, and load it; the index of its key comes last, which is fastest."""
+        self.is_new = True
+        table = make_table(self._connection, schema, name, self._delivery.columns, self._key)
+        rows = RowSets(self._connection, table, self._number).copy_directly(self._delivery.rows())
+        self._told("copied")
+        try:
+            add_key(self._connection, table)
+        except psycopg.errors.UniqueViolation as error:
+            raise key_not_unique(table, violated(error)) from error
+        self._connection.execute(sql.SQL("ANALYZE {}").format(table.sql))
+        return Written("load", rows, 0, rows), table
+
+    def written(self, table: TargetTable) -> Written:
+        """Write into a table that exists."""
+        if other := position_table.other_sink(self._connection, self._delivery.sink, table.oid):
+            raise UserError(
+                "SINK_TARGET_TAKEN",
+                f"{table} is the target of another sink, {other}; nothing was written.",
+                hint=f"Give each sink a table of its own. Of a sink that is gone, DELETE FROM {position_table.TABLE} "
+                "WHERE name = … on the server.",
+            )
+        rows = RowSets(self._connection, table, self._number)
+        rows.lock()
+        kept = self._kept
+        if kept is None and not self._delivery.anew:
+            return self._first(rows, table)
+        if kept is None or self._delivery.anew:
+            return self._difference(rows, table)
+        if kept.target != table.oid:
+            raise _changed(self._delivery, str(table), "it was dropped and created again")
+        if kept.log != self._delivery.log:  # the log that would tell is gone
+            return self._difference(rows, table)
+        return self._change(rows, table, kept)
+
+    def _first(self, rows: RowSets, table: TargetTable) -> Written:
+        if not rows.is_empty():
+            if not self._overwrite:
+                raise UserError(
+                    "SINK_TARGET_NOT_EMPTY",
+                    f"{table} has rows that sink {self._delivery.name} has not written; nothing was written.",
+                    hint="Empty it, name another table, or write ON CONFLICT OVERWRITE to have it made equal to the "
+                    "stream table.",
+                )
+            return self._difference(rows, table)
+        try:
+            loaded = rows.copy_directly(self._delivery.rows())
+        except psycopg.errors.UniqueViolation as error:
+            raise key_not_unique(table, violated(error)) from error
+        self._told("copied")
+        return Written("load", loaded, 0, loaded)
+
+    def _difference(self, rows: RowSets, table: TargetTable) -> Written:
+        loaded = rows.load_rows(self._delivery.rows())
+        self._told("copied")
+        if table.key:
+            rows.refuse_doubtful_rows()
+        inserted, deleted = rows.apply_difference()
+        self._told("applied")
+        return Written("difference", inserted, deleted, loaded)
+
+    def _change(self, rows: RowSets, table: TargetTable, kept: Kept) -> Written:
+        if not rows.load_change(self._delivery.changes(kept.version)):
+            return Written("nothing", 0, 0, kept.rows)
+        self._told("copied")
+        if table.key:
+            rows.refuse_doubtful()
+        if not self._overwrite and (found := rows.foreign_change()) is not None:
+            raise _changed(self._delivery, str(table), found)
+        inserted, deleted = rows.apply_change()
+        self._told("applied")
+        return Written("change", inserted, deleted, kept.rows + inserted - deleted)

@@ -1,0 +1,206 @@
+"""Connections to a sink's server, and what their failures mean.
+
+As with sources, passwords are libpq's business (`PGPASSWORD`, `~/.pgpass`, a service file), and `env:NAME` stands for a
+connection string in an environment variable, which may hold one: the name is kept, and the variable read at each write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import conninfo
+
+from headrace.errors import EnvironmentFault, UserError
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+ENVIRONMENT = "env:"
+
+SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+"""Parameters of libpq that nobody but their owner may see."""
+
+OPTIONS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "search_path": "pg_catalog",
+    "row_security": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "30s",
+    "idle_in_transaction_session_timeout": "0",
+    "client_min_messages": "warning",
+    "jit": "off",
+}
+"""Settings under which values are read and compared exactly. With `row_security` off a policy that would hide rows is
+an error. Queries over what was just copied look expensive to the planner and are not."""
+
+PATIENCE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+
+_REFUSED = re.compile(
+    "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
+    "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
+    "support SSL|authentication method"
+)
+_PASSING = re.compile(
+    "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
+    "up|shutting down|recovery|accepting connections|too many|reserved for|No such file or directory|unreachable"
+)
+
+
+def check_url(url: str) -> None:
+    """Refuse malformed connection strings, and those with a password.
+
+    Raises:
+        UserError: `SINK_URL_INVALID`.
+    """
+    parts = _parts(url)
+    if url.startswith(ENVIRONMENT):
+        return
+    for name in SECRETS:
+        if parts.get(name):
+            raise _invalid(f"The connection string of the sink holds a {name}, which would be kept in the catalog.")
+
+
+def _parts(url: str) -> dict[str, str]:
+    """Return the parameters of a connection string."""
+    text = url
+    if url.startswith(ENVIRONMENT):
+        name = url.removeprefix(ENVIRONMENT)
+        text = os.environ.get(name, "")
+        if not text:
+            raise UserError(
+                "SINK_URL_INVALID",
+                f"The environment variable {name}, which has the sink's connection string, is not set here.",
+                hint="Set it wherever Headrace runs: postgresql://user:password@host:5432/database.",
+            )
+    try:
+        return {name: str(value) for name, value in conninfo.conninfo_to_dict(text).items()}
+    except psycopg.ProgrammingError:
+        pass
+    raise _invalid("The connection string of the sink cannot be read.")  # outside: the driver's error may quote it
+
+
+def _invalid(message: str) -> UserError:
+    return UserError(
+        "SINK_URL_INVALID",
+        message,
+        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
+        "rest by a service file; or env:NAME for a variable that holds all of it.",
+    )
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """Open a connection in autocommit mode, closed at the end.
+
+    Raises:
+        UserError: `SINK_URL_INVALID`.
+        EnvironmentFault: `SINK_UNREACHABLE` (retryable), `SINK_LOGIN_REFUSED`; see `faults`.
+    """
+    with faults():
+        try:
+            parameters = {**PATIENCE, **_parts(url), "application_name": "headrace sink"}
+            connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+        except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+            raise _not_connected(error) from error
+        with connection:
+            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
+            yield connection
+
+
+def _not_connected(error: psycopg.Error) -> UserError | EnvironmentFault:
+    text = str(error).strip()
+    if isinstance(error, psycopg.ProgrammingError):
+        return UserError(
+            "SINK_URL_INVALID",
+            "The connection string of the sink has a parameter that means nothing.",
+            detail=text,
+            hint="Correct it, or the service file: postgresql://user@host:5432/database?sslmode=verify-full",
+        )
+    asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
+    if not _PASSING.search(text + "\n") and (asked or _REFUSED.search(text)):
+        return EnvironmentFault(
+            "SINK_LOGIN_REFUSED",
+            "The sink's PostgreSQL server does not let Headrace in.",
+            detail=text,
+            hint="Check user, password, database and TLS settings; the password comes from PGPASSWORD or ~/.pgpass. "
+            "Nothing is lost: the sink goes on where it stands.",
+        )
+    return EnvironmentFault(
+        "SINK_UNREACHABLE",
+        "The sink's PostgreSQL server cannot be reached.",
+        detail=text,
+        hint="Check host and port, and whether the server runs. Nothing is lost: the sink goes on where it stands.",
+        retryable=True,
+    )
+
+
+@contextmanager
+def faults() -> Iterator[None]:
+    """Turn the driver's errors into Headrace's.
+
+    Raises:
+        UserError: `SINK_VALUE_REFUSED` for rows that the table does not take.
+        EnvironmentFault: `SINK_LOST` and `SINK_BUSY` (retryable), `SINK_REFUSED` for missing privileges, `SINK_ERROR`
+            for the rest.
+    """
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise EnvironmentFault(
+            "SINK_REFUSED",
+            "The sink's PostgreSQL server does not allow this; nothing was written.",
+            detail=_words(error),
+            hint="The role needs SELECT, INSERT, UPDATE and DELETE on the table, or CREATE on its schema where the "
+            "table is made; and a schema headrace of its own: CREATE SCHEMA headrace AUTHORIZATION <role>;",
+        ) from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise EnvironmentFault(
+            "SINK_BUSY",
+            "Somebody else had the sink's table locked for too long; nothing was written.",
+            detail=_words(error),
+            hint="Headrace tries again.",
+            retryable=True,
+        ) from error
+    except (psycopg.DataError, psycopg.IntegrityError) as error:
+        raise UserError(
+            "SINK_VALUE_REFUSED",
+            "The sink's table does not take a row of the stream table; nothing was written.",
+            detail=_words(error),
+            hint="Correct the query, or alter the table so that it takes the value.",
+        ) from error
+    except psycopg.OperationalError as error:
+        raise EnvironmentFault(
+            "SINK_LOST",
+            "The connection to the sink's PostgreSQL server broke; what was not committed is not there.",
+            detail=_words(error),
+            hint="Headrace tries again, and finds out first what was written.",
+            retryable=True,
+        ) from error
+    except psycopg.Error as error:
+        raise EnvironmentFault(
+            "SINK_ERROR",
+            "The sink's PostgreSQL server reported an error; nothing was written.",
+            detail=_words(error),
+            hint="See the server's message.",
+        ) from error
+
+
+def _words(error: psycopg.Error) -> str:
+    """Return the server's message with its detail; no statement of ours."""
+    of = error.diag
+    parts = (of.message_primary, of.message_detail, of.message_hint, of.context if of.column_name is None else None)
+    return "\n".join(part for part in parts if part) or str(error).strip()

@@ -1,0 +1,28 @@
+"""One private server for all tests of this folder; every test has a database of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from kit.logical import LogicalServer, logical_server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LogicalServer]:
+    with logical_server() as started:
+        yield started
+
+
+@pytest.fixture
+def url(server: LogicalServer) -> str:
+    """An empty database."""
+    return server.fresh()
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[psycopg.Connection]:
+    """Somebody who looks at it, and meddles with it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection

@@ -85,4 +85,4 @@ def batch_due(
         if (moment := due_at(schedule, standing, now)) is not None:
             due.append(moment)
     retries = [sink.retry_at for sink in batch.sinks if sink.retry_at is not None]
-    return max(min(due), *retries) if due else None
+    return max([min(due), *retries]) if due else None

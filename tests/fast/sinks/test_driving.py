@@ -1,0 +1,110 @@
+"""When sinks are due, which are written together, and that one that hangs holds up nobody."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from headrace.catalog import Sink, SinkStatus
+from headrace.delivery.batches import Batch, batch_due, batches
+from headrace.errors import EnvironmentFault
+from headrace.events import Events, Notice
+from headrace.names import LAKE, TableName
+from headrace.scheduler.deliveries import delivering
+
+NOW = dt.datetime(2026, 3, 1, 6, tzinfo=dt.UTC)
+SECOND = dt.timedelta(seconds=1)
+A, B, C = (TableName(LAKE, ("shop",), name) for name in "abc")
+
+
+def sink(name: str, stream: TableName, **given: object) -> Sink:
+    made = Sink(
+        name=name,
+        uuid=name,
+        kind="postgres",
+        stream=stream,
+        options={"url": "here"},
+        schedule=None,
+        status=SinkStatus.ACTIVE,
+        version=3,
+        rows=1,
+        written_at=NOW - 60 * SECOND,
+        stopped_code=None,
+        stopped_reason=None,
+        failures=0,
+        retry_at=None,
+        failure=None,
+        created_at=NOW,
+    )
+    return replace(made, **given)  # type: ignore[arg-type]
+
+
+def test_sinks_of_a_group_into_one_database_are_one_batch() -> None:
+    units = {A: B, B: B, C: C}
+    found = batches(
+        [sink("a", A), sink("b", B), sink("c", C), sink("elsewhere", A, options={"url": "there"})],
+        units.__getitem__,
+        lambda of: str(of.options["url"]),
+    )
+    assert [batch.name for batch in found] == ["a, b", "c", "elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("given", "newest", "expected"),
+    [
+        ({}, 3, None),
+        ({}, 4, NOW - 5 * SECOND),
+        ({"version": None}, 0, NOW),
+        ({"schedule": "MANUAL"}, 4, None),
+        ({"schedule": "1 minute"}, 4, NOW + 55 * SECOND),
+        ({"schedule": "@hourly", "written_at": NOW}, 4, NOW + 3600 * SECOND),
+        ({"retry_at": NOW + 9 * SECOND}, 4, NOW + 9 * SECOND),
+        ({"status": SinkStatus.PAUSED}, 4, None),
+        ({"status": SinkStatus.STOPPED}, 4, None),
+    ],
+)
+def test_when_a_sink_is_due(given: dict[str, object], newest: int, expected: dt.datetime | None) -> None:
+    batch = Batch("postgres", "here", (sink("a", A, **given),))
+    behind = None if newest == 3 else NOW - 5 * SECOND
+    assert batch_due(batch, {A: newest}, lambda _: behind, NOW) == expected
+
+
+def test_a_batch_waits_for_a_member_that_is_held() -> None:
+    batch = Batch("postgres", "here", (sink("a", A), sink("b", B, status=SinkStatus.STOPPED)))
+    assert batch_due(batch, {A: 4, B: 4}, lambda _: NOW, NOW) is None
+    assert batch.held is not None
+    assert batch.held.name == "b"
+
+
+@dataclass
+class Work:
+    name: str
+
+
+def test_a_target_that_hangs_holds_up_nobody() -> None:
+    free, twice = threading.Event(), threading.Event()
+    begun: list[str] = []
+
+    def due() -> Sequence[Work]:
+        return [Work("hangs"), Work("fails"), Work("runs")]
+
+    def write(work: Work) -> None:
+        begun.append(work.name)
+        if work.name == "hangs":
+            free.wait(30)
+        if work.name == "fails":
+            raise EnvironmentFault("SINK_UNREACHABLE", "It is away.", retryable=True)
+        if begun.count("runs") > 1 and begun.count("fails") > 1:
+            twice.set()
+
+    events, told = Events(), list[Notice]()
+    events.subscribe(lambda event: told.append(event) if isinstance(event, Notice) else None)
+    with delivering(due, write, events):
+        assert twice.wait(30)
+        free.set()
+    assert begun.count("hangs") < begun.count("runs"), "what is being written is not begun again"
+    assert not told, "whoever writes tells of failures of sinks"

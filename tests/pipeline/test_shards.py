@@ -117,6 +117,35 @@ def test_a_row_that_moves_is_one_update_and_a_key_is_on_one_server(
     hr.sources.drop(source)
 
 
+def test_one_source_is_shared_by_several_stream_tables(
+    hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection]
+) -> None:
+    source = f"{ns}_shop"
+    hr.sources.create(source, urls, ["orders"])
+    queries = {
+        "by_region": f"SELECT region, sum(amount) AS total FROM {source}.orders GROUP BY region",
+        "by_shard": f"SELECT __shard, count(*) AS n FROM {source}.orders GROUP BY __shard",
+        "large": f"SELECT id, amount FROM {source}.orders WHERE amount > 2",
+    }
+    for name, query in queries.items():
+        hr.create_stream_table(f"{ns}.{name}", query, refresh_mode="DIFFERENTIAL")
+    dbs[0].execute("UPDATE orders SET amount = 10 WHERE id < 3")
+    dbs[1].execute("INSERT INTO orders VALUES (20, 'r5', 5)")
+    hr.refresh()
+    assert all(result.ok for result in hr.verify([f"{ns}.{name}" for name in queries]))
+    hr.drop_stream_table(f"{ns}.large")
+    dbs[1].execute("DELETE FROM orders WHERE id < 13")
+    hr.refresh()
+    assert all(result.ok for result in hr.verify([f"{ns}.by_region", f"{ns}.by_shard"]))
+    assert mirrored(hr, source) == truth(dbs)
+    with pytest.raises(HeadraceError) as raised:
+        hr.sources.drop(source)
+    assert raised.value.code == "HAS_CONSUMERS"
+    for name in ("by_region", "by_shard"):
+        hr.drop_stream_table(f"{ns}.{name}")
+    hr.sources.drop(source)
+
+
 def test_shards_come_and_go_and_move(
     hr: Headrace, ns: str, server: LogicalServer, urls: list[str], dbs: list[psycopg.Connection]
 ) -> None:

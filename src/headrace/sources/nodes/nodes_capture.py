@@ -105,7 +105,7 @@ class NodesCapture:
         at = position.get(NODES, {})
         fresh = any(self._nodes.mirrors.get(mirror) is None for mirror in mirrors)
         begins = self._nodes.captures.keys() - at.keys()
-        if begins:
+        if begins or fresh:
             self._nodes.require()
 
         def one(name: str) -> Landing:

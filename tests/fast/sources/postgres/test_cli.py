@@ -62,3 +62,39 @@ def test_what_cannot_be_added_leaves_nothing(project: Path, url: str, table: str
     assert (result.exit_code, code in result.output, "secret" in result.output) == (1, True, False)
     assert run(project, "source", "list", "--json").stdout == "[]\n"
     assert b"secret" not in b"".join(f.read_bytes() for f in project.rglob("*") if f.is_file())
+
+
+def test_shards_on_the_command_line(project: Path, server: LogicalServer) -> None:
+    urls = [server.fresh(), server.fresh()]
+    for url in urls:
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    shards = ("--shard", f"eu={urls[0]}", "--shard", urls[1])
+    found = run(project, "source", "check", *shards, "-t", "fine", "--json")
+    names = {check["name"]: check["ok"] for check in json.loads(found.stdout)}
+    assert (found.exit_code, set(names.values())) == (0, {True})
+    assert {"eu: wal_level", "s1: wal_level", "databases", "versions", "public.fine"} <= names.keys()
+    both = run(project, "source", "check", urls[0], *shards, "-t", "fine")
+    neither = run(project, "source", "add", "shop", "-t", "fine")
+    assert [(r.exit_code, "Give a URL, or --shard" in r.output) for r in (both, neither)] == [(2, True)] * 2
+    secret = run(project, "source", "add", "shop", "--shard", "eu=postgresql://u:secret@db/shop", "-t", "fine")
+    assert (secret.exit_code, "SOURCE_URL_INVALID" in secret.output, "secret" in secret.output) == (1, True, False)
+    for verb in (
+        ("drop-shard", "nowhere", "eu"),
+        ("move-shard", "nowhere", "eu", urls[0]),
+        ("add-shard", "nowhere", urls[0]),
+    ):
+        assert "SOURCE_UNKNOWN" in run(project, "source", *verb).output
+
+
+def test_shards_in_the_project_file(project: Path) -> None:
+    file = project / "headrace.toml"
+    text = file.read_text()
+    shards = '[sources.shop]\ntables = ["orders"]\nshards = { eu = "postgresql://a/x", us = "env:US" }\n'
+    file.write_text(f"{text}\n{shards}")
+    steps = run(project, "source", "apply", "--dry-run", "--json")
+    assert [(s["source"], s["action"]) for s in json.loads(steps.stdout)] == [("shop", "create")]
+    for more in ('url = "postgresql://a/x"', "availability = 3", 'odd = "x"'):
+        file.write_text(f"{text}\n{shards}{more}\n")
+        refused = run(project, "source", "apply", "--dry-run")
+        assert refused.exit_code == (1 if "availability" not in more else 0), refused.output

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 from kit.sharded import KeyTwice, ShardFollower, truth
 
 EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "6"))
@@ -34,9 +35,10 @@ _numbers = itertools.count(1)
 @settings(
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    phases=tuple(Phase) if LONG else (Phase.explicit, Phase.generate),  # making a case smaller takes minutes
     deadline=None,
 )
-@given(actions=st.lists(ACTIONS, min_size=8, max_size=40))
+@given(actions=st.lists(ACTIONS, min_size=25, max_size=45))
 def test_every_landing_has_the_rows_of_all_shards(
     server: LogicalServer,
     tmp_path: Path,

@@ -7,11 +7,14 @@ from pathlib import Path
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.sharded import KeyTwice, ShardFollower, truth
+from kit.sharded import KeyTwice, MirrorRow, ShardFollower, truth
+from kit.standby import standby
 
 from headrace.errors import HeadraceError, UserError
+from headrace.names import LAKE, TableName
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.postgres.setup.open_capture import LIMIT, limit_after
+from headrace.sources.postgres.shards.shard_agreement import Seen, agreement
 from headrace.sources.source_kind import SourceRequest
 from headrace.statements.grammar import CreateSource, parse_statement
 
@@ -226,3 +229,76 @@ def test_bad_shards_are_refused(shards: object, said: dict[str, object], code: s
 
 def test_a_landing_after_a_key_on_two_shards_has_all_there_is() -> None:
     assert limit_after(-1) > LIMIT > limit_after(0)
+
+
+def test_a_standby_is_no_shard(server: LogicalServer, urls: dict[str, str], tmp_path: Path) -> None:
+    for url in urls.values():
+        run(url, TABLE)
+    with standby(server) as replica:
+        database = urls["us"].partition("?")[0].rpartition("/")[2]
+        with pytest.raises(HeadraceError) as raised:
+            ShardFollower({"eu": urls["eu"], "us": replica.url(database)}, tmp_path, ["orders"]).begin()
+    assert (raised.value.code, raised.value.message.startswith("Shard us: ")) == ("SOURCE_IN_RECOVERY", True)
+    assert slots(urls["eu"]) == 0
+
+
+def test_servers_of_different_versions_are_listed_and_fit(urls: dict[str, str], tmp_path: Path) -> None:
+    options = ShardFollower(urls, tmp_path, ["orders"]).options
+    found = {name: Seen(version, (name, "5"), {}) for name, version in (("eu", 15), ("us", 18))}
+    checks = {check.name: (check.ok, check.finding) for check in agreement(options, found)}
+    assert checks["versions"] == (True, "eu: PostgreSQL 15, us: PostgreSQL 18")
+    assert checks["databases"][0]
+
+
+def test_tables_are_added_on_all_shards_or_on_none(urls: dict[str, str], tmp_path: Path) -> None:
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    run(urls["eu"], "CREATE TABLE more (id int PRIMARY KEY, __shard text); INSERT INTO more VALUES (1, 'x')")
+    before = source.options
+    source.options = POSTGRES.with_tables(source.options, ["more"], {})
+    added = TableName(LAKE, ("s",), "more")
+    source.mirrors.append(MirrorRow(added))
+    with pytest.raises(UserError, match="shard us has no such table"):
+        source.capture().renew(source.position or {}, [added])
+    run(urls["us"], "CREATE TABLE more (id int PRIMARY KEY, __shard text)")
+    with pytest.raises(UserError, match="has a column __shard on shard eu already"):
+        source.capture().renew(source.position or {}, [added])
+    for url in urls.values():
+        run(url, "ALTER TABLE more RENAME __shard TO place; UPDATE orders SET amount = 9 WHERE id IN (1, 11)")
+    source.publish(source.capture().renew(source.position or {}, [added]))
+    assert source.rows("more", "id", "place", "__shard") == truth(urls, "more")
+    assert source.rows("orders") == truth(urls, "orders")
+    source.options = POSTGRES.without_tables(source.options, ["more"])
+    assert source.options == before
+    source.mirrors.pop()
+    source.capture().tidy()
+    assert len(source.land()) == 1
+    source.capture().remove()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_shards_that_are_declared(named: bool) -> None:
+    urls = {"s1": "postgresql://a/x", "s2": "postgresql://b/x"}
+    said = {"shards": urls if named else list(urls.values()), "shard_column": "at"}
+    options = POSTGRES.options("shop", SourceRequest("", ["orders"], said))
+    kept = ShardFollower.__new__(ShardFollower)
+    kept.name, kept.options, kept.position, kept.mirrors = "shop", options, None, []  # type: ignore[assignment]
+    assert POSTGRES.changes(kept, SourceRequest("", ["orders", "more"], said)).added == ("more",)
+    others = (
+        {**said, "shards": ["postgresql://a/x"]},
+        {**said, "shards": {"s1": "postgresql://b/x", "s2": "postgresql://a/x"}},
+        {**said, "shard_column": "region"},
+        {**said, "availability": "strict"},
+        {"shard_column": "at"},
+    )
+    for other in others:
+        with pytest.raises(UserError) as raised:
+            POSTGRES.changes(kept, SourceRequest("postgresql://a/x", ["orders"], other))
+        assert raised.value.code == "SOURCE_DIFFERS"
+
+
+def test_parts_of_tables_are_not_for_a_shard_that_is_captured_in_both_ways() -> None:
+    shards = [{"url": "postgresql://a/x"}, {"url": "postgresql://b/x", "capture": "auto"}]
+    with pytest.raises(UserError, match="are for capture in one way"):
+        POSTGRES.options("shop", SourceRequest("", ["orders WHERE (id > 1)"], {"shards": shards}))

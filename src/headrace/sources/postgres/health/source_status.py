@@ -41,6 +41,7 @@ class Figures:
         spilled_bytes: What decoding large transactions has put on the server's disk since its statistics began; None
             where there is no slot.
         spool_bytes: Rows in the warehouse that are on their way into the mirrors.
+        operation: The last operation id of a row in a mirror's change log; 0 before the first one.
     """
 
     capture: str
@@ -62,6 +63,7 @@ class Figures:
     idle_seconds: float | None
     spilled_bytes: int | None
     spool_bytes: int
+    operation: int
 
 
 def status(source: KeptSource, folder: str) -> ServerHealth:
@@ -113,6 +115,7 @@ def _figures(source: KeptSource, found: Health, spooled: int) -> Figures:
         idle_seconds=use.idle if use else None,
         spilled_bytes=use.spilled if use else None,
         spool_bytes=spooled,
+        operation=int((source.position or {}).get("op", 0)),
     )
 
 
@@ -125,6 +128,8 @@ def _lines(of: Figures) -> Iterator[HealthLine]:
     else:
         yield from _slot(of)
     yield HealthLine("On the way", f"{units.size(of.spool_bytes)} in the warehouse")
+    if of.operation:
+        yield HealthLine("Operation", f"{of.operation:,}")
 
 
 def _behind(of: Figures) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.errors import UserError
 from headrace.names import TableName
+from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.remote_tables import from_json
 from headrace.sources.postgres.setup.projection import Part
@@ -52,7 +53,7 @@ def options_of(
     """
     if capture not in WAYS:
         raise UserError("INVALID_OPTION", f"'{capture}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
-    _refuse_parts(capture, parts or {})
+    refuse_parts(capture, parts or {})
     if failover and capture == "trigger":
         raise UserError(
             "INVALID_OPTION",
@@ -68,7 +69,12 @@ def options_of(
     return options | {"parts": _kept(parts or {}), "failover": failover}
 
 
-def _refuse_parts(capture: str, parts: Mapping[str, Part]) -> None:
+def refuse_parts(capture: str, parts: Mapping[str, object]) -> None:
+    """Refuse columns and conditions of tables that are captured in both ways.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
     if parts and capture == "auto":
         raise UserError(
             "INVALID_OPTION",
@@ -108,7 +114,8 @@ def with_tables(
     Raises:
         UserError: `INVALID_NAME`, `INVALID_OPTION`, `TABLE_EXISTS`, `DUPLICATE_TABLE`, `COLUMN_NOT_FOUND`.
     """
-    _refuse_parts(way_of(options), parts or {})
+    for way in ways_of(options):
+        refuse_parts(way, parts or {})
     check_names(*tables)
     for mirror, of in tables.items():
         if mirror in options["tables"]:
@@ -226,6 +233,11 @@ def limit_after(landings: int) -> int:
         return UNLIMITED
     grown: int = GROWTH ** min(landings, 9)
     return min(LIMIT, FIRST_LIMIT * grown)
+
+
+def ways_of(options: Mapping[str, Any]) -> set[str]:
+    """Return how the servers of a source are captured."""
+    return {way_of(of) for of in options[NODES].values()} if NODES in options else {way_of(options)}
 
 
 def way_of(options: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from headrace.errors import UserError
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.connection import check_url
-from headrace.sources.postgres.setup.open_capture import WAYS, check_names, options_of
+from headrace.sources.postgres.setup.open_capture import WAYS, check_names, options_of, refuse_parts
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.source_kind import Json
 from headrace.sql.reader.syntax.statement_cursor import StatementCursor
@@ -186,6 +186,7 @@ def _own(source: str, options: Json, name: str, shard: Shard) -> dict[str, Any]:
     way = shard.capture or options.get("capture", "wal")
     if way not in WAYS:
         raise UserError("INVALID_OPTION", f"'{way}' is no way to capture.", hint=f"Use {' or '.join(WAYS)}.")
+    refuse_parts(way, options.get("parts", {}))
     check_url(shard.url)
     check_names(name)
     for other, of in options[NODES].items():

@@ -52,6 +52,7 @@ ON_THE_WAY = frozenset(
         "LEASE_HELD",
         "NOTHING_TO_PROMOTE",
         "NO_COMMON_CUT",
+        "SCHEDULER_RUNNING",
         "STREAM_TABLE_NOT_FOUND",
         "TABLE_EXISTS",
         "TABLE_NOT_FOUND",

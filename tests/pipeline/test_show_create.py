@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kit.definitions import defined
+
 from headrace.api.facade import Headrace
-from headrace.catalog import StreamTable
 from headrace.names import TableName
 
 OPTIONS = {
@@ -16,13 +17,6 @@ OPTIONS = {
     "fuse_ceiling": "100000",
     "fuse_factor": "2.5",
 }
-
-
-def defined(hr: Headrace, name: TableName) -> tuple[object, ...]:
-    """Its definition; which incarnation of a source it reads is no part of that."""
-    table: StreamTable = hr._catalog.stream_table(name)
-    details = {**table.details, "sources": [{**use, "uuid": None} for use in table.details["sources"]]}
-    return (table.query, table.sources, table.refresh_mode, table.schedule, details, table.options, table.status)
 
 
 def test_what_is_shown_makes_the_same_table_again(hr: Headrace, ns: str) -> None:

@@ -76,7 +76,8 @@ class InspectVerbs(ProjectHandle):
 
         Each makes one: query and comments as they were written, schedule, refresh mode and all properties. Where names
         in the query have no namespace, `USE` comes first; where the session was set otherwise than sessions of this
-        project are, `SET`, and `RESET` after it. A table that was never loaded is not loaded by it either.
+        project are, `SET`, and `RESET` after it. A table that was never loaded is not loaded by it either. For a member
+        of a cycle come those of the whole cycle: some are made without rows first, and replaced at the end.
 
         Args:
             names: One, several, or (None) all but those of deployments; what is read comes first.
@@ -85,17 +86,18 @@ class InspectVerbs(ProjectHandle):
             UserError: `STREAM_TABLE_NOT_FOUND`.
         """
         from headrace.api.session import usual_semantics
-        from headrace.definitions.creation_statement import creation_statement
+        from headrace.definitions.creation_statement import creation_statements
         from headrace.definitions.details import deployment_of
 
         wanted = None if names is None else self._several(names)
         with self._catalog.reading() as reader:
             public = (table for table in reader.stream_tables() if not deployment_of(table.details))
             tables = list(public) if wanted is None else [reader.stream_table(name) for name in wanted]
-            of = {table.name: table for table in tables}
-            order = Dag(reader.dependencies()).order(of)
+            graph = Dag(reader.dependencies())
+            wholes = {name for table in tables for name in graph.component(table.name) or (table.name,)}
+            ordered = [reader.stream_table(name) for name in graph.order(wholes)]
         catalogs, usual = self._lazy.catalogs(), usual_semantics(self.settings)
-        return "\n\n".join(creation_statement(of[name], catalogs, usual) for name in order)
+        return "\n\n".join(creation_statements(ordered, graph, catalogs, usual))
 
     def graph(self) -> Dag[TableName]:
         """Return the DAG of sources and stream tables; reads the catalog only."""

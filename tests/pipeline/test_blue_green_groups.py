@@ -99,6 +99,24 @@ def test_a_promoted_member_that_holds_up_its_group_is_taken_back(hr: Headrace, n
     hr.cancel_green(deployment="green")
 
 
+def test_a_promotion_mends_the_member_that_holds_up_its_group(hr: Headrace, ns: str) -> None:
+    hr.sql(f"CREATE TABLE {ns}.o (id BIGINT, a INT) USING iceberg; INSERT INTO {ns}.o VALUES (1, 10), (2, 2)")
+    hr.create_stream_table(f"{ns}.big", f"SELECT id, IF(a = 30, raise_error('no'), a) AS a FROM {ns}.o WHERE a >= 10")
+    hr.create_stream_table(f"{ns}.small", f"SELECT id, a FROM {ns}.o WHERE a < 10")
+    hr.create_stream_table(f"{ns}.both", f"SELECT * FROM {ns}.big UNION ALL SELECT * FROM {ns}.small")
+    hr.sql(f"INSERT INTO {ns}.o VALUES (3, 30), (4, 4)")
+    assert code_of(lambda: hr.refresh(f"{ns}.both")) is not None
+    assert rows(hr, f"{ns}.both") == [(1, 10), (2, 2)]
+    hr.create_green(f"{ns}.big", f"SELECT id, a FROM {ns}.o WHERE a >= 10")
+    done = hr.promote_green(f"{ns}.big")
+    assert set(done.followed) == {f"{ns}.small", f"{ns}.both"}
+    assert rows(hr, f"{ns}.both") == [(1, 10), (2, 2), (3, 30), (4, 4)]
+    assert code_of(lambda: hr.rollback_green(f"{ns}.big")) is not None  # the former query fails over these rows
+    assert rows(hr, f"{ns}.both") == [(1, 10), (2, 2), (3, 30), (4, 4)]
+    check(hr, ns)
+    hr.cancel_green(deployment="green")
+
+
 def code_of(act: Callable[[], object]) -> str | None:
     error = refusal(act)
     return None if error is None else error.code

@@ -132,13 +132,12 @@ def refuse_members(original: TableName, greens: Sequence[Green]) -> None:
             hint=f"Create a green of {own.original}, once `headrace deploy cancel {own.original}` has ended this one.",
         )
     if there := next((g for g in greens if g.original == original), None):
-        until = (
-            "" if there.keep_until is None else f", whose promotion can be taken back until {there.keep_until:%F %T}"
-        )
+        promoted = there.keep_until is not None
+        until = f", whose promotion can be taken back until {there.keep_until:%F %T} UTC" if promoted else ""
         raise UserError(
             "IN_DEPLOYMENT",
             f"{original} is part of deployment {there.deployment} already{until}.",
-            hint=f"Promote it, or end it with `headrace deploy cancel {original}`.",
+            hint=f"{'End' if promoted else 'Promote it, or end'} it with `headrace deploy cancel {original}`.",
         )
 
 

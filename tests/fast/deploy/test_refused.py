@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.clock import START
+from catalog_kit.databases import Postgres
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, lake, refresh, see
 from click.testing import CliRunner
@@ -44,9 +45,14 @@ def defined(name: TableName, source: TableName = ORDERS, deployment: str = "") -
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stream table for everything that can stand against a promotion, or against taking one back."""
+    """A project whose catalog is SQLite."""
     root = init_project(tmp_path_factory.mktemp("refused") / "shop").root
-    url = f"sqlite:///{root / 'headrace.db'}"
+    fill(f"sqlite:///{root / 'headrace.db'}")
+    return root
+
+
+def fill(url: str) -> None:
+    """Make a stream table for everything that can stand against a promotion, or against taking one back."""
     Catalog.open(url).close()
     iceberg = Iceberg(url)
     iceberg.commit(lake("shop__taken.alone"), "theirs", catalog=LAKE)
@@ -74,7 +80,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         catalog.publish(Publication(frontiers=(skipping,)))
         for name in (ALTERED, CHANGED):
             catalog.alter_stream_table(name, schedule="5 minutes")
-    return root
 
 
 def put(catalog: Catalog, iceberg: Iceberg, name: TableName) -> None:
@@ -140,6 +145,26 @@ def test_refused_alike_and_nothing_changed(
         assert json.loads(printed.stderr)["error"]["code"] == code
         assert "Traceback" not in printed.output
         assert everything(catalog) == before
+
+
+def test_refused_by_postgresql_alike(tmp_path: Path, postgres: Postgres) -> None:
+    url = postgres.fresh()
+    init_project(tmp_path / "shop", catalog_url=url)
+    fill(url)
+    with headrace.open(tmp_path / "shop") as hr, Catalog.open(url) as catalog:
+        before = everything(catalog)
+        answers = {case: answer(in_python(hr, *case[:3])) for case in CASES}
+        assert answers == {case: case[3] for case in CASES}
+        assert everything(catalog) == before
+        assert {lake(info.name): info.state for info in hr.green_status() if lake(info.name) in STATES} == {
+            name: state for name, (state, _) in STATES.items()
+        }
+
+
+def answer(act: Callable[[], object]) -> str:
+    with pytest.raises(HeadraceError) as refused:
+        act()
+    return refused.value.code
 
 
 STATES = {

@@ -117,6 +117,26 @@ def test_a_row_that_moves_is_one_update_and_a_key_is_on_one_server(
     hr.sources.drop(source)
 
 
+def test_rows_that_move_in_more_than_one_landing_arrive(
+    hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the first part of what has moved has a key on both servers, the next landing has all there is."""
+    monkeypatch.setattr("headrace.sources.postgres.setup.open_capture.FIRST_LIMIT", 10)
+    source = f"{ns}_shop"
+    dbs[0].execute("INSERT INTO orders SELECT g, 'r', g FROM generate_series(101, 160) g")
+    hr.sources.create(source, urls, ["orders"])
+    for key in range(101, 161):
+        dbs[1].execute("INSERT INTO orders VALUES (%s, 'r', 1)", (key,))
+    for key in range(160, 100, -1):
+        dbs[0].execute("DELETE FROM orders WHERE id = %s", (key,))
+    with pytest.raises(HeadraceError) as raised:
+        hr.sources.land(source)
+    assert raised.value.code == "KEY_ON_TWO_NODES"
+    hr.sources.land(source)
+    assert mirrored(hr, source) == truth(dbs)
+    hr.sources.drop(source)
+
+
 def test_one_source_is_shared_by_several_stream_tables(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection]
 ) -> None:

@@ -302,3 +302,29 @@ def test_parts_of_tables_are_not_for_a_shard_that_is_captured_in_both_ways() -> 
     shards = [{"url": "postgresql://a/x"}, {"url": "postgresql://b/x", "capture": "auto"}]
     with pytest.raises(UserError, match="are for capture in one way"):
         POSTGRES.options("shop", SourceRequest("", ["orders WHERE (id > 1)"], {"shards": shards}))
+
+
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_a_shard_whose_capture_was_removed_is_copied_again_alone(
+    urls: dict[str, str], tmp_path: Path, way: str
+) -> None:
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"], {"capture": way})
+    source.begin()
+    slot = source.options["nodes"]["us"]["slot"]
+    gone = f"SELECT pg_drop_replication_slot('{slot}')" if way == "wal" else f"DROP SCHEMA {slot} CASCADE"
+    run(urls["us"], f"{gone}; DELETE FROM orders WHERE id = 11")
+    run(urls["eu"], "DELETE FROM orders WHERE id = 1")
+    [landing] = source.land()
+    code = landing.held["us"].code
+    assert code == ("SLOT_LOST" if way == "wal" else "CAPTURE_REMOVED")
+    assert code in POSTGRES.stopping
+    assert {row[0] for row in source.rows("orders")} == {2, 3, 11, 12, 13}
+    mirrors = [mirror.name for mirror in source.mirrors]
+    landing = source.publish(source.capture().only(["us"]).renew(source.position or {}, mirrors))
+    assert not landing.held
+    assert source.rows("orders") == truth(urls, "orders")
+    run(urls["us"], "UPDATE orders SET amount = 77")
+    source.land()
+    assert source.rows("orders") == truth(urls, "orders")
+    source.capture().remove()

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -86,6 +86,9 @@ test-long: setup ## The random histories again, many more of them; large transac
 test-postgres: .venv/.stamp-setup ## The tests of capture against another PostgreSQL than the packaged one (OTHER_POSTGRES=15)
 	@binaries=$$(scripts/find-postgres $(OTHER_POSTGRES)) && echo "pytest with $$binaries" && \
 		HEADRACE_TEST_POSTGRES=$$binaries $(PYTEST) tests/fast/sources/postgres
+
+test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names a folder with PostgreSQL and Citus installed)
+	@scripts/find-citus >/dev/null && $(WITH_JAVA) $(PYTEST) tests/citus
 
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench

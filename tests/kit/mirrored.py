@@ -16,6 +16,7 @@ import sqlglot
 from headrace.landing.mirrors import evolution
 from headrace.names import LAKE, WEIGHT, TableName
 from headrace.sources.capture import Landing
+from headrace.sources.postgres.citus.cluster_detection import LogCapture
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.spool.landed_table import PostgresTable
@@ -144,7 +145,7 @@ class Follower:
         *tables: str,
         slot: str = "headrace_f",
         as_text: tuple[str, ...] = (),
-        way: type[PostgresCapture | AutoCapture] = PostgresCapture,
+        way: type[LogCapture | PostgresCapture | AutoCapture] = PostgresCapture,
         parts: Mapping[str, Part] | None = None,
         failover: bool = False,
     ) -> None:
@@ -157,7 +158,7 @@ class Follower:
         self.gone: set[TableName] = set()
         self._captures = 0
 
-    def capture(self, *, most: int = MOST, limit: int = LIMIT) -> PostgresCapture | AutoCapture:
+    def capture(self, *, most: int = MOST, limit: int = LIMIT) -> LogCapture | PostgresCapture | AutoCapture:
         known = {n: t for n, t in self.mirrors.tables.items() if n not in self.gone}
         parts = {TableName(LAKE, ("s",), t): part for t, part in self.parts.items()}
         gone, position = frozenset(self.gone), self.position or None

@@ -166,7 +166,8 @@ CODES = (
         cause=(
             "Tables were taken out of the publication, perhaps for a while, or somebody gave it a row "
             "filter, a column list or other options; under triggers: they were disabled, dropped or "
-            "replaced, perhaps for a while, a change table was emptied, or a table was made unlogged."
+            "replaced, perhaps for a while, a change table was emptied, or a table was made unlogged; on a Citus "
+            "cluster: a node no longer captures changes, or a table had a column dropped."
         ),
         remedy="`headrace source resnapshot`.",
         retry="no",

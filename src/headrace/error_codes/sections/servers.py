@@ -60,7 +60,11 @@ CODES = (
     ErrorCode(
         "SOURCE_BUSY",
         message="Open transactions on the source kept Headrace waiting for too long.",
-        cause="A snapshot begins when the transactions are over that were writing when it was asked for.",
+        cause=(
+            "A snapshot begins when the transactions are over that were writing when it was asked for. On a Citus "
+            "cluster: distributed transactions could not be held up for a moment, or one is not committed on every "
+            "node yet."
+        ),
         remedy="End them, and try again.",
         retry="yes",
     ),
@@ -88,7 +92,7 @@ CODES = (
     ErrorCode(
         "SOURCE_IN_MOTION",
         message="Tables were altered while others were copied again.",
-        cause="",
+        cause="On a Citus cluster: or their shards moved.",
         remedy="Land again.",
         retry="yes",
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import conninfo
@@ -88,6 +89,26 @@ def _parts(url: str) -> dict[str, str]:
     except psycopg.ProgrammingError:
         pass
     raise _invalid("The connection string of the source cannot be read.")  # outside: the driver's error may quote it
+
+
+def at_node(url: str, host: str | None = None, port: int | None = None, options: str = "") -> str:
+    """Return the connection string of another node of a cluster, or with further options.
+
+    It may hold a password, which the variable of `env:` has: it is for connecting, never to be kept or shown.
+
+    Args:
+        url: The connection string of one node.
+        host: The other node; None for the same one.
+        port: Its port.
+        options: Command-line options of the server's process, added to those that are there.
+    """
+    parts: dict[str, Any] = dict(_parts(url))
+    if host is not None:
+        parts.pop("hostaddr", None)
+        parts.update(host=host, port=port)
+    if options:
+        parts["options"] = f"{parts.get('options', '')} {options}".strip()
+    return conninfo.make_conninfo("", **parts)
 
 
 def _invalid(message: str) -> UserError:

@@ -198,8 +198,10 @@ class Postgres:
         return dict.fromkeys(urls, names)
 
     def position_text(self, position: Json | None) -> str | None:
-        """Write a position as text: in the log, or the snapshot landed up to."""
+        """Write a position as text: in the log, the snapshot landed up to, or the cut of a cluster."""
         of = position or {}
+        if "cut" in of:
+            return f"cut {of['cut']}"
         if NODES in of:
             return ", ".join(f"{name} {self.position_text(at)}" for name, at in of[NODES].items())
         lsn = of.get("lsn")
@@ -289,7 +291,7 @@ class Postgres:
             from headrace.sources.postgres.shards.shard_health import look_at_shards
 
             return look_at_shards(source, landed=landed)
-        now = look(source.options, keep_from_idling=landed)
+        now = look(source.options, source.position, keep_from_idling=landed)
         return None if now is None else as_json((now,))[0]
 
     def outlook(self, source: KeptSource, look: Json) -> Outlook:

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from headrace.sources.postgres.citus.citus_capture import by_cuts
+from headrace.sources.postgres.citus.cluster import cluster
+from headrace.sources.postgres.citus.cluster_health import cluster_health, cluster_look
+from headrace.sources.postgres.citus.cluster_requirements import check_cluster
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.health import backlog
-from headrace.sources.postgres.health.backlog import Backlog
+from headrace.sources.postgres.health.node_health import Health, look_at
 from headrace.sources.postgres.health.slot_outlook import Look
-from headrace.sources.postgres.server import Server, server
+from headrace.sources.postgres.server import server, tables
 from headrace.sources.postgres.setup import preflight
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.triggers.trigger_capture import by_triggers
 from headrace.sources.postgres.triggers.trigger_requirements import change_tables
-from headrace.sources.postgres.wal.slots import Slot, SlotUse, find_slot, slot_use, touch
+from headrace.sources.postgres.wal.slots import find_slot, slot_use, touch
 from headrace.sources.source_kind import Check
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The health of a source at its server.
-
-    Args:
-        lag: Bytes of write-ahead log since what is landed; None before the first landing, and under triggers.
-        slot: Its slot; None when there is none.
-        waiting: Captured rows in change tables that are not landed; None where no triggers capture.
-        kept: Bytes of change tables; None where there are none.
-        backlog: The transactions that wait; None where they cannot be counted.
-        use: Who reads the slot, and what reading it has cost; None when there is none.
-        look: What is remembered to tell how fast things change; None when there is no slot to lose.
-    """
-
-    lag: int | None
-    slot: Slot | None
-    waiting: int | None = None
-    kept: int | None = None
-    backlog: Backlog | None = None
-    use: SlotUse | None = None
-    look: Look | None = None
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -52,6 +33,8 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
+    if by_cuts(position) and position is not None:
+        return cluster_health(options, position)
     with connected(options["url"]) as connection:
         way = options.get("capture", "wal")
         if by_triggers(position) if position else way != "wal":
@@ -61,38 +44,37 @@ def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> He
         use = slot_use(connection, options["slot"]) if slot is not None else None
         if position is None or slot is None or slot.lost:
             lag = None if position is None else max(0, now.position - position["lsn"])
-            return Health(lag, slot, use=use, look=_look(now, slot, use))
+            return Health(lag, slot, use=use, look=look_at(now, slot, use))
         waits = backlog.in_log(connection, options["slot"], options["slot"], position["lsn"])
-    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use, look=_look(now, slot, use))
-
-
-def _look(now: Server, slot: Slot | None, use: SlotUse | None) -> Look | None:
-    if slot is None or slot.lost or use is None:
-        return None
-    return Look(now.clock, now.system, now.position, slot.safe, slot.kept, use.idle, use.patience)
+    return Health(max(0, now.position - position["lsn"]), slot, backlog=waits, use=use, look=look_at(now, slot, use))
 
 
 IDLE_SHARE = 4
 """After this part of its patience a slot is touched that is landed and has nothing to give."""
 
 
-def look(options: Mapping[str, Any], *, keep_from_idling: bool) -> Look | None:
+def look(
+    options: Mapping[str, Any], position: Mapping[str, Any] | None = None, *, keep_from_idling: bool
+) -> Look | None:
     """Look at the slot of a source; None when there is none to lose.
 
     Args:
         options: The source's options.
+        position: What is landed; a cut of a cluster has all of its nodes looked at.
         keep_from_idling: It is landed; have the server count that as reading it.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
+    if by_cuts(position):
+        return cluster_look(options, 1 / IDLE_SHARE if keep_from_idling else 0)
     with connected(options["url"]) as connection:
         now, slot = server(connection), find_slot(connection, options["slot"])
         use = slot_use(connection, options["slot"])
         if keep_from_idling and use and use.patience and use.idle and use.idle > use.patience / IDLE_SHARE:
             touch(connection, options["slot"])
             use = slot_use(connection, options["slot"])
-    return _look(now, slot, use)
+    return look_at(now, slot, use)
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:
@@ -132,9 +114,24 @@ def check(
         if capture != "wal":
             found += preflight.check_for_triggers(connection, names, as_text, parts=parts)[0]
         if capture != "trigger":
-            of_log = preflight.check(connection, names, as_text, parts=parts)[0]
+            of_log = _of_log(connection, url, names, as_text, parts, capture)
             found += map(_later, of_log) if capture == "auto" else of_log
         return tuple(found)
+
+
+def _of_log(
+    connection: Connection,
+    url: str,
+    names: Sequence[tuple[str, str]],
+    as_text: Collection[str],
+    parts: Mapping[tuple[str, str], Part] | None,
+    capture: str,
+) -> tuple[Check, ...]:
+    """Check what the log needs: of one server, or of all nodes where a table is one of Citus'."""
+    if capture == "wal" and any(f.sharded for f in tables(connection, server(connection).version, names=names)):
+        with cluster(url) as of:
+            return check_cluster(of, names, as_text, parts=parts)[0]
+    return preflight.check(connection, names, as_text, parts=parts)[0]
 
 
 def _later(check: Check) -> Check:

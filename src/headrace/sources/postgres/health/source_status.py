@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 
 from headrace import units
 from headrace.sources.postgres.health import slot_outlook
-from headrace.sources.postgres.health.server_health import Health, health
+from headrace.sources.postgres.health.node_health import Health, NodeHealth
+from headrace.sources.postgres.health.server_health import health
 from headrace.sources.postgres.health.slot_outlook import as_json, from_json, remembered
 from headrace.sources.postgres.setup.open_capture import way_of
 from headrace.sources.postgres.spool.spool import Spool
@@ -42,6 +43,8 @@ class Figures:
             where there is no slot.
         spool_bytes: Rows in the warehouse that are on their way into the mirrors.
         operation: The last operation id of a row in a mirror's change log; 0 before the first one.
+        nodes: The nodes of a Citus cluster with their slots; what is said of a slot above is said of the one that is
+            nearest to being lost. Left out for a single server.
     """
 
     capture: str
@@ -64,6 +67,7 @@ class Figures:
     spilled_bytes: int | None
     spool_bytes: int
     operation: int
+    nodes: tuple[NodeHealth, ...] = ()
 
 
 def status(source: KeptSource, folder: str) -> ServerHealth:
@@ -79,7 +83,10 @@ def status(source: KeptSource, folder: str) -> ServerHealth:
     found = health(source.options, source.position)
     figures = _figures(source, found, Spool(folder).size())
     look = as_json((found.look,))[0] if found.look else None
-    return ServerHealth(asdict(figures), tuple(_lines(figures)), look)
+    shown = asdict(figures)
+    if not figures.nodes:
+        del shown["nodes"]
+    return ServerHealth(shown, tuple(_lines(figures)), look)
 
 
 def outlook_of(source: KeptSource, look: Json) -> Outlook:
@@ -116,6 +123,7 @@ def _figures(source: KeptSource, found: Health, spooled: int) -> Figures:
         spilled_bytes=use.spilled if use else None,
         spool_bytes=spooled,
         operation=int((source.position or {}).get("op", 0)),
+        nodes=found.nodes,
     )
 
 
@@ -127,6 +135,9 @@ def _lines(of: Figures) -> Iterator[HealthLine]:
         yield HealthLine("Change tables", wait if kept is None else units.size(kept) + wait, missing=kept is None)
     else:
         yield from _slot(of)
+    for node in of.nodes:
+        text = f"{node.slot_status}, {units.size(node.lag_bytes)} of write-ahead log behind" if node.slot_status else ""
+        yield HealthLine(f"Node {node.node}", text, missing=node.slot_status is None)
     yield HealthLine("On the way", f"{units.size(of.spool_bytes)} in the warehouse")
     if of.operation:
         yield HealthLine("Operation", f"{of.operation:,}")

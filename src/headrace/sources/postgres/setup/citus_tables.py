@@ -1,8 +1,9 @@
-"""Finds tables whose rows Citus keeps in shards, which are not captured.
+"""Finds tables whose rows Citus keeps in shards.
 
 Such a table is an empty shell on the server where it has its name: what is written to it goes to the tables of shards,
-on this server or others. Its snapshot would have all rows, and its changes would never come. That holds for distributed
-tables, for reference tables, and for local ones that Citus manages; plain local tables of a coordinator are captured.
+on this server or others. Captured from one server, its snapshot would have all rows, and its changes would never come.
+That holds for distributed tables, for reference tables, and for local ones that Citus manages; plain local tables of a
+coordinator are captured as of any server.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ _SHARDED = """
 SELECT logicalrelid::oid::bigint, partmethod::text, repmodel::text FROM pg_catalog.pg_dist_partition
 WHERE logicalrelid::oid = ANY(%s)
 """
+
+
+def present(connection: Connection) -> bool:
+    """Return whether Citus is installed in the database."""
+    return connection.execute(f"SELECT {PRESENT}").fetchone() == (True,)
 
 
 def sharded(connection: Connection, oids: Collection[int]) -> dict[int, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from headrace.errors import UserError
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
+from headrace.sources.postgres.citus.cluster_detection import LogCapture
 from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.remote_tables import from_json
 from headrace.sources.postgres.setup.projection import Part
@@ -20,8 +21,8 @@ from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
-WAYS: Mapping[str, type[PostgresCapture | AutoCapture]] = {
-    "wal": PostgresCapture,
+WAYS: Mapping[str, type[LogCapture | PostgresCapture | AutoCapture]] = {
+    "wal": LogCapture,
     "trigger": TriggerCapture,
     "auto": AutoCapture,
 }
@@ -188,7 +189,7 @@ def open_capture(
     position: Mapping[str, Any] | None = None,
     told: Told = lambda _: None,
     landings: int | None = None,
-) -> PostgresCapture | AutoCapture:
+) -> LogCapture | PostgresCapture | AutoCapture:
     """Return the capture of a source.
 
     Args:

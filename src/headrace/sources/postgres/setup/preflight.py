@@ -130,7 +130,8 @@ def check_table(found: Found, role: str, unlogged: str = NOT_LOGGED) -> tuple[Ch
         return (Check(label, False, "is a table of PostgreSQL itself, whose changes are not captured"),)
     if found.sharded:
         finding = (
-            f"is {found.sharded}: its rows are in shards, whose changes are not captured. Capture plain local tables"
+            f"is {found.sharded}: its rows are in shards, which are captured from all nodes, with capture = 'wal', by "
+            "a source that begins with such a table. Create another source for it"
         )
         return (Check(label, False, finding),)
     if found.persistence == "t":

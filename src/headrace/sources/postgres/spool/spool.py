@@ -44,7 +44,7 @@ class Spool:
         from pyarrow import fs
 
         name = uuid.uuid4().hex
-        self.folder = f"{home}/{name}"
+        self.folder, self._url = f"{home}/{name}", home
         self._few, self._parts = few, 0
         self._files: Any = fs.LocalFileSystem()
         self._home = home
@@ -52,6 +52,10 @@ class Spool:
             self._files, self._home = fs.FileSystem.from_uri(home)
         self._path = f"{self._home}/{name}"
         self.markers = CompletionMarkers(self._files, self._home, self._path)
+
+    def another(self) -> Spool:
+        """Return a spool beside this one, for a thread of its own."""
+        return Spool(self._url, few=self._few)
 
     def discard(self, folder: str) -> None:
         """Remove the folder of another landing, as `notes` gave it."""

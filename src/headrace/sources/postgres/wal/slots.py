@@ -312,7 +312,9 @@ def what_happened(connection: Connection, name: str, table: str, before: str | N
     )
 
 
-def peek(connection: Connection, slot: str, publication: str, until: int, limit: int | None) -> Iterator[bytes]:
+def peek(
+    connection: Connection, slot: str, publication: str, until: int, limit: int | None, *, messages: bool = False
+) -> Iterator[bytes]:
     """Yield messages of the transactions committed up to a position, without moving the slot.
 
     Args:
@@ -321,14 +323,15 @@ def peek(connection: Connection, slot: str, publication: str, until: int, limit:
         publication: The publication.
         until: Nothing that begins at this position or later is read; the last transaction may.
         limit: Stop after the transaction with which so many messages are reached; None for no limit.
+        messages: Also those that are about no table (`pg_logical_emit_message`).
 
     Raises:
         InternalError: `COPY_UNREADABLE`: the server answered in another form than binary COPY has.
     """
     query = sql.SQL(
         "COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, {}, 'proto_version', '1', "
-        "'publication_names', {})) TO STDOUT (FORMAT binary)"
-    ).format(*map(sql.Literal, (slot, lsn_of(until), limit, '"' + publication.replace('"', '""') + '"')))
+        "'publication_names', {}, 'messages', {})) TO STDOUT (FORMAT binary)"
+    ).format(*map(sql.Literal, (slot, lsn_of(until), limit, _quoted(publication), str(messages).lower())))
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         first = True
         while piece := copy.read():
@@ -338,6 +341,27 @@ def peek(connection: Connection, slot: str, publication: str, until: int, limit:
                     raise InternalError("COPY_UNREADABLE", "PostgreSQL's COPY begins with an unknown signature.")
                 data, first = data[_HEADER:], False
             yield from _fields(data)
+
+
+def anything(connection: Connection, slot: str, publication: str, until: int) -> bool:
+    """Return whether a slot has a transaction to give up to a position.
+
+    Args:
+        connection: A connection, not in a transaction.
+        slot: The slot.
+        publication: The publication.
+        until: See `peek`.
+    """
+    found = connection.execute(
+        "SELECT FROM pg_logical_slot_peek_binary_changes(%s, %s, 1, 'proto_version', '1', 'publication_names', %s) "
+        "LIMIT 1",
+        (slot, lsn_of(until), _quoted(publication)),
+    )
+    return found.fetchone() is not None
+
+
+def _quoted(publication: str) -> str:
+    return '"' + publication.replace('"', '""') + '"'
 
 
 def _fields(data: bytes) -> Iterator[bytes]:
@@ -370,8 +394,8 @@ def last_begun(connection: Connection, slot: str, publication: str, until: int) 
         publication: The publication.
         until: See `peek`.
     """
-    quoted = '"' + publication.replace('"', '""') + '"'
-    row: tuple[Any, ...] | None = connection.execute(_LAST_BEGUN, (slot, lsn_of(until), quoted)).fetchone()
+    values = (slot, lsn_of(until), _quoted(publication))
+    row: tuple[Any, ...] | None = connection.execute(_LAST_BEGUN, values).fetchone()
     message = None if row is None else decode(bytes(row[0]))
     return message if isinstance(message, Begin) else None
 

@@ -47,6 +47,7 @@ from headrace.sources.postgres.wal.followed_ddl import followed
 from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.wal.net_collector import MOST, Collector
 from headrace.sources.postgres.wal.server_promotion import require_goes_on
+from headrace.sources.source_kind import Check
 
 LIMIT = 1_000_000
 """Messages of one landing, about; a transaction is never cut. What they come to is spilled as it grows."""
@@ -92,6 +93,9 @@ class PostgresCapture:
         most: Changes that are held in memory at most.
         told: Told how far a snapshot is.
     """
+
+    _takes_shards = False
+    """Whether tables are captured whose rows Citus keeps in shards."""
 
     def __init__(
         self,
@@ -459,8 +463,8 @@ class PostgresCapture:
         """
         found = tables(connection, version, oids=oids, as_text=self._what.as_text, known=self._known)
         for f in found:
-            if f.sharded:
-                raise stop_reasons.removed(f"{f.table} is {f.sharded} now, whose changes are not captured.")
+            if f.sharded and not self._takes_shards:
+                raise stop_reasons.removed(f"{f.table} is {f.sharded} now, whose changes this source does not capture.")
         return tuple(as_before(f, self._known[f.table.oid]) for f in found)
 
     def _begun_with(self, connection: Connection, now: Server) -> tuple[TableName, ...]:
@@ -495,9 +499,7 @@ class PostgresCapture:
                 names[name] = (former[table.oid].schema, former[table.oid].name)
                 parts[name] = by_present_names(parts[name], table, former[table.oid])
         wanted = {names[n]: part for n, part in parts.items()}
-        checks, found = preflight.check(
-            connection, tuple(names.values()), self._what.as_text, known, wanted, self._what.failover
-        )
+        checks, found = self._checks(connection, tuple(names.values()), known, wanted)
         if anew and slots.find_slot(connection, self._what.slot) is not None:
             checks = tuple(c for c in checks if c.name != "slots")
         preflight.require(checks)
@@ -506,6 +508,16 @@ class PostgresCapture:
         by_name = {(f.table.schema, f.table.name): f for f in found}
         self._distinct([by_name[of].table.oid for of in names.values()])
         return {mirror: by_name[of] for mirror, of in names.items()}
+
+    def _checks(
+        self,
+        connection: Connection,
+        names: Sequence[tuple[str, str]],
+        known: Mapping[int, RemoteTable],
+        parts: Mapping[tuple[str, str], Part],
+    ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
+        """Check what capturing tables needs; return them as they were found, too."""
+        return preflight.check(connection, names, self._what.as_text, known, parts, self._what.failover)
 
     def _check_text_columns(self, found: Sequence[Found]) -> None:
         fresh = {f"{f.table.schema}.{f.table.name}" for f in found}

@@ -1,0 +1,221 @@
+"""Reads one node's log from where it was landed up to a cut's mark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headrace.errors import InternalError
+from headrace.names import TableName
+from headrace.sources.capture import Json
+from headrace.sources.postgres.citus.cuts import PREFIX
+from headrace.sources.postgres.connection import Connection, connected, in_motion
+from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.server import Found, Server, server, tables
+from headrace.sources.postgres.setup.projection import Part
+from headrace.sources.postgres.spool.landed_table import PostgresTable
+from headrace.sources.postgres.wal import log_witness, slots
+from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges
+from headrace.sources.postgres.wal.net_collector import Collector
+from headrace.sources.postgres.wal.wal_capture import PostgresCapture
+from headrace.sources.source_kind import Check
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanges:
+    """Changes of one node up to a cut.
+
+    Args:
+        tables: The mirrors' changes, in the node's words.
+        position: Where the node stands once they are published.
+        transactions: How many transactions.
+        rows: How many changes of rows.
+        emptied: Mirrors whose table was truncated, which the node's stream does not put in order with other nodes'.
+        keys: The touched keys by mirror, of tables that have a key; None for more than were held in memory.
+        told: What the user is told; None where there is nothing.
+    """
+
+    tables: tuple[PostgresTable, ...]
+    position: dict[str, Any]
+    transactions: int
+    rows: int
+    emptied: frozenset[TableName]
+    keys: Mapping[TableName, Collection[Key] | None]
+    told: str | None = None
+
+
+class NodeLog(PostgresCapture):
+    """The log of one node; its tables have the identities that they have there."""
+
+    _takes_shards = True
+
+    def read(
+        self,
+        position: Json,
+        mark: int,
+        text: str,
+        fresh: Mapping[TableName, RemoteTable] | None = None,
+        since: int = 0,
+        plain: Collection[TableName] = (),
+    ) -> NodeChanges:
+        """Return what was committed between a position and a mark.
+
+        Args:
+            position: Where the node is landed.
+            mark: The mark's position.
+            text: What the mark says.
+            fresh: Further tables that are copied anew.
+            since: Where their copy begins.
+            plain: Mirrors of which this node alone has all rows, so that its stream has them in order.
+
+        Raises:
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered between them.
+            UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`.
+        """
+        with connected(self._what.url) as connection:
+            now = server(connection)
+            told = self._check(connection, now, position)
+            flush(connection)
+            changes = self._read(connection, now, position, mark, text, plain)
+            if fresh:
+                again = NodeLog(replace(self._what, known=fresh), self._spool, most=self._most)
+                rest = again._read(connection, now, {**position, "lsn": since}, mark, text, plain)
+                changes = _together(changes, rest)
+        return replace(changes, told=told)
+
+    def _read(
+        self, connection: Connection, now: Server, position: Json, mark: int, text: str, plain: Collection[TableName]
+    ) -> NodeChanges:
+        parts: list[PostgresTable] = []
+        collector = self._collector(position, parts, mark)
+        log = slots.peek(connection, self._what.slot, self._what.slot, mark, None, messages=True)
+        collector.feed(_with_mark(log, mark, text))
+        if collector.stale:
+            raise in_motion()
+        landed = (*parts, *self._written(collector.changes))
+        emptied = {t.name for t in landed if t.spooled.truncated}
+        published = slots.published(connection, self._what.slot)
+        moved = self.placed(now, mark, position.get("changes", 0) + collector.rows, published)
+        moved |= log_witness.landed(collector.last, position)
+        return NodeChanges(
+            landed,
+            moved,
+            collector.transactions,
+            collector.rows,
+            frozenset(emptied - set(plain)),
+            self._keys(collector, parts),
+        )
+
+    def _keys(self, collector: Collector, parts: Sequence[PostgresTable]) -> dict[TableName, Collection[Key] | None]:
+        found: dict[TableName, Collection[Key] | None] = {
+            self._mirrors[oid]: changes.rows.keys()
+            for oid, changes in collector.changes.items()
+            if isinstance(changes, KeyedChanges)
+        }
+        return found | {part.name: None for part in parts if part.spooled.keyed}
+
+    def _withdraw(self, connection: Connection, published: Mapping[str, str]) -> None:
+        """Leave the publication as it is: the cluster's capture sees to it, which knows all tables."""
+
+
+class CoordinatorLog(NodeLog):
+    """The log of the coordinator, which also knows the tables by identity.
+
+    Args as for `PostgresCapture`, and what checks tables of all placements.
+    """
+
+    checks: Any = None
+
+    def _checks(
+        self,
+        connection: Connection,
+        names: Sequence[tuple[str, str]],
+        known: Mapping[int, RemoteTable],
+        parts: Mapping[tuple[str, str], Part],
+    ) -> tuple[tuple[Check, ...], tuple[Found, ...]]:
+        found: tuple[tuple[Check, ...], tuple[Found, ...]] = self.checks(connection, names, known, parts)
+        return found
+
+
+def _together(one: NodeChanges, other: NodeChanges) -> NodeChanges:
+    return replace(
+        one,
+        tables=(*one.tables, *other.tables),
+        rows=one.rows + other.rows,
+        emptied=one.emptied | other.emptied,
+        keys={**one.keys, **other.keys},
+    )
+
+
+def flush(connection: Connection) -> int:
+    """Flush the node's log, marks included; return up to where."""
+    connection.execute("SELECT pg_logical_emit_message(true, 'headrace', '')")
+    row = connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'").fetchone()
+    assert row is not None, "a query without FROM has one row"
+    return int(str(row[0]))
+
+
+def _with_mark(messages: Iterable[bytes], mark: int, text: str) -> Iterator[bytes]:
+    """Pass messages on but for marks; refuse a log that lacks the mark of this cut.
+
+    Transactions that have nothing but such messages are left out, too: those by which a log is flushed.
+    """
+    wanted, seen = PREFIX.encode() + b"\0" + len(text).to_bytes(4) + text.encode(), False
+    begun: bytes | None = None
+    for message in messages:
+        kind = message[0]
+        if kind == 0x4D:  # M
+            seen = seen or message[10:] == wanted
+        elif kind == 0x42:  # B
+            begun = message
+        elif kind == 0x43 and begun is not None:  # C
+            begun = None
+        else:
+            if begun is not None:
+                yield begun
+                begun = None
+            yield message
+    if not seen:
+        raise InternalError(
+            "CAPTURE_DIVERGED",
+            f"The log of a node does not have the mark {text} at {slots.lsn_of(mark)}; nothing was landed.",
+            hint="Take a new snapshot with `headrace source resnapshot`, and please report this.",
+        )
+
+
+def on_node(
+    connection: Connection, wanted: Mapping[TableName, RemoteTable], as_text: Collection[str]
+) -> dict[TableName, RemoteTable]:
+    """Return tables as a node has them, by name: identities are the node's own.
+
+    Args:
+        connection: To the node.
+        wanted: The tables as the coordinator has them.
+        as_text: Columns that are kept as text.
+
+    Raises:
+        EnvironmentFault: `SOURCE_IN_MOTION` for one that looks otherwise there.
+    """
+    names = [(t.schema, t.name) for t in wanted.values()]
+    found = tables(connection, server(connection).version, names=names, as_text=as_text)
+    by_name = {(f.table.schema, f.table.name): f.table for f in found}
+    there = {}
+    for mirror, table in wanted.items():
+        here = by_name.get((table.schema, table.name))
+        if here is None:
+            continue  # a local table of the coordinator
+        text = {c.name for c in table.columns if c.as_text}
+        columns = tuple(replace(c, as_text=c.name in text) for c in here.columns)
+        there[mirror] = replace(here, columns=columns)
+        if not _alike(there[mirror], table):
+            raise in_motion()
+    return there
+
+
+def _alike(one: RemoteTable, other: RemoteTable) -> bool:
+    def seen(table: RemoteTable) -> object:
+        columns = [(c.name, c.modifier, c.base, c.base_modifier, c.element) for c in table.columns]
+        return columns, table.identity, sorted(table.key)
+
+    return seen(one) == seen(other)

@@ -24,7 +24,7 @@ from headrace.sources.nodes.nodes_table import Unread, together
 T = TypeVar("T")
 
 AT_ONCE = 4
-"""Nodes that are read at the same time; each may hold as much in memory as a source of one node."""
+"""Nodes that are read at the same time; together they hold as many changes in memory as a source of one node."""
 
 Read = Mapping[str, "Landing | HeadraceError"]
 """What each node gave."""

@@ -19,6 +19,7 @@ from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.table_syntax import split_table
 from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 WAYS: Mapping[str, type[LogCapture | PostgresCapture | AutoCapture]] = {
@@ -189,6 +190,7 @@ def open_capture(
     position: Mapping[str, Any] | None = None,
     told: Told = lambda _: None,
     landings: int | None = None,
+    most: int = MOST,
 ) -> LogCapture | PostgresCapture | AutoCapture:
     """Return the capture of a source.
 
@@ -200,6 +202,7 @@ def open_capture(
         position: What is landed; None before the first landing.
         told: Told how far a snapshot is.
         landings: How many this process has published; the first ones are small. None for no such care.
+        most: Changes that are held in memory at most.
     """
     captured = Captured(
         url=options["url"],
@@ -217,7 +220,7 @@ def open_capture(
         },
     )
     limit = LIMIT if landings is None else limit_after(landings)
-    return WAYS[way_of(options)](captured, Spool(folder), told=told, limit=limit)
+    return WAYS[way_of(options)](captured, Spool(folder), told=told, limit=limit, most=most)
 
 
 FIRST_LIMIT, GROWTH = 50_000, 4

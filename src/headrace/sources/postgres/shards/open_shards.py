@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
-from headrace.sources.nodes.nodes_capture import NodesCapture, NodeSet
+from headrace.sources.nodes.nodes_capture import AT_ONCE, NodesCapture, NodeSet
 from headrace.sources.postgres.setup.open_capture import open_capture
 from headrace.sources.postgres.shards.shard_agreement import require_agreement
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
+from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.source_kind import Json, KeptSource
 
 
@@ -54,6 +55,7 @@ def open_shards(
             position=position.get(name),
             told=partial(of_shard, name=name),
             landings=landings,
+            most=max(MOST // min(len(options[NODES]), AT_ONCE), 1),
         )
     return NodesCapture(
         NodeSet(
@@ -68,8 +70,3 @@ def open_shards(
             require=partial(require_agreement, options),
         )
     )
-
-
-def shards_followed(source: KeptSource) -> Mapping[str, Json]:
-    """Return the details of mirrors by shard, for those that were landed."""
-    return {str(m.name): m.details[NODES] for m in source.mirrors if m.details and not m.gone}

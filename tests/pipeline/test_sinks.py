@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from kit.waiting import running, until
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
@@ -165,4 +166,8 @@ def test_a_target_that_is_away_is_tried_again(
     hr.sinks.resume(f"{ns}_away")
     assert hr.run(once=True).written
     assert db.execute("SELECT id FROM away").fetchall() == [(1,)]
+    with running(lambda stopping: hr.run(stopping=stopping)):
+        hr.spark.sql(f"INSERT INTO lake.{ns}.o VALUES (2)")
+        written = "SELECT (SELECT count(*) FROM away), (SELECT count(*) FROM here)"
+        until(lambda: db.execute(written).fetchone() == (2, 2), seconds=120)
     assert "secret" not in str(hr.sinks.list())

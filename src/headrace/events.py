@@ -261,7 +261,10 @@ class SinkWritten(Event):
 
 @dataclass(frozen=True, slots=True)
 class SinkFailed(Event):
-    """A sink was not written; it is tried again, or stopped."""
+    """A sink was not written; it is tried again, or stopped.
+
+    Told once until it is written again.
+    """
 
     sink: str
     code: str

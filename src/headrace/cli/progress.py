@@ -33,6 +33,8 @@ from headrace.events import (
     RolledBack,
     SchedulerStarted,
     SchedulerStopped,
+    SinkFailed,
+    SinkWritten,
     SlotRunningOut,
     StageStarted,
     Suspended,
@@ -166,6 +168,11 @@ def news(event: Event) -> str | None:
             left = "" if event.left is None else f"; {fmt.size(max(0, event.left))} left"
             soon = "" if event.seconds is None else f", {fmt.span(event.seconds)} at the present rate"
             return f"{event.source}: its replication slot will be lost unless it is landed: {event.reason}{left}{soon}"
+        case SinkWritten():
+            rows = fmt.signed(event.inserted, event.deleted)
+            return f"Sink {event.sink}: version {event.version}, {rows} in {fmt.seconds(event.seconds)}"
+        case SinkFailed():
+            return f"Sink {event.sink}: not written [{event.code}] {event.message}"
         case Paused():
             return f"Paused {', '.join(event.tables)}."
         case Resumed():

@@ -19,6 +19,7 @@ from headrace.delivery.sink_cut import columns_of, sink_cut
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Events, SinkFailed, SinkWritten, StageStarted
 from headrace.names import LAKE, TableName
+from headrace.refresh.definition.create import refuse_green
 from headrace.refresh.definition.stored_tables import StoredTables
 from headrace.refresh.groups.grouping import Defaults, grouping_of
 from headrace.refresh.held_leases import holding_leases
@@ -76,6 +77,7 @@ class Deliverer:
         table = self._catalog.find_stream_table(stream)
         if table is None:
             raise not_found(stream)
+        refuse_green(self._catalog, stream)
         of = sink_kind_of(kind)
         options = of.options(request)
         of.check(options, columns_of(table), captured)
@@ -234,7 +236,7 @@ class Deliverer:
         for sink in batch.sinks:
             own = not writing or sink.name == writing[-1]
             self._catalog.note_sink_failure(sink.name, error, retry_at, stops=stops and own)
-            if own:
+            if own and (sink.failure is None or sink.failure.code != error.code):
                 self._events.emit(SinkFailed(sink.name, error.code, error.message))
 
     def verify(self, name: str) -> SinkVerifyResult:

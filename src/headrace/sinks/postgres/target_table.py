@@ -123,6 +123,12 @@ def find_table(
             f"{full} is {KINDS.get(kind, 'a partition of another table')}; a sink writes into an ordinary table only.",
             hint="Name another table, which Headrace makes if there is none, and let a view show it.",
         )
+    if _is_of_citus(connection, oid):
+        raise UserError(
+            "SINK_TARGET_UNFIT",
+            f"{full} is a table of Citus, distributed or managed; a sink writes into a plain table only.",
+            hint="Name another table, which Headrace makes as a plain one of the node that it is connected to.",
+        )
     lacking = [str(r[0]) for r in connection.execute(_LACKING, (oid,)).fetchall()]
     if lacking:
         user = connection.info.user
@@ -143,6 +149,13 @@ def find_table(
             hint=f"Run on the server: CREATE UNIQUE INDEX ON {full} ({listed}); or name another key.",
         )
     return TargetTable(oid, schema, name, tuple(names[c.name.lower()] for c in columns), wanted, null_key)
+
+
+def _is_of_citus(connection: Connection, oid: int) -> bool:
+    if connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NULL").fetchone() == (True,):
+        return False
+    query = "SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = %s::oid::regclass"
+    return connection.execute(query, (oid,)).fetchone() is not None
 
 
 def _fitting(connection: Connection, oid: int, full: str, columns: Sequence[Column]) -> dict[str, str]:

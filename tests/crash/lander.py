@@ -2,7 +2,8 @@
 
     python lander.py <project> <round> <kill point> <url> <way to capture>
 
-Several URLs, with spaces between them, are shards of one source, the last of which is captured by triggers.
+Several URLs, with spaces between them, are shards of one source, the last of which is captured by triggers. The way
+`citus` distributes the tables over the cluster's workers.
 
 It first checks what its predecessor left: mirrors and stream tables are brought up to date, and equal the tables.
 Then it moves money and refreshes until the kill point (the n-th event) sends it SIGKILL; a negative one never comes.
@@ -21,7 +22,7 @@ from refresher import Killer
 import headrace
 from headrace.errors import UserError
 
-TABLES = ("here", "there")
+TABLES, CITUS = ("here", "there"), "citus"
 
 
 def main(project: str, number: int, kill_point: int, url: str, way: str) -> None:
@@ -45,9 +46,12 @@ def create(hr: headrace.Headrace, dbs: list[psycopg.Connection], urls: list[str]
     for place, db in enumerate(dbs):
         for table in TABLES:
             db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
+            if way == CITUS:
+                db.execute(f"SELECT create_distributed_table('{table}', 'id')")
             db.execute(f"INSERT INTO {table} SELECT g + {1000 * place}, 100 FROM generate_series(1, {rows}) g")
     shards = [{"url": one, "capture": "trigger" if one == urls[-1] else way} for one in urls]
-    hr.sources.create("bank", shards if len(urls) > 1 else urls[0], TABLES, capture=way)
+    log = "wal" if way == CITUS else way
+    hr.sources.create("bank", shards if len(urls) > 1 else urls[0], TABLES, capture=log)
     hr.sql("CREATE NAMESPACE lake.s")
     both = " UNION ALL ".join(f"SELECT amount FROM bank.{t}" for t in TABLES)
     hr.create_stream_table("s.total", f"SELECT sum(amount) AS total FROM ({both}) AS b", refresh_mode="DIFFERENTIAL")

@@ -10,6 +10,7 @@ from kit.refresh_reasons import CHEAPER
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.events import Event, StageStarted
 from headrace.reasons import FullReason
 
 PIPELINE = """
@@ -92,6 +93,21 @@ def test_columns_come_and_go(hr: Headrace, ns: str) -> None:
         f"""SELECT max(amount) AS most, region, CAST(count(*) AS INT) AS n, sum(amount) AS total
         FROM {ns}.lines GROUP BY region""",
     )
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (4, 'EU', 1.00)")
+    created = list[str]()
+
+    def read_meanwhile(event: Event) -> None:
+        if isinstance(event, StageStarted) and not created:
+            created.append(f"{ns}.late")
+            hr.create_stream_table(f"{ns}.late", f"SELECT n FROM {ns}.totals")
+
+    unsubscribe = hr.events.subscribe(read_meanwhile)
+    assert code_of(lambda: hr.promote_green(f"{ns}.totals")) == "READERS_BROKEN"  # n has another type
+    unsubscribe()
+    assert created
+    assert hr.spark.table(f"lake.{ns}.totals").columns == ["region", "total", "n"]
+    hr.drop_stream_table(f"{ns}.late")
+    hr.sql(f"DELETE FROM {ns}.orders WHERE id = 4")
     hr.promote_green(f"{ns}.totals")
     assert hr.spark.table(f"lake.{ns}.totals").columns == ["most", "region", "n", "total"]
     assert rows(hr, f"{ns}.totals") == [(10, "EU", 2, 15), (20, "US", 1, 20)]

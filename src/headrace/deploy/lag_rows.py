@@ -40,12 +40,19 @@ def lag_rows(reader: Reader, green: Roots, blue: Roots, lag: dict[TableName, int
         with suppress(HeadraceError):  # a metadata file that is gone
             meta = metadata(pointer.metadata_location)
             newest = reader.newest_version(root) or wanted
-            found[root] = _logged(meta, seen, wanted, newest) if root in logs else _changed(meta, seen, wanted)
+            found[root] = logged_rows(meta, seen, wanted, newest) if root in logs else _changed(meta, seen, wanted)
     return found
 
 
-def _logged(log: TableMeta, seen: Version, wanted: Version, newest: Version) -> int | None:
-    """Return rows of a change log between two versions, each of which is one appended snapshot."""
+def logged_rows(log: TableMeta, seen: Version, wanted: Version, newest: Version) -> int | None:
+    """Return rows of a change log between two versions, each of which is one appended snapshot.
+
+    Args:
+        log: The change log.
+        seen: The version after which they count.
+        wanted: The version up to which they count.
+        newest: The newest version, whose rows were appended last.
+    """
     appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
     newer = newest.version - wanted.version
     counted = list(islice(appended, newer, newer + wanted.version - seen.version))

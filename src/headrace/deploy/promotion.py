@@ -52,6 +52,7 @@ class _Asked:
         chosen: The second generations, producers first.
         after: The same members as they are afterwards.
         reason: `PROMOTED` or `ROLLED_BACK`.
+        begun: When it was asked for.
         broken: Readers outside that stop with it.
         how: How to promote; None for a roll-back.
         why: Why, for the history; "" where somebody asked for it.
@@ -60,6 +61,7 @@ class _Asked:
     chosen: Sequence[Green]
     after: Sequence[Green]
     reason: FullReason
+    begun: dt.datetime
     broken: Sequence[BrokenReader] = ()
     how: PromotionOptions | None = None
     why: str = ""
@@ -108,9 +110,9 @@ class Promotion:
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
         after = [replace(g, name=promoted_name(g)) for g in chosen]
-        defaults = self.creator.refresher.defaults
+        defaults, begun = self.creator.refresher.defaults, self.clock.now()
         with reading_deployments(self.catalog) as state:
-            objections = tuple(against_promotion(chosen, state, self.clock.now(), how, defaults))
+            objections = tuple(against_promotion(chosen, state, begun, how, defaults))
             refuse(o for o in objections if not (how.dry_run and o.error.code == READERS_BROKEN))
             broken = broken_in(chosen, state)
             followers = followers_in(state, chosen, defaults, stopping={b.reader for b in broken})
@@ -127,7 +129,7 @@ class Promotion:
                 lost_keys=keys,
                 blocked_by=tuple(o.words for o in objections),
             )
-        result = self._exchange(_Asked(chosen, after, FullReason.PROMOTED, broken, how))
+        result = self._exchange(_Asked(chosen, after, FullReason.PROMOTED, begun, broken, how))
         seconds = round(time.monotonic() - begin, 3)
         return replace(result, seconds=seconds, lost_keys=keys)
 
@@ -145,10 +147,11 @@ class Promotion:
         """
         begin = time.monotonic()
         chosen = ordered(chosen, self.catalog)
+        begun = self.clock.now()
         with reading_deployments(self.catalog) as state:
-            refuse(against_roll_back(chosen, state, self.clock.now()))
+            refuse(against_roll_back(chosen, state, begun))
         after = [replace(g, name=taken_back_name(g), promoted_at=None, keep_until=None, watch=None) for g in chosen]
-        result = self._exchange(_Asked(chosen, after, FullReason.ROLLED_BACK, why=why))
+        result = self._exchange(_Asked(chosen, after, FullReason.ROLLED_BACK, begun, why=why))
         return replace(result, seconds=round(time.monotonic() - begin, 3))
 
     def cancel(self, chosen: Sequence[Green]) -> tuple[TableName, ...]:
@@ -183,6 +186,7 @@ class Promotion:
                 # once more, as somebody may have been faster; under the leases it is little, and nobody is
                 heads = self.creator.refresher.heads()
                 failed = self._bring_together(chosen, followers, heads, tolerant=asked.tolerant, held=leases)
+                asked = self._still_asked(asked)
                 units = grouping_of(self.catalog, self.creator.refresher.defaults)
                 members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
@@ -193,6 +197,23 @@ class Promotion:
                     continue
                 return self._publish(asked, leases, heads, cut, moved_on=moved_on)
         raise AssertionError("the last try returns or raises")
+
+    def _still_asked(self, asked: _Asked) -> _Asked:
+        """Look once more, under the leases, what stands against an exchange, and who stops with it.
+
+        Somebody may have created a reader meanwhile. What is to pass by itself is seen to where it matters.
+
+        Raises:
+            UserError: As for `promote` and `roll_back`.
+        """
+        chosen, how = asked.chosen, asked.how
+        with reading_deployments(self.catalog) as state:
+            if how is None:
+                objections = against_roll_back(chosen, state, asked.begun)
+            else:
+                objections = against_promotion(chosen, state, asked.begun, how, self.creator.refresher.defaults)
+            refuse(o for o in objections if not o.error.retryable)
+            return replace(asked, broken=broken_in(chosen, state))
 
     def _common_cut(
         self,

@@ -104,8 +104,11 @@ class Deliverer:
             try:
                 with sink_kind_of(sink.kind).writing(sink.options, lambda _: None) as target:
                     target.forget(sink.uuid)
-            except HeadraceError:
+            except HeadraceError as error:
                 if not force:
+                    error.hint = (
+                        f"{error.hint or ''} `headrace sink drop {name} --force` drops it all the same.".strip()
+                    )
                     raise
             self._catalog.drop_sink(name)
         self._tables.end_unread_logs()
@@ -123,10 +126,12 @@ class Deliverer:
         )
 
     def due(self, now: dt.datetime) -> tuple[Batch, ...]:
-        """Return the batches that are due."""
+        """Return the batches that are due; a few small queries while nothing is."""
+        with self._catalog.reading() as reader:
+            heads = ((sink, reader.newest_version(sink.stream)) for sink in reader.sinks())
+            if not any(head is not None and head.version != sink.version for sink, head in heads):
+                return ()
         found = self.batches()
-        if not found:
-            return ()
         with self._catalog.reading() as reader:
             newest = {n: v.version for n, v in reader.newest_versions().items() if n.catalog == LAKE}
 

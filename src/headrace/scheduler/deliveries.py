@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError
-from headrace.events import Events, Notice
+from headrace.events import Event, Events, GroupPublished, Notice, RefreshFinished, SinkWritten
 from headrace.scheduler.policy.backoff import PASSING
 
-LOOK = 0.25
-"""Seconds between two looks at what is due; a look is a few small queries, and none where there is no sink."""
+LOOK, LONGEST = 0.25, 2.0
+"""Seconds between two looks at what is due; they grow to the longest while nothing is, until this process publishes."""
 
 AT_ONCE = 8
 """Batches that are written side by side; one to a server that does not answer holds a place for some seconds."""
@@ -95,18 +95,30 @@ def delivering(due: Callable[[], Sequence[Due]], write: Callable[[Due], None], e
         write: Writes it.
         events: Told what nobody foresaw.
     """
-    ended = threading.Event()
+    ended, moved = threading.Event(), threading.Event()
     deliveries = Deliveries(due, write, events)
 
-    def keep_delivering() -> None:
-        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-sink") as pool:
-            while not ended.wait(LOOK):
-                deliveries.begin(pool)
+    def heard(event: Event) -> None:
+        if isinstance(event, RefreshFinished | GroupPublished | SinkWritten):
+            moved.set()
 
+    def keep_delivering() -> None:
+        pause = LOOK
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-sink") as pool:
+            while not ended.is_set():
+                started = deliveries.begin(pool)
+                if moved.wait(pause):
+                    moved.clear()
+                    ended.wait(LOOK / 5)  # several stream tables may be published at once
+                pause = LOOK if started else min(2 * pause, LONGEST)
+
+    unsubscribe = events.subscribe(heard)
     thread = threading.Thread(target=keep_delivering, name="headrace-sinks")
     thread.start()
     try:
         yield
     finally:
+        unsubscribe()
         ended.set()
+        moved.set()
         thread.join()

@@ -41,6 +41,10 @@ def test_tables_that_cannot_be_captured(db: Db, follow: Follow, cluster: Cluster
     assert "ALTER TABLE" in refusal(lambda: follow("keyless"))
     wrong = {c.name: c for c in check_source(cluster.url, [("public", "old"), ("public", "keyless")]) if not c.ok}
     assert wrong.keys() == {"public.old", "public.keyless"}
+    distributed(db, "orders")
+    reference(db, "rates")
+    said = [c.finding for c in check_source(cluster.url, [("public", "orders"), ("public", "rates")])]
+    assert {"is distributed by id, 4 shards", "is a reference table"} <= set(said)
     by_triggers = check_source(cluster.url, [("public", "keyless")], capture="trigger")
     assert any("with capture = 'wal'" in c.finding for c in by_triggers if not c.ok)
     with cluster.workers[0].connect() as worker:

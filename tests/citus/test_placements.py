@@ -41,6 +41,17 @@ def test_local_table(db: Db, follow: Follow) -> None:
         check(follower, db, "plain")
 
 
+def test_table_in_a_single_shard(db: Db, follow: Follow) -> None:
+    """Its shard is on a worker, as those of schemas that are distributed."""
+    db.execute("CREATE TABLE tenant (id int PRIMARY KEY, amount bigint)")
+    db.execute("SELECT create_distributed_table('tenant', NULL)")
+    db.execute("INSERT INTO tenant SELECT g, g FROM generate_series(1, 20) g")
+    follower = follow("tenant")
+    db.execute("UPDATE tenant SET amount = 0 WHERE id % 2 = 0")
+    assert landed(follower) == [("tenant", False)]
+    check(follower, db, "tenant")
+
+
 def test_reference_table(db: Db, follow: Follow, cluster: Cluster) -> None:
     """Every node has its rows, and one tells of them."""
     reference(db, "rates")

@@ -59,7 +59,7 @@ class Placement:
     """Where a table's rows are.
 
     Args:
-        kind: `distributed`, `reference`, `managed` (a local table that Citus manages), or `local`.
+        kind: `distributed`, `reference`, `managed` (in one shard, as a local table that Citus manages), or `local`.
         column: The distribution column; None where there is none.
         shards: Its shards; none for a local table.
     """
@@ -72,6 +72,13 @@ class Placement:
     def captured(self) -> tuple[Shard, ...]:
         """Return the shards that are captured: of a reference table the coordinator's copy."""
         return tuple(s for s in self.shards if self.kind != "reference" or s.group == COORDINATOR)
+
+    def __str__(self) -> str:
+        """Return it in words, with what belongs to a table in front of them."""
+        if self.kind == "distributed":
+            return f"distributed by {self.column}, {len(self.shards)} shards" if self.column else "distributed, whole"
+        words = {"reference": "a reference table", "managed": "a table in one shard of Citus"}
+        return words.get(self.kind, "a local table of the coordinator")
 
     @property
     def mark(self) -> str:

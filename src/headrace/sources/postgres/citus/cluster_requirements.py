@@ -78,7 +78,9 @@ def check_cluster(
         wrong = [*objections(by_name[name], part, version)]
         wrong += check_placement(by_name[name], placed[by_name[name].table.oid], methods, part)
         checks += (Check(".".join(name), False, finding) for finding in wrong)
-        checks += () if wrong else preflight.check_table(replace(by_name[name], sharded=""), role)
+        if not wrong:
+            checks.append(Check(".".join(name), True, f"is {placed[by_name[name].table.oid]}"))
+            checks += preflight.check_table(replace(by_name[name], sharded=""), role)
     return (*checks, *preflight.check_apart(by_name.values())), tuple(by_name.values())
 
 

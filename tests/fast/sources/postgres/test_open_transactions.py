@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ def test_whom_a_first_snapshot_waits_for_is_told(
     beginning.remove()
     (first, *_) = (text for text in told if "wait" in text)
     assert f"process {writer.info.backend_pid} (nightly load, role postgres" in first
-    assert "whose transaction began 0 s ago" in first or "whose transaction began 1 s ago" in first
+    assert re.search(r"whose transaction began \d s ago", first), first
     assert landed == [True]
 
 

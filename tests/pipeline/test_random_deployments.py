@@ -32,10 +32,10 @@ def test_whatever_is_deployed(hr: Headrace, ns: str, seed: int) -> None:
 
 
 MINUTES = float(os.environ.get("HEADRACE_SOAK_MINUTES", "20" if LONG else "0"))
+"""Of the soak, which is a test of its own where it is meant."""
 
 
-@pytest.mark.skipif(not MINUTES, reason="a soak: make test-long")
-def test_soak(hr: Headrace, ns: str) -> None:
+def soak(hr: Headrace, ns: str) -> None:
     """Every other pipeline is at rest but for what the script says; the others have writers and schedulers at work."""
     end, number = time.monotonic() + 60 * MINUTES, 0
     while time.monotonic() < end:
@@ -68,3 +68,7 @@ def write(deployments: RandomDeployments, stopping: threading.Event) -> None:
         sql = statement(chance, deployments.sources[1:])  # the first one is for the script
         deployments.script.append(sql)
         deployments.hr.spark.sql(sql)
+
+
+if MINUTES:
+    test_soak = soak

@@ -45,6 +45,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "events",
                 "config",
                 "clock",
+                "connection_strings",
                 "schedule",
                 "semantics",
                 "functions",

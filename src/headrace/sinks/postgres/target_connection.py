@@ -6,7 +6,6 @@ connection string in an environment variable, which may hold one: the name is ke
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +13,10 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import conninfo
 
+from headrace.connection_strings import PATIENCE, ConnectionStrings
 from headrace.errors import EnvironmentFault, UserError
 
 Connection = psycopg.Connection[tuple[object, ...]]
-
-ENVIRONMENT = "env:"
-
-SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-"""Parameters of libpq that nobody but their owner may see."""
 
 OPTIONS = {
     "client_encoding": "UTF8",
@@ -41,14 +36,6 @@ OPTIONS = {
 """Settings under which values are read and compared exactly. With `row_security` off a policy that would hide rows is
 an error. Queries over what was just copied look expensive to the planner and are not."""
 
-PATIENCE = {
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
-}
-
 _REFUSED = re.compile(
     "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
     "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
@@ -60,39 +47,6 @@ _PASSING = re.compile(
 )
 
 
-def check_url(url: str) -> None:
-    """Refuse malformed connection strings, and those with a password.
-
-    Raises:
-        UserError: `SINK_URL_INVALID`.
-    """
-    parts = _parts(url)
-    if url.startswith(ENVIRONMENT):
-        return
-    for name in SECRETS:
-        if parts.get(name):
-            raise _invalid(f"The connection string of the sink holds a {name}, which would be kept in the catalog.")
-
-
-def _parts(url: str) -> dict[str, str]:
-    """Return the parameters of a connection string."""
-    text = url
-    if url.startswith(ENVIRONMENT):
-        name = url.removeprefix(ENVIRONMENT)
-        text = os.environ.get(name, "")
-        if not text:
-            raise UserError(
-                "SINK_URL_INVALID",
-                f"The environment variable {name}, which has the sink's connection string, is not set here.",
-                hint="Set it wherever Headrace runs: postgresql://user:password@host:5432/database.",
-            )
-    try:
-        return {name: str(value) for name, value in conninfo.conninfo_to_dict(text).items()}
-    except psycopg.ProgrammingError:
-        pass
-    raise _invalid("The connection string of the sink cannot be read.")  # outside: the driver's error may quote it
-
-
 def _invalid(message: str) -> UserError:
     return UserError(
         "SINK_URL_INVALID",
@@ -100,6 +54,18 @@ def _invalid(message: str) -> UserError:
         hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
         "rest by a service file; or env:NAME for a variable that holds all of it.",
     )
+
+
+_STRINGS = ConnectionStrings("sink", _invalid, conninfo.conninfo_to_dict, psycopg.ProgrammingError)
+
+
+def check_url(url: str) -> None:
+    """Refuse malformed connection strings, and those with a password.
+
+    Raises:
+        UserError: `SINK_URL_INVALID`.
+    """
+    _STRINGS.check(url)
 
 
 @contextmanager
@@ -112,7 +78,7 @@ def connected(url: str) -> Iterator[Connection]:
     """
     with faults():
         try:
-            parameters = {**PATIENCE, **_parts(url), "application_name": "headrace sink"}
+            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": "headrace sink"}
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise _not_connected(error) from error

@@ -7,7 +7,6 @@ may hold them: the name is kept, and the variable read whenever a connection is 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
+from headrace.connection_strings import PATIENCE, ConnectionStrings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection_faults import connection_error
 
@@ -38,24 +38,20 @@ OPTIONS = {
 that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever. Queries of
 the catalogs look expensive to the planner and are not: compiling them takes seconds, running them a millisecond."""
 
-PATIENCE = {
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
-}
-"""When a server that says nothing is taken for gone, unless the URL says otherwise: in seconds; the last in
-milliseconds. Without it a host that vanishes blocks a landing, and its lease, for hours."""
-
-SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-"""Parameters of libpq that nobody but their owner may see."""
-
-
-ENVIRONMENT = "env:"
-
 APPLICATION = "headrace"
 """As the server knows connections of ours: triggers on change tables go by it."""
+
+
+def _invalid(message: str) -> UserError:
+    return UserError(
+        "SOURCE_URL_INVALID",
+        message,
+        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
+        "rest by a service file.",
+    )
+
+
+_STRINGS = ConnectionStrings("source", _invalid, conninfo.conninfo_to_dict, psycopg.ProgrammingError)
 
 
 def check_url(url: str) -> None:
@@ -64,31 +60,7 @@ def check_url(url: str) -> None:
     Raises:
         UserError: `SOURCE_URL_INVALID`.
     """
-    parts = _parts(url)
-    if url.startswith(ENVIRONMENT):
-        return
-    for name in SECRETS:
-        if parts.get(name):
-            raise _invalid(f"The connection string of the source holds a {name}, which would be kept in the catalog.")
-
-
-def _parts(url: str) -> dict[str, str]:
-    """Return the parameters of a connection string."""
-    text = url
-    if url.startswith(ENVIRONMENT):
-        name = url.removeprefix(ENVIRONMENT)
-        text = os.environ.get(name, "")
-        if not text:
-            raise UserError(
-                "SOURCE_URL_INVALID",
-                f"The environment variable {name}, which has the source's connection string, is not set here.",
-                hint="Set it wherever Headrace runs: postgresql://user:password@host:5432/database.",
-            )
-    try:
-        return {name: str(value) for name, value in conninfo.conninfo_to_dict(text).items()}
-    except psycopg.ProgrammingError:
-        pass
-    raise _invalid("The connection string of the source cannot be read.")  # outside: the driver's error may quote it
+    _STRINGS.check(url)
 
 
 def at_node(url: str, host: str | None = None, port: int | None = None, options: str = "") -> str:
@@ -102,22 +74,13 @@ def at_node(url: str, host: str | None = None, port: int | None = None, options:
         port: Its port.
         options: Command-line options of the server's process, added to those that are there.
     """
-    parts: dict[str, Any] = dict(_parts(url))
+    parts: dict[str, Any] = dict(_STRINGS.parameters(url))
     if host is not None:
         parts.pop("hostaddr", None)
         parts.update(host=host, port=port)
     if options:
         parts["options"] = f"{parts.get('options', '')} {options}".strip()
     return conninfo.make_conninfo("", **parts)
-
-
-def _invalid(message: str) -> UserError:
-    return UserError(
-        "SOURCE_URL_INVALID",
-        message,
-        hint="Write postgresql://user@host:5432/database, and give the password by PGPASSWORD or ~/.pgpass, the "
-        "rest by a service file.",
-    )
 
 
 @contextmanager
@@ -134,7 +97,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     """
     with faults():
         try:
-            parameters = {**PATIENCE, **_parts(url), "application_name": APPLICATION}
+            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": APPLICATION}
             if replication:
                 parameters["replication"] = "database"
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from fast.sources.postgres import messages as m
 
+from headrace.connection_strings import SECRETS
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.connection import SECRETS, check_url
+from headrace.sources.postgres.connection import check_url
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable, from_json, to_json
 from headrace.sources.postgres.spool.spool import csv_batches
 from headrace.sources.postgres.spool.text_columns import text_column
